@@ -188,6 +188,7 @@ export const eventCatalogue = {
   'auth.password_change_failed': auth('user', { severity: 'notice' }),
   'auth.admin_signed_in': auth('user'),
   'auth.admin_sign_in_failed': auth('user', { severity: 'notice' }),
+  'auth.admin_locked': auth('user', { severity: 'warning' }),
   'auth.admin_signed_out': auth('user_session'),
   'auth.admin_session_revoked': auth('user_session', { severity: 'notice' }),
   'auth.admin_mfa_enrolled': auth('user', { severity: 'notice' }),

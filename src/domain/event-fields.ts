@@ -34,6 +34,7 @@ const regressed = {
 };
 const process = { kind: 'The kind of process.', subject_id: 'What it is about.' };
 const mail = { template: 'Which mail.', subject_id: 'What it is about.' };
+const locked = { locked_until: 'When it can try again.' };
 const revoked = { revoked_session_ids: 'Sessions that ended with it.' };
 const method = { method: 'By what: `administrator`, `email_otp`, `own`, a link, and the like.' };
 
@@ -145,7 +146,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
     password_set: 'Of a link that was mailed at sign-up: whether its password counts now.',
   },
   'identity.password_changed': { ...method, ...revoked },
-  'identity.locked': { locked_until: 'When it can try again.' },
+  'identity.locked': locked,
   'identity.signed_in': {
     amr: 'How (RFC 8176).',
     session_id: 'The session.',
@@ -252,6 +253,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
     reason: 'Code of the refusal, where an identity provider was asked.',
     connection_id: 'The SSO connection, where it was by one.',
   },
+  'auth.admin_locked': locked,
   'auth.admin_mfa_enrolled': factor,
   'auth.admin_mfa_removed': factor,
   'auth.admin_mfa_reset': revoked,

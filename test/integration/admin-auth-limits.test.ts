@@ -1,3 +1,5 @@
+import { Event } from '../../entities/event.js';
+import { expectEqualTimes } from '../support/equal-times.js';
 import { type AdminAuth, bearer, newAdminAuth } from './admin-auth-setup.js';
 
 let auth: AdminAuth;
@@ -24,6 +26,105 @@ test.each([
   expect(retryAfter).toBeLessThanOrEqual(windowSeconds);
   // Another address is not concerned.
   expect((await auth.post(url, {}, from('203.0.113.2'))).statusCode).toBe(400);
+});
+
+describe('guesses at one address, each from a network of its own,', () => {
+  let networks = 0;
+  const guess = (email: string, password: string) =>
+    auth.post('/login', { email, password }, from(`2001:db8:${(++networks).toString(16)}::1`));
+  const times = (count: number) => Array.from({ length: count });
+  const statuses = async (answers: ReturnType<typeof guess>[]) =>
+    (await Promise.all(answers)).map(({ statusCode }) => statusCode).sort();
+  const forget = (like: string) => auth.db.pool.query('delete from rate_limits where key like $1', [like]);
+  /** What tells two refusals apart, but for the moment. */
+  const told = ({ statusCode, headers, body }: Awaited<ReturnType<typeof guess>>) => {
+    const { error } = JSON.parse(body);
+    return [statusCode, headers['ratelimit-policy'], { ...error, timestamp: null }];
+  };
+  const locksOf = (resourceId: string) =>
+    auth.db.transaction('system', (tx) => tx.findBy(Event, { resourceId, action: 'auth.admin_locked' }));
+  /** As many as the day has, of which ten are looked at in each quarter of an hour. */
+  async function guesses(email: string, count: number) {
+    for (let left = count; left > 0; left -= 10) {
+      const now = Math.min(left, 10);
+      expect(await statuses(times(now).map(() => guess(email, 'wrong')))).toEqual(Array(now).fill(401));
+      await forget('admin-sign-in-address:%');
+    }
+  }
+
+  test('are ten in a quarter of an hour, exactly, also in parallel; the right password is none, and known or not is alike', async () => {
+    const { email, password } = await auth.addUser();
+    for (const _ of times(12)) expect((await guess(email, password)).statusCode).toBe(200);
+    const refusals = [];
+    for (const address of [email, `nobody-${email}`]) {
+      const seen = await statuses(times(14).map((_, i) => guess(i % 2 ? address : address.toUpperCase(), 'wrong')));
+      expect(seen).toEqual([...Array(10).fill(401), ...Array(4).fill(429)]);
+      const refused = await guess(address, password);
+      expect(Number(refused.headers['retry-after'])).toBeGreaterThan(800);
+      expect(refused.headers.ratelimit).toBe(`"admin-sign-in-address";r=0;t=${refused.headers['retry-after']}`);
+      refusals.push(told(refused));
+    }
+    expect(refusals[0]?.slice(0, 2)).toEqual([429, '"admin-sign-in-address";q=10;w=900']);
+    expect(refusals[1]).toEqual(refusals[0]);
+  });
+
+  test('are fifty in a day, known or not; the known one gets an event, and a right password forgets them', async () => {
+    const { id, email, password } = await auth.addUser();
+    await guesses(email, 49);
+    expect((await guess(email, password)).statusCode).toBe(200);
+    await guesses(email, 49);
+    expect(await locksOf(id)).toEqual([]);
+    await guesses(email, 1);
+    const [refused, nobody] = [await guess(email, password), `nobody-${email}`];
+    expect(told(refused).slice(0, 2)).toEqual([429, '"admin-sign-in-day";q=50;w=86400']);
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(86_000);
+    const [lock, ...more] = await locksOf(id);
+    expect([lock?.outcome, more]).toEqual(['success', []]);
+    const { locked_until: until } = lock?.metadata as { locked_until: string };
+    expect(new Date(until).getTime()).toBeGreaterThan(auth.now().getTime() + 86_000_000);
+    await guesses(nobody, 50);
+    expect(told(await guess(nobody, password))).toEqual(told(refused));
+    const all = await auth.db.transaction('system', (tx) => tx.findBy(Event, { action: 'auth.admin_locked' }));
+    expect(all).toHaveLength(1);
+  });
+
+  test('keep nobody out who has the mailbox: a new password by its link ends the lock', async () => {
+    const { id, email } = await auth.addUser();
+    await guesses(email, 50);
+    const next = 'a new one that nobody knows 7';
+    expect((await auth.post('/password/forgot', { email }, from('203.0.113.40'))).statusCode).toBe(200);
+    const token = await auth.passwordTokenFor(id);
+    expect((await guess(email, next)).statusCode).toBe(429);
+    const reset = await auth.post('/password/reset', { token, password: next }, from('203.0.113.40'));
+    expect(reset.statusCode).toBe(200);
+    expect((await guess(email, next)).statusCode).toBe(200);
+  });
+
+  test('lock nobody where they were refused for their network, or by a burst', async () => {
+    const { email, password } = await auth.addUser();
+    const there = from('203.0.113.41');
+    for (const _ of times(60)) await auth.post('/login', { email, password: 'wrong' }, there);
+    for (const _ of times(5)) expect((await guess(email, 'wrong')).statusCode).toBe(401);
+    for (const _ of times(60)) expect((await guess(email, 'wrong')).statusCode).toBe(429);
+    await forget('admin-sign-in-address:%');
+    expect((await guess(email, password)).statusCode).toBe(200);
+  });
+
+  test('take as long where nobody has it, looked at or not', async () => {
+    const { email } = await auth.addUser();
+    const wrong = (address: string, prepare: () => Promise<unknown>) => ({
+      prepare,
+      run: () => guess(address, 'wrong'),
+    });
+    const nobody = `nobody-${email}`;
+    await expectEqualTimes(
+      wrong(email, () => forget('admin-sign-in-%')),
+      wrong(nobody, () => forget('admin-sign-in-%')),
+    );
+    for (const address of [email, nobody]) await Promise.all(times(10).map(() => guess(address, 'wrong')));
+    const nothing = async () => {};
+    await expectEqualTimes(wrong(email, nothing), wrong(nobody, nothing));
+  });
 });
 
 test('five registrations an hour are mailed to an address, wherever they come from', async () => {

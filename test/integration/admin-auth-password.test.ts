@@ -365,4 +365,28 @@ describe('limits', () => {
     expect(refused.headers['ratelimit-policy']).toBe('"admin-password-change";q=10;w=900');
     expect(refused.headers.ratelimit).toBe(`"admin-password-change";r=0;t=${refused.headers['retry-after']}`);
   });
+
+  test('change: fifty wrong guesses a day, which are none at sign-in; a link to a new password forgets them', async () => {
+    const user = await limited.addUser();
+    const change = async (current_password: string, session?: { accessToken: string }) => {
+      const { accessToken } = session ?? (await limited.sessionOf(user.id));
+      return limited.put('/password', { current_password, new_password: next }, bearer(accessToken));
+    };
+    const session = await limited.sessionOf(user.id);
+    for (let i = 0; i < 5; i++) {
+      const answers = await Promise.all(Array.from({ length: 10 }, () => change('a wrong guess', session)));
+      expect(answers.map(outcome)).toEqual(Array(10).fill('400 password.wrong'));
+      await limited.db.pool.query(`delete from rate_limits where key like 'admin-password-change:%'`);
+    }
+    const refused = await change(user.password, session);
+    expect(outcome(refused)).toBe('429 rate_limit.exceeded');
+    expect(refused.headers['ratelimit-policy']).toBe('"admin-password-change-day";q=50;w=86400');
+    const credentials = { email: user.email, password: user.password };
+    expect((await limited.post('/login', credentials, from('203.0.113.40'))).statusCode).toBe(200);
+    await limited.post('/password/forgot', { email: user.email }, from('203.0.113.40'));
+    const token = await limited.passwordTokenFor(user.id);
+    const reset = { token, password: 'in between 44 others' };
+    expect((await limited.post('/password/reset', reset, from('203.0.113.40'))).statusCode).toBe(200);
+    expect((await change(reset.password)).statusCode).toBe(200);
+  });
 });

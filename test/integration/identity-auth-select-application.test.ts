@@ -1,12 +1,8 @@
 import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
-import { Application } from '../../entities/application.js';
-import { Environment, type EnvironmentType } from '../../entities/environment.js';
-import { EnvironmentMembership } from '../../entities/environment-membership.js';
-import { EnvironmentSettings } from '../../entities/environment-settings.js';
-import { environmentDefaults } from '../../src/domain/environments/defaults.js';
 import { days, minutes } from '../../src/platform/clock.js';
-import { newProvider, password, type TestEnvironment, type TestProvider } from '../support/oauth.js';
+import { newProvider, password, type TestProvider } from '../support/oauth.js';
+import { newOther, type Other } from '../support/other-environment.js';
 import { apiOf, bearer } from './identity-auth-setup.js';
 
 let provider: TestProvider;
@@ -17,50 +13,12 @@ beforeAll(async () => {
 });
 afterAll(() => provider?.close());
 
-interface Other {
-  name?: string;
-  type?: EnvironmentType;
-  settings?: Partial<EnvironmentSettings>;
-}
-
-/** Another Application of the Account, with one Environment. */
-async function newOther(place: TestEnvironment, { name = 'Blog', type = 'development', settings = {} }: Other = {}) {
-  const { accountId } = place;
-  const [applicationId, environmentId] = [uuidv7(), uuidv7()];
-  const at = provider.now();
-  const times = { createdAt: at, updatedAt: at };
-  await provider.db.transaction('system', async (tx) => {
-    await tx.insert(Application, { id: applicationId, accountId, name, slug: `blog-${applicationId}`, ...times });
-    const environment = { id: environmentId, accountId, applicationId, name: type, slug: type, type, ...times };
-    await tx.insert(Environment, environment);
-    const branding = { name: null, logo_url: null, primary_color: null, support_email: null };
-    const defaults = { environmentId, accountId, ...environmentDefaults(), branding, updatedAt: at };
-    await tx.insert(EnvironmentSettings, { ...defaults, ...settings });
-  });
-  return {
-    applicationId,
-    environmentId,
-    client: await place.newClient({ applicationId, environmentId }),
-    join: (identityId: string, isActive = true) =>
-      provider.db.transaction('system', (tx) =>
-        tx.insert(EnvironmentMembership, {
-          id: uuidv7(),
-          accountId,
-          environmentId,
-          identityId,
-          isActive,
-          createdAt: at,
-        }),
-      ),
-  };
-}
-
 /** Somebody who has signed in where they are no member, and is one of another Application. */
 async function waiting(options: Other & { isMember?: boolean; isActive?: boolean } = {}) {
   const place = await provider.newEnvironment();
   const client = await place.newClient();
   const ana = await place.newIdentity({ isMember: options.isMember ?? false, isActive: options.isActive ?? true });
-  const other = await newOther(place, options);
+  const other = await newOther(provider, place, options);
   await other.join(ana.id);
   const select = (token: string, more: object = {}) =>
     api.post('/select-application', {
@@ -76,7 +34,7 @@ test('who is a member elsewhere is shown where, gets no tokens, and goes on ther
   const place = await provider.newEnvironment();
   const client = await place.newClient();
   const ana = await place.newIdentity({ isMember: false });
-  const other = await newOther(place);
+  const other = await newOther(provider, place);
   await other.join(ana.id);
   const result = await api.signedIn(client, ana);
   expect(result).toEqual({
@@ -124,7 +82,7 @@ test('so is who was deactivated here only', async () => {
 test('who is a member here is not asked, wherever else they are', async () => {
   const place = await provider.newEnvironment();
   const [client, ana] = [await place.newClient(), await place.newIdentity()];
-  await (await newOther(place)).join(ana.id);
+  await (await newOther(provider, place)).join(ana.id);
   expect(await api.signedIn(client, ana)).toMatchObject({ requires_application_selection: false, applications: null });
 });
 
@@ -138,7 +96,7 @@ describe('nothing is told to', () => {
   ])('%s', async (_, { active = true, otherAccount = false, ...options }) => {
     const place = await provider.newEnvironment();
     const ana = await place.newIdentity({ isMember: false });
-    await (await newOther(place, options)).join(ana.id, active);
+    await (await newOther(provider, place, options)).join(ana.id, active);
     const client = await (otherAccount ? await provider.newEnvironment() : place).newClient();
     const refused = await api.login(client, ana);
     expect([refused.statusCode, refused.json().error.code]).toEqual([401, null]);
@@ -187,8 +145,8 @@ describe('a selection token', () => {
 
   test('opens only what was offered, and stays good when something else is asked for', async () => {
     const { place, client, other, select, token, ana } = await waiting();
-    const elsewhere = await newOther(place, { name: 'Not theirs' });
-    const live = await newOther(place, { name: 'Live', type: 'production' });
+    const elsewhere = await newOther(provider, place, { name: 'Not theirs' });
+    const live = await newOther(provider, place, { name: 'Live', type: 'production' });
     await live.join(ana.id);
     const foreign = await provider.newEnvironment();
     const foreignClient = await foreign.newClient();
@@ -223,7 +181,7 @@ describe('a selection token', () => {
 test('a session of one environment is neither seen nor ended from another, though it is the same person’s', async () => {
   const place = await provider.newEnvironment();
   const [client, ana] = [await place.newClient(), await place.newIdentity()];
-  const other = await newOther(place);
+  const other = await newOther(provider, place);
   await other.join(ana.id);
   const [here, there] = [await api.signedIn(client, ana), await api.signedIn(other.client, ana)];
   const listed = async (token: string) => (await api.get('/sessions', bearer(token))).json().items;
@@ -241,7 +199,7 @@ test('a session of one environment is neither seen nor ended from another, thoug
 test('an unconfirmed address is told so before anything else', async () => {
   const place = await provider.newEnvironment();
   const ana = await place.newIdentity({ isMember: false, emailVerifiedAt: null });
-  await (await newOther(place)).join(ana.id);
+  await (await newOther(provider, place)).join(ana.id);
   const told = await api.login(await place.newClient(), ana, { password });
   expect([told.statusCode, told.json().error.code]).toEqual([403, 'identity.email_unverified']);
 });

@@ -3,6 +3,7 @@ import { countedAddress } from '../../src/domain/counted-address.js';
 import { createAttempts } from '../../src/domain/logins/attempts.js';
 import { minutes, seconds } from '../../src/platform/clock.js';
 import { newProvider, type TestEnvironment, type TestProvider } from '../support/oauth.js';
+import { newOther } from '../support/other-environment.js';
 
 let world: TestProvider;
 let environment: TestEnvironment;
@@ -16,7 +17,7 @@ const attempts = ({ enabled = true } = {}) => createAttempts({ db: world.db, ena
 let networks = 0;
 /** Somebody who tries, from a network where nobody else is. */
 const newcomer = (email = `${uuidv7()}@example.com`) => ({
-  environmentId: environment.environmentId,
+  accountId: environment.accountId,
   email,
   ipAddress: `2001:db8:${(++networks).toString(16)}::1`,
 });
@@ -25,13 +26,12 @@ const scope = () => {
   return { accountId, applicationId, environmentId };
 };
 const times = (count: number) => Array.from({ length: count });
-const lockOf = async (identityId: string) =>
-  (
-    await world.query<{ until: Date | null }>(
-      'select locked_until as until from environment_memberships where identity_id = $1',
-      [identityId],
-    )
-  )[0]?.until;
+const locksOf = (identityId: string) =>
+  world.query<{ environmentId: string; until: Date | null }>(
+    `select environment_id as "environmentId", locked_until as until from environment_memberships
+     where identity_id = $1 order by environment_id`,
+    [identityId],
+  );
 const eventsOf = (identityId: string) =>
   world.query('select action, outcome, metadata from events where resource_id = $1 order by created_at, action', [
     identityId,
@@ -47,7 +47,7 @@ test('ten in fifteen minutes count for an address, however it is written and whe
     options: { retryAfter: expect.any(Number), limit: { name: 'sign-in-address', points: 10, windowSeconds: 900 } },
   });
   await begin({ ...ana, email: `other-${ana.email}` });
-  await begin({ ...ana, environmentId: uuidv7() });
+  await begin({ ...ana, accountId: uuidv7() }); // somebody else's Account has another password of theirs
 });
 
 test('what PostgreSQL takes for one address counts as one, whatever letters it is written in', async () => {
@@ -120,21 +120,58 @@ test('the day’s last failure locks who has the address, with an event; the oth
   const { id, email } = await environment.newIdentity();
   const attempt = { ...newcomer(email), locksUntil: null };
   await failed(scope(), attempt, { identityId: id, method: 'password' });
-  expect(await lockOf(id)).toBeNull();
+  expect(await locksOf(id)).toEqual([{ environmentId: environment.environmentId, until: null }]);
   const locksUntil = new Date(world.now().getTime() + minutes(5));
   const before = (await world.events('identity.locked')).length;
-  await failed(scope(), { ...attempt, locksUntil }, { identityId: null, method: 'email_otp' });
+  await failed(scope(), { ...newcomer(), locksUntil }, { identityId: null, method: 'email_otp' });
   expect(await world.events('identity.locked')).toHaveLength(before);
-  expect(await lockOf(id)).toBeNull();
   world.wait(seconds(1));
   await failed(scope(), { ...attempt, locksUntil }, { identityId: id, method: 'password' });
-  expect(await lockOf(id)).toEqual(locksUntil);
+  expect(await locksOf(id)).toEqual([{ environmentId: environment.environmentId, until: locksUntil }]);
   const failure = { action: 'auth.identity_sign_in_failed', outcome: 'failure', metadata: { method: 'password' } };
   expect(await eventsOf(id)).toEqual([
     failure,
     failure,
     { action: 'identity.locked', outcome: 'success', metadata: { locked_until: locksUntil.toISOString() } },
   ]);
+});
+
+test('it locks in every Environment that they are a member of, wherever it was; forgiven in one, they are in all', async () => {
+  const { begin, failed, forgive } = attempts();
+  const [blog, ended] = [await newOther(world, environment), await newOther(world, environment)];
+  const { id, email } = await environment.newIdentity();
+  for (const other of [blog, ended]) await other.join(id);
+  // One that is being removed is nobody's, and hears of nothing.
+  await world.query('update environments set account_id = null, application_id = null where id = $1', [
+    ended.environmentId,
+  ]);
+  const stranger = await newOther(world, environment);
+  const { accountId } = environment;
+  const there = { accountId, applicationId: stranger.applicationId, environmentId: stranger.environmentId };
+  const locksUntil = new Date(world.now().getTime() + minutes(5));
+  await failed(there, { ...newcomer(email), locksUntil }, { identityId: null, method: 'password' });
+
+  const locks = [environment, blog].map(({ environmentId }) => ({ environmentId, until: locksUntil }));
+  expect(await locksOf(id)).toEqual([...locks, { environmentId: ended.environmentId, until: null }]);
+  const events = await world.query(
+    `select account_id as "accountId", application_id as "applicationId", environment_id as "environmentId", metadata
+     from events where action = 'identity.locked' and resource_id = $1 order by environment_id`,
+    [id],
+  );
+  const metadata = { locked_until: locksUntil.toISOString() };
+  expect(events).toEqual(
+    [environment, blog].map(({ applicationId, environmentId }) => ({
+      accountId,
+      applicationId,
+      environmentId,
+      metadata,
+    })),
+  );
+
+  for (const _ of times(10)) await begin(newcomer(email));
+  await forgive({ accountId }, { identityId: id, email });
+  expect((await locksOf(id)).map(({ until }) => until)).toEqual([null, null, null]);
+  expect((await begin(newcomer(email))).locksUntil).toBeNull();
 });
 
 test('fifty in a day lock until the day is over, in four windows of burst; who is forgiven begins anew', async () => {
@@ -154,6 +191,6 @@ test('fifty in a day lock until the day is over, in four windows of burst; who i
   await failed(scope(), last, { identityId: id, method: 'password' });
   await expect(begin(ana)).rejects.toMatchObject({ options: { limit: { name: 'sign-in-day', points: 50 } } });
   await forgive(scope(), { identityId: id, email });
-  expect(await lockOf(id)).toBeNull();
+  expect(await locksOf(id)).toEqual([{ environmentId: environment.environmentId, until: null }]);
   expect((await begin(ana)).locksUntil).toBeNull();
 });

@@ -7,6 +7,7 @@ import {
   type TestEnvironment,
   type TestProvider,
 } from '../support/oauth.js';
+import { newOther } from '../support/other-environment.js';
 
 let world: TestProvider;
 let environment: TestEnvironment;
@@ -32,7 +33,7 @@ const attempt = async (email: string, typed: string, of = client, remoteAddress 
 const statuses = async (answers: ReturnType<typeof attempt>[]) =>
   (await Promise.all(answers)).map(({ statusCode }) => statusCode);
 
-test('ten failures lock an address in its Environment, exactly, also in parallel; the right password too', async () => {
+test('ten failures lock an address in its Account, exactly, also in parallel; the right password too', async () => {
   const ana = await environment.newIdentity();
   const seen = await statuses(Array.from({ length: 15 }, () => attempt(ana.email, 'wrong')));
   expect(seen.filter((status) => status === 200)).toHaveLength(10);
@@ -47,7 +48,9 @@ test('ten failures lock an address in its Environment, exactly, also in parallel
   expect(locked.headers['set-cookie']).toBeUndefined();
   const unknown = await statuses(Array.from({ length: 11 }, () => attempt('nobody@example.com', 'wrong')));
   expect(unknown.filter((status) => status === 429)).toHaveLength(1);
-  const elsewhere = await world.newEnvironment();
+  const blog = await newOther(world, environment, { type: 'production' });
+  expect((await attempt(ana.email, password, blog.client)).statusCode).toBe(429);
+  const elsewhere = await world.newEnvironment(); // another Account, and another password
   expect((await attempt(ana.email, 'wrong', await elsewhere.newClient())).statusCode).toBe(200);
 });
 
@@ -125,6 +128,48 @@ test('fifty failures in a day lock an address, known or not, until the day is ov
   await world.logins.attempts.forgive(environment, { identityId: ana.id, email: ana.email });
   expect((await attempt(ana.email, password, client, from)).statusCode).toBe(303);
   expect(await lockOf(ana.id)).toBeNull();
+});
+
+test('a day’s fifty are of the Account: of all its Environments, by pages and by JSON alike, known or not', async () => {
+  const from = '198.51.100.23';
+  const others = await Promise.all([1, 2, 3].map(() => newOther(world, environment)));
+  const clients = [client, ...others.map((other) => other.client)];
+  const json = (email: string, typed: string, of: Pick<TestClient, 'clientId'>) =>
+    world.app.inject({
+      method: 'POST',
+      url: '/v1/identity/auth/login',
+      remoteAddress: from,
+      payload: { client_id: of.clientId, email, password: typed },
+    });
+  const another = () => world.query(`delete from rate_limits where key not like 'sign-in-day:%'`);
+  const ana = await environment.newIdentity();
+  for (const { join } of others.slice(1)) await join(ana.id);
+  const refusals = [];
+  for (const email of [ana.email, `nobody-${ana.email}`]) {
+    const seen = { page: [] as number[], json: [] as number[] };
+    for (let i = 0; i < 52; i++) {
+      await another();
+      const of = clients[i % clients.length] as TestClient;
+      if (i % 3) seen.page.push((await attempt(email, 'wrong', of, from)).statusCode);
+      else seen.json.push((await json(email, 'wrong', of)).statusCode);
+    }
+    expect(seen.page).toEqual([...Array(33).fill(200), 429]);
+    expect(seen.json).toEqual([...Array(17).fill(401), 429]);
+    await another();
+    const { statusCode, headers, body } = await json(email, password, client);
+    expect(headers['ratelimit-policy']).toBe('"sign-in-day";q=50;w=86400');
+    refusals.push([statusCode, JSON.parse(body).error.code, JSON.parse(body).error.message]);
+    await another();
+    expect((await attempt(email, password, clients[1], from)).statusCode).toBe(429);
+  }
+  expect(refusals[0]).toEqual(refusals[1]);
+  const events = await world.query<{ id: string }>(
+    `select environment_id as id from events where action = 'identity.locked' and resource_id = $1`,
+    [ana.id],
+  );
+  expect(events.map(({ id }) => id).sort()).toEqual(
+    [environment, ...others.slice(1)].map(({ environmentId }) => environmentId).sort(),
+  );
 });
 
 test('what a burst is refused does not count for the day', async () => {

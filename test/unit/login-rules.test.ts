@@ -88,7 +88,7 @@ describe('a password', () => {
     const known = { find_identity_for_sign_in: row ? [row] : [], find_identity_for_sign_in_anywhere: row ? [row] : [] };
     const { db, asked, written } = answering(known);
     const did: unknown[][] = [];
-    const attempt = { environmentId: 'env', email: '', ipAddress: '', locksUntil: null };
+    const attempt = { accountId: 'acc', email: '', ipAddress: '', locksUntil: null };
     const passwords = {
       async verify(hash: string | null, password: string) {
         did.push(['verify', hash, password]);
@@ -130,7 +130,7 @@ describe('a password', () => {
     expect(await signIn(scope, typed)).toEqual(accepted);
     await turn();
     expect(did).toEqual([
-      ['begin', { environmentId: 'env', email: 'Ana@example.com', ipAddress: '192.0.2.1' }],
+      ['begin', { accountId: 'acc', email: 'Ana@example.com', ipAddress: '192.0.2.1' }],
       ['verify', 'hash', 'right'],
       ['succeeded', true],
     ]);

@@ -1,15 +1,18 @@
 import type { FirstFactorMethod } from '../../../entities/pending-sign-in.js';
-import { after, type Clock, days, minutes, seconds } from '../../platform/clock.js';
-import type { Db, EnvironmentScope } from '../../platform/db.js';
-import { createLimitsInTurn, type LimitPolicy } from '../../platform/limiter.js';
+import { type Clock, minutes } from '../../platform/clock.js';
+import type { AccountScope, Db, EnvironmentScope } from '../../platform/db.js';
 import { subscriberOf } from '../../platform/subscriber.js';
 import { countedAddress } from '../counted-address.js';
-import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent, recordEvents } from '../events.js';
+import { createGuesses } from '../guesses.js';
 
-export interface Attempt {
-  environmentId: string;
+/** Whom a guess is at: an Identity has one password in its Account, whichever Environment it is tried in. */
+interface Tried {
+  accountId: string;
   email: string;
+}
+
+export interface Attempt extends Tried {
   ipAddress: string;
 }
 
@@ -28,86 +31,72 @@ export interface Failure {
 export interface Attempts {
   /** Counts an attempt before it is looked at, so that parallel guesses cannot slip through. @throws DomainError rate_limit.exceeded */
   begin(attempt: Attempt): Promise<CountedAttempt>;
-  /** Writes a failure down; the day's last one locks the identity. */
+  /** Writes a failure down; the day's last one locks the Identity, in every Environment that it is a member of. */
   failed(scope: EnvironmentScope, attempt: CountedAttempt, failure: Failure): Promise<void>;
   /** Takes it back, and forgets the day's failures. */
   succeeded(attempt: Attempt): Promise<void>;
   /** Lets an identity try again, whatever was counted: its person has proved who they are in another way. */
-  forgive(scope: EnvironmentScope, identity: { identityId: string; email: string }): Promise<void>;
+  forgive(scope: AccountScope, identity: { identityId: string; email: string }): Promise<void>;
 }
 
-/** Failures for an address in an Environment: a burst, and what slow guessing amounts to. An unknown address counts alike. */
-const byAddress: LimitPolicy = { name: 'sign-in-address', points: 10, windowSeconds: minutes(15) / 1000 };
-const byDay: LimitPolicy = { name: 'sign-in-day', points: 50, windowSeconds: days(1) / 1000 };
-/** Failures from a network address, whoever is tried. */
-const byIp: LimitPolicy = { name: 'sign-in-ip', points: 100, windowSeconds: minutes(15) / 1000 };
+// Whoever changes an Identity, or whom it belongs to, holds its row first; so do these, and nobody waits in a circle.
+const lock = `
+with held as (select id from identities where account_id = $1 and id = (select gatehouse_identity_id($1, $2::citext)) for no key update)
+update environment_memberships m set locked_until = $3 from held, environments e
+where m.account_id = $1 and m.identity_id = held.id and e.id = m.environment_id and e.account_id = $1
+returning m.identity_id as "resourceId", m.environment_id as "environmentId", e.application_id as "applicationId"`;
+const unlock = `
+with held as (select id from identities where account_id = $1 and id = $2 for no key update)
+update environment_memberships m set locked_until = null from held
+where m.account_id = $1 and m.identity_id = held.id and m.locked_until is not null`;
 
-const keyOf = ({ environmentId, email }: Pick<Attempt, 'environmentId' | 'email'>) =>
-  `${environmentId} ${countedAddress(email)}`;
+interface Locked {
+  resourceId: string;
+  environmentId: string;
+  applicationId: string;
+}
 
 /** Limits on guessing what proves a first factor, passwords and emailed codes together (docs/decisions/0006). */
 export function createAttempts({ db, enabled, now }: { db: Db; enabled: boolean; now: Clock }): Attempts {
-  const counters = enabled ? createCounters(db) : null;
-  return {
-    async begin(attempt) {
-      const last = await counters?.count(attempt);
-      return { ...attempt, locksUntil: last ? after(now(), seconds(last.resetSeconds)) : null };
+  const guesses = createGuesses<Tried, Attempt>({
+    db,
+    enabled,
+    now,
+    burst: 'sign-in-address',
+    day: 'sign-in-day',
+    accountOf: ({ accountId, email }) => `${accountId} ${countedAddress(email)}`,
+    network: {
+      name: 'sign-in-ip',
+      points: 100,
+      windowSeconds: minutes(15) / 1000,
+      keyOf: ({ ipAddress }) => subscriberOf(ipAddress),
     },
+  });
+  return {
+    begin: async (attempt) => ({ ...attempt, locksUntil: await guesses.begin(attempt) }),
 
-    async failed(scope, { locksUntil }, { identityId, method }) {
-      await db.transaction(scope, async (tx) => {
-        const event = { ...scope, resourceId: identityId, metadata: { method } };
-        await recordEvent(tx, 'auth.identity_sign_in_failed', { ...event, outcome: 'failure' });
-        if (locksUntil === null || identityId === null) return;
-        await tx.query(
-          `update environment_memberships set locked_until = $3 where environment_id = $1 and identity_id = $2`,
-          [scope.environmentId, identityId, locksUntil],
+    async failed(scope, { email, locksUntil }, { identityId, method }) {
+      const { accountId } = scope;
+      await db.transaction(locksUntil ? { accountId } : scope, async (tx) => {
+        const failure = { ...scope, resourceId: identityId, metadata: { method }, outcome: 'failure' } as const;
+        await recordEvent(tx, 'auth.identity_sign_in_failed', failure);
+        if (locksUntil === null) return;
+        // By the address: it may be of somebody who is no member here, and of other Environments.
+        const [locked] = await tx.query<[Locked[], number]>(lock, [accountId, email, locksUntil]);
+        const metadata = { locked_until: locksUntil.toISOString() };
+        await recordEvents(
+          tx,
+          'identity.locked',
+          locked.map((each) => ({ accountId, ...each, metadata })),
         );
-        await recordEvent(tx, 'identity.locked', { ...event, metadata: { locked_until: locksUntil.toISOString() } });
       });
     },
 
-    async succeeded(attempt) {
-      await counters?.takeBack(attempt);
-    },
+    succeeded: guesses.succeeded,
 
-    async forgive(scope, { identityId, email }) {
-      await counters?.forget({ environmentId: scope.environmentId, email });
-      await db.transaction(scope, (tx) =>
-        tx.query(
-          `update environment_memberships set locked_until = null
-where environment_id = $1 and identity_id = $2 and locked_until is not null`,
-          [scope.environmentId, identityId],
-        ),
-      );
+    async forgive({ accountId }, { identityId, email }) {
+      await guesses.forget({ accountId, email });
+      await db.transaction({ accountId }, (tx) => tx.query(unlock, [accountId, identityId]));
     },
-  };
-}
-
-// In this order, and only what the one before let through: who is refused for where they are locks nobody's address, and a
-// burst that is refused anyway locks it for no day.
-const policies = [byIp, byAddress, byDay] as const;
-
-function createCounters(db: Db) {
-  const limits = createLimitsInTurn(db, policies);
-  const ofAddress = createLimitsInTurn(db, [byAddress, byDay]);
-  const keysOf = (attempt: Attempt) => [subscriberOf(attempt.ipAddress), keyOf(attempt), keyOf(attempt)];
-  return {
-    /** @returns the day's state where this was its last. @throws DomainError rate_limit.exceeded */
-    async count(attempt: Attempt) {
-      const states = await limits.consume(keysOf(attempt));
-      states.forEach((state, i) => {
-        if (state && !state.allowed)
-          throw new DomainError('rate_limit.exceeded', {
-            retryAfter: state.resetSeconds,
-            limit: policies[i] as LimitPolicy,
-          });
-      });
-      const day = states.at(-1);
-      return day?.remaining === 0 ? day : null;
-    },
-    takeBack: (attempt: Attempt) => limits.takeBack(keysOf(attempt), ['one', 'one', 'all']),
-    forget: (attempt: Pick<Attempt, 'environmentId' | 'email'>) =>
-      ofAddress.takeBack([keyOf(attempt), keyOf(attempt)], ['all', 'all']),
   };
 }

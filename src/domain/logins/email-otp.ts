@@ -197,7 +197,7 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
       const flow = read(token, bound);
       if (!flow) return { outcome: 'refused', email: '' };
       const { email } = flow;
-      const attempt = await attempts.begin({ environmentId: scope.environmentId, email, ipAddress });
+      const attempt = await attempts.begin({ accountId: scope.accountId, email, ipAddress });
       const right = await emailedCodes.redeem(scope, { purpose: 'login', flow: flow.flow, code });
       const member = await find(scope, email);
       const identityId = right && (await admit(scope, right, member, dailyCap));

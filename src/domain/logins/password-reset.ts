@@ -124,8 +124,8 @@ export function createIdentityPasswordReset({
         await tx.query('update identity_links set used_at = $2 where id = $1', [found.id, at]);
         await settleNewPassword(tx, found, { passwordHash, method: 'reset_link', provesEmail: true, now: at });
       });
-      const { accountId, applicationId, environmentId, identityId, email } = link;
-      await attempts.forgive({ accountId, applicationId, environmentId }, { identityId, email });
+      const { accountId, identityId, email } = link;
+      await attempts.forgive({ accountId }, { identityId, email });
       return link;
     },
   };

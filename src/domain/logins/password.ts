@@ -119,7 +119,7 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
   ): Promise<PasswordResult | SignedInElsewhere> {
     assertRoom(); // before it is counted: what was not looked at is no failure of anybody's
     const email = addressTyped(typed);
-    const attempt = await attempts.begin({ environmentId: scope.environmentId, email, ipAddress });
+    const attempt = await attempts.begin({ accountId: scope.accountId, email, ipAddress });
     const [found] = await db.statement<Row>(find, [scope.accountId, scope.environmentId, email]);
     const mayTry = (found?.isActive || found?.isElsewhere) === true && password.length <= longestPassword;
     const matches = await passwords.verify(mayTry ? found.passwordHash : null, password.slice(0, longestPassword));

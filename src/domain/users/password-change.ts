@@ -1,12 +1,11 @@
-import { type Clock, minutes } from '../../platform/clock.js';
+import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
-import { createLimiter } from '../../platform/limiter.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
-import { countUse } from '../limits.js';
 import { contextOfUser } from '../passwords/context-rows.js';
 import { type Passwords, passwordLength } from '../passwords/passwords.js';
 import type { AdminSubject } from './admin-tokens.js';
+import type { UserGuesses } from './guesses.js';
 import { lockForPassword, writePassword } from './password-write.js';
 
 export interface PasswordChange {
@@ -18,17 +17,9 @@ export interface PasswordChange {
 export interface PasswordChangeDeps {
   db: Db;
   passwords: Pick<Passwords, 'hash' | 'verify' | 'assertAcceptable'>;
-  /** Whether wrong guesses are counted. */
-  rateLimits: boolean;
+  guesses: Pick<UserGuesses, 'passwordChange'>;
   now: Clock;
 }
-
-/** Wrong current passwords of one user. */
-export const passwordFailures = {
-  name: 'admin-password-change',
-  points: 10,
-  windowSeconds: minutes(15) / 1000,
-} as const;
 
 const readHash = {
   name: 'user_password_hash',
@@ -42,9 +33,7 @@ const isAlive = `select from user_sessions where id = $1 and revoked_at is null 
  * @throws DomainError password.wrong, rate_limit.exceeded, password.breached, password.context_specific, validation.failed,
  * auth.invalid_credentials
  */
-export function createPasswordChange({ db, passwords, rateLimits, now }: PasswordChangeDeps) {
-  const failures = rateLimits ? createLimiter(db, passwordFailures) : null;
-
+export function createPasswordChange({ db, passwords, guesses, now }: PasswordChangeDeps) {
   async function refuse(userId: string): Promise<never> {
     await db.transaction('system', (tx) =>
       recordEvent(tx, 'auth.password_change_failed', { resourceId: userId, outcome: 'failure' }),
@@ -53,12 +42,11 @@ export function createPasswordChange({ db, passwords, rateLimits, now }: Passwor
   }
 
   return async ({ userId, sessionId }: AdminSubject, { currentPassword, newPassword, locale }: PasswordChange) => {
-    // Counted before it is looked at, so that parallel guesses cannot slip through; only wrong ones stay counted.
-    await countUse(failures, userId);
+    await guesses.passwordChange.begin(userId);
     const [user] = await db.statement<{ hash: string | null; changedAt: Date | null }>(readHash, [userId]);
     const matches = await passwords.verify(user?.hash ?? null, currentPassword);
     if (!matches) return refuse(userId);
-    await failures?.giveBack(userId);
+    await guesses.passwordChange.succeeded(userId);
     const context = await db.transaction('system', (tx) => contextOfUser(tx, userId));
     await passwords.assertAcceptable(newPassword, { minLength: passwordLength.min, context, field: 'new_password' });
     const passwordHash = await passwords.hash(newPassword);

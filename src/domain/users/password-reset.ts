@@ -6,13 +6,15 @@ import { DomainError } from '../errors.js';
 import { contextOfUser } from '../passwords/context-rows.js';
 import { findPasswordLink, type UsablePasswordLink } from '../passwords/links.js';
 import { type Passwords, passwordLength } from '../passwords/passwords.js';
+import type { UserGuesses } from './guesses.js';
 import { lockForPassword, writePassword } from './password-write.js';
 
 export interface PasswordReset {
   /** Whose password the link sets. Looking changes nothing, so mail scanners may. @throws DomainError password.link_invalid */
   preview(token: string): Promise<Pick<UsablePasswordLink, 'email' | 'purpose' | 'locale'>>;
   /**
-   * Sets the password, ends every session of the user and counts the address as proved.
+   * Sets the password, ends every session of the user, counts the address as proved and forgets the wrong guesses at the old
+   * password.
    * @throws DomainError password.link_invalid, or validation.failed, password.breached and password.context_specific with the
    * link still good
    */
@@ -22,11 +24,12 @@ export interface PasswordReset {
 export interface PasswordResetDeps {
   db: Db;
   passwords: Pick<Passwords, 'hash' | 'assertAcceptable'>;
+  guesses: UserGuesses;
   now: Clock;
 }
 
 /** The mailed link with which a password is set. */
-export function createPasswordReset({ db, passwords, now }: PasswordResetDeps): PasswordReset {
+export function createPasswordReset({ db, passwords, guesses, now }: PasswordResetDeps): PasswordReset {
   const find = async (tx: EntityManager, token: string) => {
     const link = await findPasswordLink(tx, token, now());
     if (!link) throw new DomainError('password.link_invalid');
@@ -44,14 +47,17 @@ export function createPasswordReset({ db, passwords, now }: PasswordResetDeps): 
       const { userId, context } = await look(token);
       await passwords.assertAcceptable(password, { minLength: passwordLength.min, context, field: 'password' });
       const passwordHash = await passwords.hash(password);
-      await db.transaction('system', async (tx) => {
+      const email = await db.transaction('system', async (tx) => {
         await lockForPassword(tx, userId);
-        const { id, purpose, locale } = await find(tx, token); // as it is under the lock: a link works once
+        const { id, purpose, locale, email: address } = await find(tx, token); // as it is under the lock: a link works once
         const at = now();
         await tx.update(PasswordLink, { id }, { usedAt: at });
         const action = purpose === 'set' ? 'auth.password_set' : 'auth.password_reset';
         await writePassword(tx, { userId, passwordHash, locale, provesEmail: true, action, now: at });
+        return address;
       });
+      await guesses.signIn.forget(email);
+      await guesses.passwordChange.forget(userId);
     },
   };
 }

@@ -10,6 +10,7 @@ import type { Passwords } from '../passwords/passwords.js';
 import { aal1, aal2 } from '../sessions/first-factor.js';
 import { adminConnectionByAddress } from '../sso-connections/covering.js';
 import type { AdminSubject } from './admin-tokens.js';
+import type { UserGuesses } from './guesses.js';
 import {
   type Browser,
   createOutcomes,
@@ -53,7 +54,8 @@ export interface SignIn {
   /**
    * What is wrong is answered the same, after the same time, for whoever has the address or nobody: `sso_required` where an
    * Account's own identity provider is responsible for the address's domain.
-   * @throws DomainError auth.invalid_credentials elsewhere
+   * @throws DomainError auth.invalid_credentials elsewhere; rate_limit.exceeded after too many failures for the address,
+   *   whether or not anybody has it, for the right password too
    */
   signIn(attempt: { email: string; password: string } & SignInPlace): Promise<PasswordOutcome>;
   /**
@@ -89,7 +91,17 @@ export interface SignInDeps {
   sessions: Pick<UserSessions, 'start'>;
   challenges: Pick<AdminChallenges, 'ask' | 'answer' | 'isAsked'>;
   sealing: Pick<Sealing, 'seal' | 'open'>;
+  guesses: Pick<UserGuesses, 'signIn'>;
   now: Clock;
+}
+
+/** A password that was not right. */
+interface Failure {
+  /** Whose address it is; null for nobody's. */
+  userId: string | null;
+  email: string;
+  /** Where this is the last failure that the day allows: when the next attempt is allowed. */
+  locksUntil: Date | null;
 }
 
 interface UserRow extends SigningInUser {
@@ -112,15 +124,19 @@ const rehash = {
 };
 
 /** How platform admins sign in (contract §4). */
-export function createSignIn({ db, passwords, sessions, challenges, sealing, now }: SignInDeps): SignIn {
+export function createSignIn({ db, passwords, sessions, challenges, sealing, guesses, now }: SignInDeps): SignIn {
   const selections = createSelections({ sealing, now });
   const outcomes = createOutcomes({ db, sessions, selections, challenges });
 
   /** The way by the provider goes by the address alone, so that it says nothing of who has it. */
-  async function refuse(userId: string | null, email: string): Promise<{ outcome: 'sso_required' }> {
+  async function refuse({ userId, email, locksUntil }: Failure): Promise<{ outcome: 'sso_required' }> {
     const connection = await db.transaction('system', async (tx) => {
       // Who was tried is the user's id; an address that nobody has is not kept.
       await recordEvent(tx, 'auth.admin_sign_in_failed', { resourceId: userId, outcome: 'failure' });
+      if (locksUntil && userId) {
+        const metadata = { locked_until: locksUntil.toISOString() };
+        await recordEvent(tx, 'auth.admin_locked', { resourceId: userId, metadata });
+      }
       return adminConnectionByAddress(tx, addressTyped(email));
     });
     if (!connection) throw new DomainError('auth.invalid_credentials');
@@ -135,10 +151,12 @@ export function createSignIn({ db, passwords, sessions, challenges, sealing, now
 
   return {
     async signIn({ email, password, ...place }) {
-      // The same work for every address: one look-up, one verification, one event, one question for a provider.
+      // The same work for every address: one count, one look-up, one verification, one event, one question for a provider.
+      const locksUntil = await guesses.signIn.begin(email);
       const [user] = await db.statement<UserRow>(byEmail, [email]);
       const matches = await passwords.verify(user?.passwordHash ?? null, password);
-      if (!user || !matches) return refuse(user?.id ?? null, email);
+      if (!user || !matches) return refuse({ userId: user?.id ?? null, email, locksUntil });
+      await guesses.signIn.succeeded(email);
       if (user.passwordHash && passwords.needsRehash(user.passwordHash)) {
         await db.statement(rehash, [user.id, user.passwordHash, await passwords.hash(password)]);
       }

@@ -10,6 +10,7 @@ import type { Registrations } from '../registration/registrations.js';
 import { type AccountCreation, type AccountCreationDeps, createAccountCreation } from './account-creation.js';
 import { type AdminSubject, type AdminTokens, createAdminTokens } from './admin-tokens.js';
 import { type ConfirmEmail, type ConfirmEmailDeps, createConfirmEmail } from './confirm-email.js';
+import { createUserGuesses } from './guesses.js';
 import { createPasswordChange, type PasswordChange } from './password-change.js';
 import { createPasswordForgot } from './password-forgot.js';
 import { createPasswordReset, type PasswordReset } from './password-reset.js';
@@ -59,7 +60,8 @@ export function createUsers(deps: UsersDeps): Users {
   const tokens = createAdminTokens(deps);
   const sessions = createUserSessions({ ...deps, tokens });
   const mfa = createAdminMfa(deps);
-  const signIn = createSignIn({ ...deps, sessions, challenges: mfa.challenges });
+  const guesses = createUserGuesses(deps);
+  const signIn = createSignIn({ ...deps, sessions, challenges: mfa.challenges, guesses });
   return {
     register: createRegister(deps),
     email: createConfirmEmail({ ...deps, signIn }),
@@ -68,8 +70,8 @@ export function createUsers(deps: UsersDeps): Users {
     accounts: createAccountCreation({ ...deps, signIn }),
     passwords: {
       forgot: createPasswordForgot(deps),
-      link: createPasswordReset(deps),
-      change: createPasswordChange(deps),
+      link: createPasswordReset({ ...deps, guesses }),
+      change: createPasswordChange({ ...deps, guesses }),
     },
     invites: createInviteAcceptance(deps),
     sessions,

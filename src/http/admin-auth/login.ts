@@ -18,13 +18,13 @@ export const login: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
   app.post(
     '/login',
     {
-      config: { events: ['auth.admin_signed_in', 'auth.admin_sign_in_failed'], hashes: true },
+      config: { events: ['auth.admin_signed_in', 'auth.admin_sign_in_failed', 'auth.admin_locked'], hashes: true },
       onRequest: [sameOrigin({ baseUrl, adminAppUrl }), limits.exact(perAddress)],
       schema: {
         operationId: 'login',
         summary: 'Sign in with a password',
         description:
-          'Answers by `outcome`. Who has a second factor is asked for it (`mfa_required`), whatever else is to come. A session comes with the admin refresh cookie and the session-marker cookie. Whatever is wrong, the refusal is the same, after the same time, whether or not anybody has the address: 401, or `sso_required` for every address of a domain whose account has it verified and an active connection for its administrators. 5 per 15 minutes per IP.',
+          'Answers by `outcome`. Who has a second factor is asked for it (`mfa_required`), whatever else is to come. A session comes with the admin refresh cookie and the session-marker cookie. Whatever is wrong, the refusal is the same, after the same time, whether or not anybody has the address: 401, or `sso_required` for every address of a domain whose account has it verified and an active connection for its administrators. 5 per 15 minutes per IP; for an address, wherever it is tried from, 10 failures in 15 minutes and 50 in a day, which a new password by `password/forgot` ends.',
         tags: ['Admin authentication'],
         body: Body({
           email: Email,

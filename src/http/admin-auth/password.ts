@@ -19,7 +19,7 @@ export const password: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
         operationId: 'changePassword',
         summary: 'Change the own password',
         description:
-          'Ends the other sessions of the user, keeps the one that asks, and mails a notice. Ten wrong current passwords in 15 minutes stop further guesses. A user without a password sets one by `password/forgot`.',
+          'Ends the other sessions of the user, keeps the one that asks, and mails a notice. Ten wrong current passwords in 15 minutes, or fifty in a day, stop further guesses. A user without a password sets one by `password/forgot`.',
         tags: ['Admin authentication'],
         security: [{ bearer: [] }],
         body: Body({ current_password: Type.String({ maxLength: 1024 }), new_password: Password }),
