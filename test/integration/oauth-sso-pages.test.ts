@@ -1,4 +1,5 @@
 import type { LightMyRequestResponse } from 'fastify';
+import { v7 as uuidv7 } from 'uuid';
 import { EnvironmentSettings } from '../../entities/environment-settings.js';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { loopback } from '../../src/platform/outbound/addresses.js';
@@ -6,6 +7,7 @@ import { codeIn } from '../support/mfa.js';
 import {
   authorizeUrl,
   type Browser,
+  codeFor,
   locationOf,
   newProvider,
   type TestClient,
@@ -14,6 +16,7 @@ import {
 } from '../support/oauth.js';
 import { type OpenIdProvider, signInThere, startOpenIdProvider } from '../support/openid-provider.js';
 import { newOrganization, setPolicy } from '../support/organizations.js';
+import { askedIn, giveSigningKey, newSamlProvider } from '../support/saml-sign-in.js';
 import {
   acmeAddress,
   failureIn,
@@ -23,7 +26,7 @@ import {
   plannedConnections,
 } from '../support/sso.js';
 
-/** What the sign-in page shows of the way to an identity provider. */
+/** What the sign-in page shows of the way to an identity provider, and who goes it as somebody else. */
 
 const baseUrl = 'http://localhost:3000';
 const planned = plannedConnections(baseUrl, 40);
@@ -192,5 +195,105 @@ describe('where identity providers are the only way in', () => {
     expect(asksForProvider(page)).toEqual(asked);
     const away = awayIn(await browser.submit(page, { email: somebody().email }));
     expect(away.searchParams.get('redirect_uri')).toContain(connection.id);
+  });
+});
+
+describe('somebody else than the session is of', () => {
+  /** An Environment whose default connection has signed somebody in. */
+  async function signedIn(settings: Partial<EnvironmentSettings> = nothing) {
+    const { environment, client } = await place(settings);
+    const domain = `${uuidv7()}.example`;
+    await newVerifiedDomain(world, environment, domain);
+    const connection = await newOidcConnection(world, environment, idp, { id: nextId() });
+    await setDefault(environment, connection);
+    const [ana, bob] = [`ana@${domain}`, `bob@${domain}`];
+    for (const email of [ana, bob]) idp.people.set(email, { email, email_verified: true });
+    const browser = world.browser();
+    const away = await browser.get(authorizeUrl(client));
+    expect(codeIn(await comeBack(browser, locationOf(away), ana))).toBeTruthy();
+    return { environment, client, connection, browser, ana, bob };
+  }
+  const whoIsIn = async ({ environmentId }: TestEnvironment) => {
+    const rows = await world.query<{ email: string }>(
+      `select i.email from sessions s join identities i on i.id = s.identity_id
+       where s.environment_id = $1 and s.revoked_at is null`,
+      [environmentId],
+    );
+    return rows.map(({ email }) => email);
+  };
+
+  test.each([
+    ['prompt=select_account', nothing, { prompt: 'select_account' }],
+    ['a press that the Environment wants', { ...nothing, ssoRequireConfirmation: true }, {}],
+    ['passkeys beside it', { ...nothing, passkeyLoginEnabled: true }, { prompt: 'select_account' }],
+  ])('goes to the default provider, which lets them choose: %s', async (_, settings, more) => {
+    const { environment, client, browser, bob } = await signedIn(settings);
+    const choice = await browser.get(authorizeUrl(client, more));
+    expect(choice.body).toContain('Choose an account');
+    const away = awayIn(await browser.submit(choice, { choice: 'other' }));
+    expect(away.searchParams.get('prompt')).toBe('login'); // the one that this provider knows
+    expect(codeIn(await comeBack(browser, away, bob))).toBeTruthy();
+    expect(await whoIsIn(environment)).toEqual([bob]);
+  });
+
+  test('in JSON as well; and a hint that names the session’s own account is none', async () => {
+    const { client, connection, browser, ana, bob } = await signedIn();
+    const chosen = async (hint: string) => {
+      const form = { ...parametersOf(client, { prompt: 'select_account', login_hint: hint }), choice: 'other' };
+      const answer = await browser.post('/oauth/authorize', form, { accept: 'application/json' });
+      return new URL(answer.json().redirect_to).searchParams;
+    };
+    const own = await chosen(ana.toUpperCase());
+    expect([own.get('login_hint'), own.get('redirect_uri')]).toEqual([null, expect.stringContaining(connection.id)]);
+    expect((await chosen(bob)).get('login_hint')).toBe(bob);
+  });
+
+  test('by SAML, that signs them in anew', async () => {
+    const saml = await newSamlProvider();
+    const { environment, client, connection } = await newSsoPlace(world, null, {
+      ...saml.fields,
+      scope: 'identity',
+      organizationId: null,
+    });
+    await giveSigningKey(world, connection);
+    const ana = await environment.newIdentity();
+    const browser = world.browser();
+    await codeFor(browser, client, ana.email, { method: 'password' });
+    await setDefault(environment, connection);
+    const url = authorizeUrl(client, { prompt: 'select_account' });
+    const away = awayIn(await browser.submit(await browser.get(url), { choice: 'other' }));
+    expect(askedIn(away.href).xml).toContain('ForceAuthn="true"');
+    const first = locationOf(await world.browser().get(authorizeUrl(client)));
+    expect(askedIn(first.href).xml).not.toContain('ForceAuthn="true"');
+  });
+
+  test('whose organization it is: no member is sent to its provider, which lets them be somebody who is', async () => {
+    const { environment, client, organization, connection } = await place();
+    const stranger = await environment.newIdentity();
+    const { login } = somebody();
+    const browser = world.browser();
+    await codeFor(browser, client, stranger.email);
+    const away = await browser.get(authorizeUrl(client, { organization: organization.id }));
+    expect([away.statusCode, locationOf(away).searchParams.get('prompt')]).toEqual([303, 'login']);
+    expect(locationOf(away).searchParams.get('redirect_uri')).toContain(connection.id);
+    expect(codeIn(await comeBack(browser, locationOf(away), login))).toBeTruthy();
+    // Without a provider the page says why, as ever.
+    const other = await newOrganization(world, environment);
+    const page = await browser.get(authorizeUrl(client, { organization: other.id }));
+    expect(page.body).toContain('You are signed in with an account that does not belong to this organization.');
+  });
+
+  test('who has asked for the page gets it', async () => {
+    const { client, browser } = await signedIn();
+    const url = authorizeUrl(client, { prompt: 'select_account', method: 'password' });
+    const page = await browser.submit(await browser.get(url), { choice: 'other' });
+    expect(asksForProvider(page)).toEqual(asked);
+  });
+
+  test('nor does a choice whose session is over lead to the provider by the form itself', async () => {
+    const { client, browser } = await signedIn();
+    const choice = await browser.get(authorizeUrl(client, { prompt: 'select_account' }));
+    await world.query('update sessions set revoked_at = now()');
+    expect(awayIn(await browser.submit(choice, { choice: 'continue' })).origin).toBe(idp.issuer);
   });
 });
