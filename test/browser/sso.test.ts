@@ -103,6 +103,37 @@ test('an address leads to the provider of its organization, and from there into 
   await heading('You are signed out').waitFor();
 });
 
+test('where identity providers are the only way in, the page asks for the address, and lets somebody be another person', async () => {
+  const ways = (are: boolean) =>
+    ['password', 'email_otp', 'passkey'].map((way) => `${way}_login_enabled = ${are}`).join(', ');
+  await site.configure(ways(false));
+  await page.waitForTimeout(1500); // the processes remember others for a second
+  await arrive({ locale: 'de-DE', viewport: { width: 320, height: 640 }, javaScriptEnabled: false });
+  await startShop();
+  await page.getByLabel('E-Mail-Adresse').fill('mia@nowhere.example');
+  await button('Mit Ihrer Organisation anmelden').click();
+  await page.getByText('Zu dieser Adresse gehört keine Anmeldung einer Organisation.').waitFor();
+  expect(await page.getByLabel('E-Mail-Adresse').inputValue()).toBe('mia@nowhere.example');
+  await page.getByLabel('E-Mail-Adresse').fill('mia@acme.example');
+  await button('Mit Ihrer Organisation anmelden').click();
+  await signInThere('mia');
+  await heading('Hello, Mia Muster').waitFor();
+
+  await arrive();
+  await page.goto(authorizeUrl(site));
+  await expectNoBarriers();
+  await page.getByLabel('Email').fill('mia@acme.example');
+  await button('Sign in with your organization').click();
+  await signInThere('mia');
+  await page.waitForURL(/[?&]code=/);
+  await page.goto(authorizeUrl(site, { organization: organizationId, prompt: 'select_account' }));
+  await button('Use another account').click();
+  await page.getByLabel('User name').waitFor(); // the provider would have answered with Mia at once
+
+  await site.configure(ways(true));
+  await page.waitForTimeout(1500);
+});
+
 test('an organization that requires its provider has a password lead there, and back when that goes wrong', async () => {
   const [ana] = (await api('GET', `/identities?q=${encodeURIComponent(site.data.ana.email)}`)).items;
   await api('POST', `/organizations/${organizationId}/members`, { identity_id: ana.id, role_ids: [] });
