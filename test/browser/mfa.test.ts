@@ -200,7 +200,7 @@ test('the pages speak the language of the browser, and are readable in the dark 
   await look('Authenticator-App einrichten');
   await button('Etwas anderes wählen').click();
   await page.getByRole('button', { name: 'Code per E-Mail' }).click();
-  await look('Codes per E-Mail einrichten');
+  await look('Codes per E\u2011Mail einrichten');
 });
 
 test('a page that was left open too long offers to begin again', async () => {

@@ -98,7 +98,7 @@ test("in another browser the link asks for the password, which somebody who sign
 
   await arrive({ locale: 'de-AT', colorScheme: 'dark', viewport: { width: 320, height: 640 } });
   await page.goto(url);
-  await heading('E-Mail-Adresse bestätigen').waitFor();
+  await heading('E\u2011Mail-Adresse bestätigen').waitFor();
   await page.getByText('Sie haben den Link in einem anderen Browser geöffnet').waitFor();
   await fits(320);
   await expectNoBarriers();
@@ -109,7 +109,7 @@ test("in another browser the link asks for the password, which somebody who sign
   await page.locator('#password:focus').waitFor();
   await page.keyboard.type(chosen);
   await page.keyboard.press('Enter');
-  await heading('Ihre E-Mail-Adresse ist bestätigt').waitFor();
+  await heading('Ihre E\u2011Mail-Adresse ist bestätigt').waitFor();
   await fits(320);
 
   await page.goto(url);

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { v7 as uuidv7 } from 'uuid';
 import { barriers, headingOf } from '../support/chromium.js';
@@ -101,6 +102,41 @@ test('an address leads to the provider of its organization, and from there into 
   await page.waitForURL((url) => url.origin === provider?.issuer);
   await page.goto(site.shop.url);
   await heading('You are signed out').waitFor();
+});
+
+describe('where identity providers are the only way in', () => {
+  /** Has the Environment's own ways on or off; a process remembers settings for a second. */
+  const haveWays = async (on: boolean) => {
+    await site.configure(['password', 'email_otp', 'passkey'].map((way) => `${way}_login_enabled = ${on}`).join(', '));
+    await sleep(1_100);
+  };
+  beforeAll(() => haveWays(false));
+  afterAll(() => haveWays(true));
+
+  test('the page asks for the address, in German and without scripts', async () => {
+    await arrive({ locale: 'de-DE', viewport: { width: 320, height: 640 }, javaScriptEnabled: false });
+    await startShop();
+    await page.getByLabel('E-Mail-Adresse').fill('mia@nowhere.example');
+    await button('Mit Ihrer Organisation anmelden').click();
+    await page.getByText('Zu dieser Adresse gehört keine Anmeldung einer Organisation.').waitFor();
+    expect(await page.getByLabel('E-Mail-Adresse').inputValue()).toBe('mia@nowhere.example');
+    await page.getByLabel('E-Mail-Adresse').fill('mia@acme.example');
+    await button('Mit Ihrer Organisation anmelden').click();
+    await signInThere('mia');
+    await heading('Hello, Mia Muster').waitFor();
+  });
+
+  test('another account is one of the provider’s, which would have answered with the same at once', async () => {
+    await startShop();
+    await expectNoBarriers();
+    await page.getByLabel('Email').fill('mia@acme.example');
+    await button('Sign in with your organization').click();
+    await signInThere('mia');
+    await heading('Hello, Mia Muster').waitFor();
+    await page.goto(authorizeUrl(site, { organization: organizationId, prompt: 'select_account' }));
+    await button('Use another account').click();
+    await page.getByLabel('User name').waitFor();
+  });
 });
 
 test('an organization that requires its provider has a password lead there, and back when that goes wrong', async () => {

@@ -35,7 +35,8 @@ const everyPage = (value: string): Pages => ({
     organization: value,
     client: { name: value, logoUrl: null },
   },
-  'email-code': {
+  'sign-in-address': {
+    way: 'sso',
     action: '/oauth/login/email-otp/start',
     params: { state: value },
     email: value,
@@ -503,6 +504,25 @@ describe('what was refused', () => {
       expect(render(name, { ...shown, isAgain: false } as never)).not.toContain('role="status"');
     },
   );
+});
+
+describe('sign-in-address', () => {
+  const page = everyPage('ana@example.com')['sign-in-address'];
+  const shown = (more: Partial<typeof page>) => render('sign-in-address', { ...page, error: null, ...more });
+
+  test('says what becomes of the address', () => {
+    expect(shown({ passkey: false })).toContain('Your organization signs you in.');
+    expect(shown({ passkey: true })).toContain('or use a passkey.');
+    const code = shown({ way: 'code', action: '/oauth/login/email-otp/start' });
+    expect(code).toContain('We will email you a code');
+    expect(code).toMatch(/<button class="button">Email me a code</);
+  });
+
+  test('says that a passkey needs a script only where no other way of ours is on', () => {
+    expect(shown({ passkey: true })).toContain('data-no-webauthn');
+    expect(shown({ passkey: true, way: 'code' })).not.toContain('data-no-webauthn');
+    expect(shown({ passkey: false })).not.toContain('webauthn');
+  });
 });
 
 test('an error page says when to try again, rounded up', () => {

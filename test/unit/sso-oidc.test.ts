@@ -4,6 +4,7 @@ import { generateKeyPair } from 'jose';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { assertionOf } from '../../src/domain/sso-protocols/oidc/claims.js';
 import { createOidcProtocol, type OidcSecrets } from '../../src/domain/sso-protocols/oidc/oidc.js';
+import { promptOf } from '../../src/domain/sso-protocols/oidc/prompt.js';
 import { loopback } from '../../src/platform/outbound/addresses.js';
 import { createOutbound } from '../../src/platform/outbound/fetch.js';
 import { type BentProvider, type SigningKey, startBentProvider } from '../support/bent-provider.js';
@@ -90,6 +91,21 @@ describe('the request', () => {
       '60',
       'ana@acme.example',
     ]);
+  });
+
+  test('lets somebody be another person by what the provider says it knows, and by a new sign-in else', async () => {
+    const asked = async (said: unknown, wishes: object = { selectAccount: true }) => {
+      provider.discovery.prompt_values_supported = said;
+      protocol = createOidcProtocol({ baseUrl, clientSecretOf: () => 'a secret', outbound, now: () => new Date() });
+      return (await begun(connectionOf(), wishes)).asked.get('prompt');
+    };
+    expect(await asked(['none', 'login', 'select_account'])).toBe('select_account');
+    for (const said of [undefined, ['none', 'login', 'consent'], 'select_account', 5])
+      expect(await asked(said)).toBe('login');
+    expect(await asked(['select_account'], { selectAccount: true, forceAuthn: true })).toBe('login');
+    expect(await asked(['select_account'], {})).toBeNull();
+    // Google says nothing of it, and knows no other.
+    expect(promptOf({ issuer: 'https://accounts.google.com' }, { selectAccount: true })).toBe('select_account');
   });
 
   test('asks for an age that every sign-in has where none is wanted: many providers do not say when it was else', async () => {

@@ -11,6 +11,8 @@ export interface AskedOrganization {
   policy: Pick<SignInPolicy, 'allows' | 'requireSso'>;
   /** Its active SSO connection. */
   connectionId: string | null;
+  /** Whether it has a connection of its own, in whatever state: else it takes those of the Environment. */
+  hasConnection: boolean;
 }
 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -18,7 +20,8 @@ const longestSlug = 100;
 
 const found = (by: string) => `
 select n.id, n.name, o.authentication_policy as policy,
-  (select id from sso_connections where organization_id = n.id and status = 'active') as "connectionId"
+  (select id from sso_connections where organization_id = n.id and status = 'active') as "connectionId",
+  exists (select from sso_connections where organization_id = n.id) as "hasConnection"
 from (select id, name, path from nodes where ${by} and environment_id = $1 and node_type = 'organization' offset 0) n
   cross join lateral (select authentication_policy from organizations where id = n.id offset 0) o
 where ${isActive('n.path')}

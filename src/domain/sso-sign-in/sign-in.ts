@@ -20,6 +20,8 @@ export interface Wishes {
   loginHint?: string | null;
   /** Whether the provider's own session is not enough. */
   forceAuthn?: boolean;
+  /** Whether the person wants to be somebody else than whom the provider's session names. Nothing is held against the answer for it. */
+  selectAccount?: boolean;
   /** Seconds since the sign-in at the provider that are accepted at most; null: any. */
   maxAge?: number | null;
 }
@@ -99,13 +101,14 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
   }
 
   async function start({ connection, purpose, parameters, browser, ...wishes }: StartSso): Promise<StartedSso> {
-    const { loginHint = null, forceAuthn = false, maxAge = null } = wishes;
+    const { loginHint = null, forceAuthn = false, selectAccount = false, maxAge = null } = wishes;
     const [requestId, state, cookie] = [uuidv7(), newSecret(), browser ?? newSecret()];
     const protocol = protocols[connection.type];
     if (!protocol) throw new SsoRefused('configuration_incomplete', 'This protocol is not spoken here');
-    // SAML cannot ask for an age: there it is signed in anew or not.
-    const isAnew = forceAuthn || connection.forceAuthn || (connection.type === 'saml' && maxAge !== null);
-    const asked = { requestId, state, loginHint, forceAuthn: isAnew, maxAge };
+    // SAML can ask for neither an age nor an account: there it is signed in anew or not.
+    const isMore = connection.type === 'saml' && (maxAge !== null || selectAccount);
+    const isAnew = forceAuthn || connection.forceAuthn || isMore;
+    const asked = { requestId, state, loginHint, forceAuthn: isAnew, selectAccount, maxAge };
     const { url, secrets } = await protocol.begin(connection, asked);
     const request = { id: requestId, connection, purpose, state, browser: cookie, secrets, parameters };
     if (!(await requests.begin(request))) {

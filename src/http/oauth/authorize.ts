@@ -4,6 +4,7 @@ import { nextStep } from '../../domain/oidc/interaction.js';
 import { onlyOnce, type Parameters, readParameters } from '../../domain/oidc/parameters.js';
 import { firstFactor } from '../../domain/sessions/first-factor.js';
 import type { HostedSession } from '../../domain/sessions/sessions.js';
+import type { TextKey } from '../../platform/mail/texts.js';
 import { captchaField, passesCaptcha } from './captcha.js';
 import type { HostedOptions } from './options.js';
 import { assertOwnOrigin } from './origin.js';
@@ -35,25 +36,29 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
     if (!visit) return reply;
     if (form.has('email') || form.has('password')) return signIn(visit, form);
     if (form.get('choice') === 'continue') return proceed(visit, { shown: form.get('session') ?? null });
+    if (form.get('choice') === 'other') return beginAnother(visit, await sessionOf(visit));
     if (isForm) return signInPage.send(visit, { email: '' });
     if (wantsJson(request)) return proceed(visit);
     // From another site it comes without our cookie (SameSite=Lax), which a GET brings (OpenID Connect Core 3.1.2.1).
     return redirect(request, reply, '/oauth/authorize', visit.asked.parameters);
   });
 
+  const sessionOf = ({ request, client: { environmentId, settings } }: Visit) =>
+    sessions.find(hosted.cookies.browser.read(request), environmentId, settings.sessionIdleTtlSeconds);
+
   /** @param chosen by whom a page that names the account was answered: whose session it showed; null by a script, which saw no page */
   async function proceed(visit: Visit, chosen?: { shown: string | null }) {
-    const { request, client, asked, hintedSubject } = visit;
-    const { environmentId, settings } = client;
-    const browser = hosted.cookies.browser.read(request);
-    const session = await sessions.find(browser, environmentId, settings.sessionIdleTtlSeconds);
+    const { client, asked, hintedSubject } = visit;
+    const session = await sessionOf(visit);
     // The own account is no application.
-    const asksAlways = settings.ssoRequireConfirmation && !visit.toAccount;
+    const asksAlways = client.settings.ssoRequireConfirmation && !visit.toAccount;
     // Somebody else may have signed in in another tab since.
     const isChosen = chosen !== undefined && (chosen.shown === null || chosen.shown === session?.id);
     switch (nextStep(asked, { session, hintedSubject, chosen: isChosen, asksAlways, now: now() })) {
       case 'continue':
-        return hosted.resumed(visit, session as HostedSession, () => askForAnother(visit));
+        return hosted.resumed(visit, session as HostedSession, () =>
+          beginAnother(visit, session, 'sign_in.notice.not_member'),
+        );
       case 'select-account':
         return showAccounts(visit, session as HostedSession);
       case 'login_required':
@@ -72,15 +77,25 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
     return signInPage.send(visit, { email: visit.asked.loginHint ?? '' });
   }
 
-  const askForAnother = (visit: Visit) =>
-    signInPage.send(visit, { email: visit.asked.loginHint ?? '', error: 'sign_in.notice.not_member' });
+  /**
+   * The same for somebody else than the browser's session is of. Their provider is told so, which would answer with the same
+   * person at once; and a hint that names that person is no hint.
+   */
+  async function beginAnother(visit: Visit, session: HostedSession | null, error: TextKey | null = null) {
+    const { asked } = visit;
+    const isHinted = asked.loginHint?.toLowerCase() === session?.email.toLowerCase();
+    const other = isHinted ? { ...visit, asked: { ...asked, loginHint: null } } : visit;
+    const connection = await ssoWay.wanted(other);
+    if (connection) return ssoWay.go(other, connection, { isAnother: true });
+    return signInPage.send(other, { email: other.asked.loginHint ?? '', error });
+  }
 
   async function signIn(visit: Visit, form: Parameters) {
     const { request, client } = visit;
     const email = form.get('email')?.trim() ?? '';
     const password = form.get('password') ?? '';
     const connection = password === '' ? await ssoWay.ofAddress(visit, email) : null;
-    if (connection) return ssoWay.leave(visit, connection, email);
+    if (connection) return ssoWay.go(visit, connection, { email });
     if (!visit.methods.includes('password')) return signInPage.send(visit, { email });
     if (email === '') return signInPage.send(visit, { email, error: 'sign_in.error.email_missing' });
     if (password === '') return signInPage.send(visit, { email, error: 'sign_in.error.password_missing' });

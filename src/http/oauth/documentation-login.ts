@@ -68,7 +68,8 @@ export const loginDocumentation: Documentation = {
     querystring: Type.Object(authorizeParameters),
     description:
       'Whoever has to sign in is sent straight to the identity provider (303) where one is responsible: the SSO connection of ' +
-      '`organization`, the one for the domain of `login_hint`, or else the default one of the Environment.',
+      '`organization`, the one for the domain of `login_hint`, or else the default one of the Environment. So is whoever does not belong to ' +
+      '`organization` by their session, to be somebody else there.',
     response: {
       200: Page('The sign-in page'),
       303: Redirect,
@@ -84,7 +85,8 @@ export const loginDocumentation: Documentation = {
   'POST /oauth/authorize': page('submitSignIn', 'Begin a sign-in by form, or send its credentials', {
     description:
       'With OAuth parameters only it is an authorization request, answered by 303 to its GET. With `email` and `password` ' +
-      'it is the sign-in form; every parameter is checked again.',
+      'it is the sign-in form; every parameter is checked again. `choice` answers `account_selection_required`: `continue` goes on, ' +
+      '`other` begins anew, by the identity provider that is responsible or else by the page.',
     consumes: ['application/x-www-form-urlencoded', 'application/json'],
     body: Type.Object({
       ...authorizeParameters,

@@ -205,7 +205,11 @@ export function createHostedLogin(
      * Goes on with a session of before, which may have to become a stronger one. Answers `askForAnother` where its person does
      * not belong to the organization that the sign-in is for: somebody else may.
      */
-    async resumed(visit: Visit, session: HostedSession, askForAnother: () => FastifyReply): Promise<FastifyReply> {
+    async resumed(
+      visit: Visit,
+      session: HostedSession,
+      askForAnother: () => Promise<FastifyReply>,
+    ): Promise<FastifyReply> {
       const first = factorOf(session);
       const decision = await decide(visit, first);
       if (decision.step === 'done') return answer(visit, session);

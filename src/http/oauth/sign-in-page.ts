@@ -1,13 +1,13 @@
 import type { FastifyReply } from 'fastify';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
-import { wantsSso } from '../../domain/organizations/barred.js';
+import { methodsOf, wantsSso } from '../../domain/organizations/barred.js';
 import type { Captcha } from '../../platform/captcha.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { methodNames, sendBarred } from './barred-page.js';
 import { signInNeedsCaptcha } from './captcha.js';
 import { pageOptions, sendPage, wantsJson } from './pages.js';
 import { refusalInJson } from './refusal-in-json.js';
-import { codeMethodOf, isRecovery, letsSignUp, type Visit } from './visit.js';
+import { codeMethodOf, isRecovery, letsSignUp, offersSso, type Visit } from './visit.js';
 
 export interface ShownSignIn {
   /** What the field begins with. */
@@ -83,15 +83,43 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
     return sendPage(
       request,
       reply,
-      'email-code',
+      'sign-in-address',
       {
         ...values,
+        way: 'code',
         action: '/oauth/login/email-otp/start',
         params: { ...params, method: codeMethodOf(visit) },
         passwordUrl: methods.includes('password') ? `/oauth/authorize?${new URLSearchParams(params)}` : null,
         signUpUrl: canSignUpHere(visit) ? urlOf('/oauth/register', params) : null,
       },
       { ...pageOptions(visit), captcha: values.captcha !== null, scripts: values.passkey ? ['webauthn'] : [] },
+    );
+  }
+
+  /** Asks for the address whose identity provider signs in, where nothing else is asked for but maybe a passkey. */
+  function sendSsoForm(visit: Visit, shown: ShownSignIn): FastifyReply {
+    const { request, reply, methods } = visit;
+    const values = valuesOf(visit, shown);
+    if (wantsJson(request)) {
+      const orPasskey = values.passkey ? ', or ask /oauth/login/passkey/options with them' : '';
+      return sendRefusal(visit, shown, `send email with the same parameters to /oauth/sso${orPasskey}`);
+    }
+    const isLost = values.error === 'sign_in.error.no_provider' && methods.length === 0;
+    return sendPage(
+      request,
+      reply,
+      'sign-in-address',
+      {
+        ...values,
+        way: 'sso',
+        action: '/oauth/sso',
+        error: isLost ? 'sign_in.error.no_provider_at_all' : values.error,
+        ssoUrl: null,
+        passwordUrl: null,
+        signUpUrl: null,
+        captcha: null,
+      },
+      { ...pageOptions(visit), scripts: values.passkey ? ['webauthn'] : [] },
     );
   }
 
@@ -115,11 +143,12 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
     /** Shows it, from the start or again. A script is told the same in JSON. @throws OAuthError access_denied */
     send(visit: Visit, shown: ShownSignIn): FastifyReply {
       const { methods, organization } = visit;
-      if (organization && wantsSso(organization.policy) && methods.length === 0)
+      if (organization && wantsSso(organization.policy) && methods.length === 0 && !goesByAddress(visit, organization))
         return sendBarred(visit, { code: 'sso_required', methods: [], connections: connectionsOf(organization) });
       const wantsCode = visit.asked.parameters.method === 'code' || !methods.includes('password');
       if (methods.includes('email_otp') && wantsCode) return sendCodeForm(visit, shown);
       if (methods.includes('password')) return sendPasswordForm(visit, shown);
+      if (offersSso(visit)) return sendSsoForm(visit, shown);
       if (methods.includes('passkey')) return sendPasskeyButton(visit, shown);
       if (organization)
         return sendBarred(
@@ -132,9 +161,12 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
   };
 }
 
-/** Whether an address that is typed may lead to an identity provider. */
-const offersSso = ({ client, organization }: Visit) =>
-  client.settings.hasSso && (organization === null || organization.policy.allows.sso);
+/**
+ * Whether the address alone says by which provider somebody of an organization signs in that takes no other way: it has no
+ * connection of its own, and takes those of the Environment. Where that has ways of its own, a recovery code is offered instead.
+ */
+const goesByAddress = ({ client: { settings } }: Visit, { hasConnection }: NonNullable<Visit['organization']>) =>
+  settings.hasSso && !hasConnection && settings.defaultSsoConnectionId === null && methodsOf(settings).length === 0;
 const connectionsOf = ({ connectionId: id, name }: NonNullable<Visit['organization']>) =>
   id === null ? [] : [{ id, name }];
 const urlOf = (path: string, params: Record<string, string>) => `${path}?${new URLSearchParams(params)}`;

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { methodsOf, wantsSso } from '../../domain/organizations/barred.js';
 import type { SsoSignInRefusal } from '../../domain/sso-sign-in/end-users.js';
 import { pageOptions, sendPage, wantsJson } from './pages.js';
-import type { Visit } from './visit.js';
+import { offersSso, type Visit } from './visit.js';
 
 /** Why a sign-in by an identity provider does not go on; `stale`: it is not this browser's, was completed, or took too long. */
 export type SsoFailure = SsoSignInRefusal | 'stale' | 'no_provider';
@@ -33,13 +33,15 @@ type Ways = Record<'againUrl' | 'otherUrl' | 'recoveryUrl', string | null>;
 const nowhere: Ways = { againUrl: null, otherUrl: null, recoveryUrl: null };
 
 /** Where the person can go from here: once more, or another way. None leads anywhere by itself. */
-const waysFrom = ({ client, asked, methods, organization }: Visit): Ways => {
+const waysFrom = (visit: Visit): Ways => {
+  const { client, asked, methods, organization } = visit;
   const { method: _, ...parameters } = asked.parameters;
   const isOnly = organization !== null && wantsSso(organization.policy);
   const url = (more: Record<string, string>) => `/oauth/authorize?${new URLSearchParams({ ...parameters, ...more })}`;
   return {
     againUrl: url({}),
-    otherUrl: methods.length === 0 || isOnly ? null : url({ method: 'password' }),
+    // Who was sent to the default connection may have another provider, whom the page finds by their address.
+    otherUrl: isOnly || !(methods.length > 0 || offersSso(visit)) ? null : url({ method: 'password' }),
     // Whether the organization has codes is nothing that strangers are told.
     recoveryUrl: isOnly && methodsOf(client.settings).length > 0 ? url({ method: 'recovery' }) : null,
   };

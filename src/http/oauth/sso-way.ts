@@ -9,13 +9,25 @@ import { secretCookie } from './secret-cookie.js';
 import { sendSsoFailed } from './sso-failed-page.js';
 import type { Visit } from './visit.js';
 
+/** What somebody wants of their provider beside what the authorization request says. */
+export interface OnTheWay {
+  /** The address that they have typed, in the place of `login_hint`. */
+  email?: string | null;
+  /** Whether they want to be somebody else than whom the provider would answer with at once. */
+  isAnother?: boolean;
+}
+
 /** How end users get to their identity provider. */
 export function createSsoWay({ sso, baseUrl, now }: { sso: Sso; baseUrl: string; now: Clock }) {
   const cookie = secretCookie(baseUrl, 'sso');
   const { endUsers, signIn } = sso;
 
   /** Begins it, and has the browser remember. @throws SsoRefused */
-  async function begin({ request, reply, asked }: Visit, connection: SsoConnection, email: string | null) {
+  async function begin(
+    { request, reply, asked }: Visit,
+    connection: SsoConnection,
+    { email = null, isAnother = false }: OnTheWay,
+  ) {
     const { method: _, ...parameters } = asked.parameters;
     const started = await signIn.start({
       connection,
@@ -24,6 +36,7 @@ export function createSsoWay({ sso, baseUrl, now }: { sso: Sso; baseUrl: string;
       browser: cookie.read(request),
       loginHint: email ?? asked.loginHint,
       forceAuthn: asked.prompt.login,
+      selectAccount: isAnother,
       maxAge: asked.maxAge,
     });
     cookie.set(reply, started.browser, started.expiresAt, now());
@@ -61,16 +74,15 @@ export function createSsoWay({ sso, baseUrl, now }: { sso: Sso; baseUrl: string;
     ofAddress: async ({ client }: Visit, email: string): Promise<SsoConnection | null> =>
       client.settings.hasSso && email !== '' ? endUsers.connectionFor(client, email) : null,
 
-    /** Sends the browser there. */
-    go: (visit: Visit, connection: SsoConnection): Promise<FastifyReply> =>
-      orFailed(visit, async () => redirect(visit.request, visit.reply, await begin(visit, connection, null))),
-
-    /** The same after a form: where that may lead is fixed before anybody knows the provider (CSP `form-action`). */
-    leave: (visit: Visit, connection: SsoConnection, email: string): Promise<FastifyReply> =>
+    /**
+     * Sends the browser there. After a form it is a page that leads on: where a form may lead is fixed before anybody knows the
+     * provider (CSP `form-action`). A provider that cannot be asked is a page that says so.
+     */
+    go: (visit: Visit, connection: SsoConnection, wishes: OnTheWay = {}): Promise<FastifyReply> =>
       orFailed(visit, async () => {
         const { request, reply, client } = visit;
-        const url = await begin(visit, connection, email);
-        if (wantsJson(request)) return redirect(request, reply, url);
+        const url = await begin(visit, connection, wishes);
+        if (request.method !== 'POST' || wantsJson(request)) return redirect(request, reply, url);
         return sendPage(
           request,
           reply,

@@ -30,6 +30,6 @@ export const sso: FastifyPluginAsyncTypebox<HostedOptions> = async (
     if (email === '') return signInPage.send(visit, { email, error: 'sign_in.error.email_missing' });
     const connection = await ssoWay.ofAddress(visit, email);
     if (!connection) return signInPage.send(visit, { email, error: 'sign_in.error.no_provider' });
-    return ssoWay.leave(visit, connection, email);
+    return ssoWay.go(visit, connection, { email });
   });
 };

@@ -64,6 +64,10 @@ export function flowOf({ asked }: Pick<Visit, 'asked'>): Record<string, string> 
 export const letsSignUp = ({ client, organization }: Pick<Visit, 'client' | 'organization'>): boolean =>
   organization === null && client.settings.allowSelfSignup;
 
+/** Whether an address that is typed may lead to an identity provider. */
+export const offersSso = ({ client, organization }: Pick<Visit, 'client' | 'organization'>): boolean =>
+  client.settings.hasSso && (organization === null || organization.policy.allows.sso);
+
 type VisitsDeps = Pick<Provider, 'askedOrganizations' | 'baseUrl' | 'clients' | 'keys'>;
 
 export function createVisits({ askedOrganizations, baseUrl, clients, keys }: VisitsDeps) {

@@ -41,7 +41,9 @@ export interface Pages extends AccountPages, SignUpPages {
     organization: string | null;
     client: PageClient;
   };
-  'email-code': {
+  /** Asks for the address alone: to mail a code to it, or to find its identity provider where nothing else is on but passkeys. */
+  'sign-in-address': {
+    way: 'code' | 'sso';
     action: string;
     params: Params;
     email: string;
@@ -70,7 +72,7 @@ export interface Pages extends AccountPages, SignUpPages {
     captcha: string | null;
     client: PageClient;
   };
-  /** Where nothing but passkeys is switched on. */
+  /** Where nothing but passkeys is switched on, and no identity provider. */
   'sign-in-passkey': { params: Params; error: TextKey | null; organization: string | null; client: PageClient };
   consent: {
     action: string;

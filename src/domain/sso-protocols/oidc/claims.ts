@@ -68,7 +68,8 @@ const attributesOf = (claims: Claims): Record<string, string[]> =>
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
-const google = 'https://accounts.google.com';
+/** The issuer of all whom Google signs in, of companies and for themselves. */
+export const google = 'https://accounts.google.com';
 
 /**
  * `email_verified`, which some providers say in words; what is neither of the two is no yes. Google answers by one issuer for

@@ -23,6 +23,7 @@ import { authenticationBy } from './client-authentication.js';
 import { guardedFetch } from './guarded-fetch.js';
 import { type LogoutToken, verifyLogoutToken } from './logout-token.js';
 import { createMetadata, type ProviderMetadata } from './metadata.js';
+import { promptOf } from './prompt.js';
 import { asRefusal } from './refusals.js';
 
 /** What is kept of a request until its answer comes. */
@@ -45,6 +46,8 @@ export interface BeginOidc {
   state: string;
   loginHint?: string | null;
   forceAuthn?: boolean;
+  /** Whether its own session is not to answer for the person, who wants to be somebody else. */
+  selectAccount?: boolean;
   maxAge?: number | null;
 }
 
@@ -100,9 +103,11 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
 
   return {
     /** @throws SsoRefused where the provider cannot be asked, or its discovery document is no good */
-    begin: (connection: SsoConnection, { state, loginHint = null, forceAuthn = false, maxAge = null }: BeginOidc) =>
+    begin: (connection: SsoConnection, { state, loginHint = null, maxAge = null, ...wishes }: BeginOidc) =>
       asked(async () => {
-        const config = configurationOf(connection, await metadata.of(connection.oidcDiscoveryUrl));
+        const provider = await metadata.of(connection.oidcDiscoveryUrl);
+        const config = configurationOf(connection, provider);
+        const prompt = promptOf(provider.server, wishes);
         const [nonce, codeVerifier] = [randomNonce(), randomPKCECodeVerifier()];
         const url = buildAuthorizationUrl(config, {
           redirect_uri: callbackUrlOf(baseUrl, connection.id),
@@ -112,7 +117,7 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
           code_challenge: await calculatePKCECodeChallenge(codeVerifier),
           code_challenge_method: 'S256',
           ...(loginHint !== null && { login_hint: loginHint }),
-          ...(forceAuthn && { prompt: 'login' }),
+          ...(prompt !== null && { prompt }),
           max_age: String(maxAge ?? anyAge),
         });
         const isAged = connection.forceAuthn || maxAge !== null;

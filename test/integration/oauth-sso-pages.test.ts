@@ -1,0 +1,299 @@
+import type { LightMyRequestResponse } from 'fastify';
+import { v7 as uuidv7 } from 'uuid';
+import { EnvironmentSettings } from '../../entities/environment-settings.js';
+import type { SsoConnection } from '../../entities/sso-connection.js';
+import { loopback } from '../../src/platform/outbound/addresses.js';
+import { codeIn } from '../support/mfa.js';
+import {
+  authorizeUrl,
+  type Browser,
+  codeFor,
+  locationOf,
+  newProvider,
+  type TestClient,
+  type TestEnvironment,
+  type TestProvider,
+} from '../support/oauth.js';
+import { type OpenIdProvider, signInThere, startOpenIdProvider } from '../support/openid-provider.js';
+import { newOrganization, setPolicy } from '../support/organizations.js';
+import { askedIn, giveSigningKey, newSamlProvider } from '../support/saml-sign-in.js';
+import {
+  acmeAddress,
+  failureIn,
+  newOidcConnection,
+  newSsoPlace,
+  newVerifiedDomain,
+  plannedConnections,
+} from '../support/sso.js';
+
+/** What the sign-in page shows of the way to an identity provider, and who goes it as somebody else. */
+
+const baseUrl = 'http://localhost:3000';
+const planned = plannedConnections(baseUrl, 40);
+let world: TestProvider;
+let idp: OpenIdProvider;
+beforeAll(async () => {
+  idp = await startOpenIdProvider({ callbacks: planned.callbacks });
+  world = await newProvider({ baseUrl, allowedNetworks: loopback, startsAt: new Date() });
+});
+afterAll(async () => {
+  await world.close();
+  await idp.stop();
+});
+
+let used = 0;
+const nextId = () => planned.ids[used++] ?? '';
+const nothing = { passwordLoginEnabled: false, emailOtpLoginEnabled: false, passkeyLoginEnabled: false };
+/** An Environment with an organization whose provider signs in people of acme.example. */
+const place = (settings: Partial<EnvironmentSettings> = {}) => newSsoPlace(world, idp, { id: nextId() }, settings);
+const somebody = () => {
+  const email = acmeAddress();
+  idp.people.set(email, { email, email_verified: true });
+  return { login: email, email };
+};
+const parametersOf = (client: TestClient, more = {}) =>
+  Object.fromEntries(new URL(authorizeUrl(client, more), baseUrl).searchParams);
+const queryOf = (client: TestClient, more = {}) => new URLSearchParams(parametersOf(client, more));
+const setDefault = async ({ environmentId }: TestEnvironment, { id }: SsoConnection) => {
+  await world.db.transaction('system', (tx) =>
+    tx.update(EnvironmentSettings, { environmentId }, { defaultSsoConnectionId: id }),
+  );
+  world.wait(2000); // what a process remembers of a client is a second old at most
+};
+/** Where the page leads on to that answers a form, since a form may not go there itself. */
+const awayIn = ({ body, headers }: LightMyRequestResponse) => {
+  expect(headers.location).toBeUndefined();
+  return new URL(/http-equiv="refresh" content="0;url=([^"]+)"/.exec(body)?.[1]?.replaceAll('&amp;', '&') ?? '');
+};
+/** Signs in there and comes back; the answer of `/sso/complete`. */
+async function comeBack(browser: Browser, away: URL, login: string) {
+  const answered = await browser.get((await signInThere(away.href, login)).replace(baseUrl, ''));
+  return browser.get(String(answered.headers.location));
+}
+const asksForProvider = (page: LightMyRequestResponse) => ({
+  status: page.statusCode,
+  form: page.body.includes('<form method="post" action="/oauth/sso">'),
+  password: page.body.includes('type="password"'),
+});
+const asked = { status: 200, form: true, password: false };
+
+describe('where identity providers are the only way in', () => {
+  test('the page asks for the address, and the address leads to its provider', async () => {
+    const { client } = await place(nothing);
+    const { login, email } = somebody();
+    const browser = world.browser();
+    const page = await browser.get(authorizeUrl(client));
+    expect(asksForProvider(page)).toEqual(asked);
+    expect(page.body).toMatch(/<label for="email">Email<\/label>\s*<input id="email"[^>]* autocomplete="username"/);
+    expect(page.body).not.toContain('<script');
+    expect(codeIn(await comeBack(browser, awayIn(await browser.submit(page, { email })), login))).toBeTruthy();
+  });
+
+  test('an address that leads nowhere is told so, alike whether or not anybody has it', async () => {
+    const { environment, client } = await place(nothing);
+    const known = await environment.newIdentity();
+    const url = authorizeUrl(client);
+    const shown = async (email: string, headers = {}) => {
+      const browser = world.browser();
+      const page = await browser.submit(await browser.get(url), { email }, headers);
+      return {
+        ...asksForProvider(page),
+        body: page.body.replaceAll(`value="${email}"`, 'value="typed"').replace(/nonce="[^"]+"/g, ''),
+      };
+    };
+    const unknown = await shown('nobody@nowhere.example');
+    expect(unknown).toMatchObject(asked);
+    expect(unknown.body).toContain('No organization&#39;s sign-in belongs to this address. Check it');
+    expect(unknown.body).toContain('aria-invalid="true" aria-describedby="message"');
+    expect(unknown.body).toContain('value="typed"');
+    expect(await shown(known.email)).toEqual(unknown);
+    expect((await shown('')).body).toContain('Enter your email address.');
+    const german = await shown('nobody@nowhere.example', { 'accept-language': 'de' });
+    expect(german.body).toContain('Zu dieser Adresse gehört keine Anmeldung einer Organisation. Prüfen Sie');
+  });
+
+  test('every page that has no way of its own to offer shows the field', async () => {
+    const { client, organization } = await place({ ...nothing, allowSelfSignup: true });
+    const query = queryOf(client);
+    const browser = world.browser();
+    const form = { ...parametersOf(client), email: 'ana@nowhere.example' };
+    const pages = [
+      await browser.get(authorizeUrl(client, { method: 'code' })),
+      await browser.get(authorizeUrl(client, { method: 'password', organization: organization.id })),
+      await browser.get(`/oauth/register?${query}`),
+      await browser.post('/oauth/register', { ...form, password: 'correct horse battery' }),
+      await browser.get(`/oauth/password/forgot?${query}`),
+      await browser.post('/oauth/password/forgot', form),
+      await browser.post('/oauth/login/email-otp/start', form),
+      await browser.post('/oauth/login/email-otp/verify', { ...form, code: '123456', login_token: 'x' }),
+      await browser.post('/oauth/authorize', { ...form, password: 'correct horse battery' }),
+    ];
+    expect(pages.map(asksForProvider)).toEqual(pages.map(() => asked));
+  });
+
+  test('a script is told where to send the address', async () => {
+    const { client } = await place(nothing);
+    const inJson = { accept: 'application/json' };
+    const told = await world.browser().get(authorizeUrl(client), inJson);
+    expect([told.statusCode, told.json()]).toEqual([
+      401,
+      {
+        error: 'login_required',
+        error_description: 'send email with the same parameters to /oauth/sso',
+        methods: [],
+      },
+    ]);
+    const form = { ...parametersOf(client), email: 'ana@nowhere.example' };
+    const wrong = await world.browser().post('/oauth/sso', form, inJson);
+    expect([wrong.statusCode, wrong.json().reason]).toEqual([401, 'sign_in.error.no_provider']);
+  });
+
+  test('beside passkeys it has the field too, and without a provider it has the button alone', async () => {
+    const { client } = await place({ ...nothing, passkeyLoginEnabled: true });
+    const { login, email } = somebody();
+    const browser = world.browser();
+    const page = await browser.get(authorizeUrl(client));
+    expect(asksForProvider(page)).toEqual(asked);
+    expect(page.body).toMatch(/data-webauthn="get"[^>]* data-suggest/);
+    expect(page.body).toContain('autocomplete="username webauthn"');
+    expect(page.body).toContain('data-no-webauthn');
+    const wrong = await browser.submit(page, { email: 'ana@nowhere.example' });
+    expect(wrong.body).toContain('belongs to this address. Sign in another way.');
+    expect(codeIn(await comeBack(browser, awayIn(await browser.submit(page, { email })), login))).toBeTruthy();
+
+    const alone = await world.newEnvironment({ ...nothing, passkeyLoginEnabled: true });
+    const button = await browser.get(authorizeUrl(await alone.newClient()));
+    expect([button.statusCode, button.body.includes('id="email"')]).toEqual([200, false]);
+  });
+
+  test('an organization that requires SSO and has no connection of its own takes what the address leads to', async () => {
+    const { environment, client, organization, connection } = await place(nothing);
+    const other = await newOrganization(world, environment, { policy: { require_sso: true } });
+    await newVerifiedDomain(world, environment, 'own.example');
+    const own = await newOidcConnection(world, environment, idp, { id: nextId() });
+    const browser = world.browser();
+    const page = await browser.get(authorizeUrl(client, { organization: other.id }));
+    expect(asksForProvider(page)).toEqual(asked);
+    const away = awayIn(await browser.submit(page, { email: 'mia@own.example' }));
+    expect(away.searchParams.get('redirect_uri')).toContain(own.id);
+    // One that has its own names it, and where that is off no address helps.
+    await setPolicy(world, organization, { require_sso: true });
+    await world.query(`update sso_connections set status = 'disabled' where id = $1`, [connection.id]);
+    const barred = await browser.get(authorizeUrl(client, { organization: organization.id }));
+    expect(asksForProvider(barred)).toEqual({ status: 403, form: false, password: false });
+  });
+
+  test('whom the default connection does not let in finds the field by "another way"', async () => {
+    const { environment, client, connection } = await place(nothing);
+    const own = await newOidcConnection(world, environment, idp, { id: nextId() });
+    await setDefault(environment, own);
+    const browser = world.browser();
+    const failed = await comeBack(browser, locationOf(await browser.get(authorizeUrl(client))), 'nobody there');
+    expect(failureIn(failed)).toEqual([403, 'sso.provider_error']);
+    const url = /<a class="button quiet" href="([^"]+)"/.exec(failed.body)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    const page = await browser.get(url);
+    expect(asksForProvider(page)).toEqual(asked);
+    const away = awayIn(await browser.submit(page, { email: somebody().email }));
+    expect(away.searchParams.get('redirect_uri')).toContain(connection.id);
+  });
+});
+
+describe('somebody else than the session is of', () => {
+  /** An Environment whose default connection has signed somebody in. */
+  async function signedIn(settings: Partial<EnvironmentSettings> = nothing) {
+    const { environment, client } = await place(settings);
+    const domain = `${uuidv7()}.example`;
+    await newVerifiedDomain(world, environment, domain);
+    const connection = await newOidcConnection(world, environment, idp, { id: nextId() });
+    await setDefault(environment, connection);
+    const [ana, bob] = [`ana@${domain}`, `bob@${domain}`];
+    for (const email of [ana, bob]) idp.people.set(email, { email, email_verified: true });
+    const browser = world.browser();
+    const away = await browser.get(authorizeUrl(client));
+    expect(codeIn(await comeBack(browser, locationOf(away), ana))).toBeTruthy();
+    return { environment, client, connection, browser, ana, bob };
+  }
+  const whoIsIn = async ({ environmentId }: TestEnvironment) => {
+    const rows = await world.query<{ email: string }>(
+      `select i.email from sessions s join identities i on i.id = s.identity_id
+       where s.environment_id = $1 and s.revoked_at is null`,
+      [environmentId],
+    );
+    return rows.map(({ email }) => email);
+  };
+
+  test.each([
+    ['prompt=select_account', nothing, { prompt: 'select_account' }],
+    ['a press that the Environment wants', { ...nothing, ssoRequireConfirmation: true }, {}],
+    ['passkeys beside it', { ...nothing, passkeyLoginEnabled: true }, { prompt: 'select_account' }],
+  ])('goes to the default provider, which lets them choose: %s', async (_, settings, more) => {
+    const { environment, client, browser, bob } = await signedIn(settings);
+    const choice = await browser.get(authorizeUrl(client, more));
+    expect(choice.body).toContain('Choose an account');
+    const away = awayIn(await browser.submit(choice, { choice: 'other' }));
+    expect(away.searchParams.get('prompt')).toBe('login'); // the one that this provider knows
+    expect(codeIn(await comeBack(browser, away, bob))).toBeTruthy();
+    expect(await whoIsIn(environment)).toEqual([bob]);
+  });
+
+  test('in JSON as well; and a hint that names the session’s own account is none', async () => {
+    const { client, connection, browser, ana, bob } = await signedIn();
+    const chosen = async (hint: string) => {
+      const form = { ...parametersOf(client, { prompt: 'select_account', login_hint: hint }), choice: 'other' };
+      const answer = await browser.post('/oauth/authorize', form, { accept: 'application/json' });
+      return new URL(answer.json().redirect_to).searchParams;
+    };
+    const own = await chosen(ana.toUpperCase());
+    expect([own.get('login_hint'), own.get('redirect_uri')]).toEqual([null, expect.stringContaining(connection.id)]);
+    expect((await chosen(bob)).get('login_hint')).toBe(bob);
+  });
+
+  test('by SAML, that signs them in anew', async () => {
+    const saml = await newSamlProvider();
+    const { environment, client, connection } = await newSsoPlace(world, null, {
+      ...saml.fields,
+      scope: 'identity',
+      organizationId: null,
+    });
+    await giveSigningKey(world, connection);
+    const ana = await environment.newIdentity();
+    const browser = world.browser();
+    await codeFor(browser, client, ana.email, { method: 'password' });
+    await setDefault(environment, connection);
+    const url = authorizeUrl(client, { prompt: 'select_account' });
+    const away = awayIn(await browser.submit(await browser.get(url), { choice: 'other' }));
+    expect(askedIn(away.href).xml).toContain('ForceAuthn="true"');
+    const first = locationOf(await world.browser().get(authorizeUrl(client)));
+    expect(askedIn(first.href).xml).not.toContain('ForceAuthn="true"');
+  });
+
+  test('whose organization it is: no member is sent to its provider, which lets them be somebody who is', async () => {
+    const { environment, client, organization, connection } = await place();
+    const stranger = await environment.newIdentity();
+    const { login } = somebody();
+    const browser = world.browser();
+    await codeFor(browser, client, stranger.email);
+    const away = await browser.get(authorizeUrl(client, { organization: organization.id }));
+    expect([away.statusCode, locationOf(away).searchParams.get('prompt')]).toEqual([303, 'login']);
+    expect(locationOf(away).searchParams.get('redirect_uri')).toContain(connection.id);
+    expect(codeIn(await comeBack(browser, locationOf(away), login))).toBeTruthy();
+    // Without a provider the page says why, as ever.
+    const other = await newOrganization(world, environment);
+    const page = await browser.get(authorizeUrl(client, { organization: other.id }));
+    expect(page.body).toContain('You are signed in with an account that does not belong to this organization.');
+  });
+
+  test('who has asked for the page gets it', async () => {
+    const { client, browser } = await signedIn();
+    const url = authorizeUrl(client, { prompt: 'select_account', method: 'password' });
+    const page = await browser.submit(await browser.get(url), { choice: 'other' });
+    expect(asksForProvider(page)).toEqual(asked);
+  });
+
+  test('nor does a choice whose session is over lead to the provider by the form itself', async () => {
+    const { client, browser } = await signedIn();
+    const choice = await browser.get(authorizeUrl(client, { prompt: 'select_account' }));
+    await world.query('update sessions set revoked_at = now()');
+    expect(awayIn(await browser.submit(choice, { choice: 'continue' })).origin).toBe(idp.issuer);
+  });
+});
