@@ -3,6 +3,7 @@ import { Event } from '../../entities/event.js';
 import { createMfaResetByOperator } from '../../src/domain/admin-mfa/reset.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { totpCode } from '../support/mfa.js';
+import { comingUpon } from '../support/uncommitted.js';
 import { ok, refusalOf } from './admin-auth-mfa-setup.js';
 import { newMember, type TestMember } from './administrators-setup.js';
 
@@ -30,6 +31,15 @@ async function requiring(): Promise<{ account: TestAccount; owner: TestMember }>
   await enroll(owner);
   expect(ok(await owner.call('PATCH', '', { require_mfa: true })).require_mfa).toBe(true);
   return { account, owner };
+}
+
+/** Manages the Account and is no Owner, with a second factor. */
+async function newKeeper(account: TestAccount, owner: TestMember): Promise<TestMember> {
+  const capabilities = ['account.view', 'account.manage'];
+  const role = ok(await owner.call('POST', '/administrator-roles', { name: 'Keeper', capabilities }), 201);
+  const keeper = await newMember(api, account, { roleId: role.id });
+  await enroll(keeper);
+  return keeper;
 }
 
 /** As if they had signed in with the password alone. */
@@ -64,17 +74,23 @@ describe('an account that requires a second factor', () => {
 
   test('an administrator who manages the account and is no Owner does not switch it', async () => {
     const { account, owner } = await requiring();
-    const role = ok(
-      await owner.call('POST', '/administrator-roles', {
-        name: 'Keeper',
-        capabilities: ['account.view', 'account.manage'],
-      }),
-      201,
-    );
-    const keeper = await newMember(api, account, { roleId: role.id });
-    await enroll(keeper);
+    const keeper = await newKeeper(account, owner);
     expect(refusalOf(await keeper.call('PATCH', '', { require_mfa: false }))).toEqual([403, 'account.owner_required']);
     ok(await keeper.call('PATCH', '', { name: 'Another name', require_mfa: true }));
+  });
+
+  test.each([true, false])('nor switches it back while an Owner makes it %s', async (wanted) => {
+    const { account, owner } = await requiring();
+    const keeper = await newKeeper(account, owner);
+    if (wanted) ok(await owner.call('PATCH', '', { require_mfa: false }));
+    // What they ask for is as it is, until the Owner's change is through.
+    const answer = await comingUpon(
+      api.database,
+      (tx) => tx.query('update accounts set require_mfa = $2 where id = $1', [account.scope.accountId, wanted]),
+      () => keeper.call('PATCH', '', { name: 'Another name', require_mfa: !wanted }),
+    );
+    expect(refusalOf(answer)).toEqual([403, 'account.owner_required']);
+    expect(ok(await owner.call('GET', ''))).toMatchObject({ require_mfa: wanted, name: expect.not.stringMatching('Another') });
   });
 
   test('refuses everything in it to whoever has none, until they enroll with the same token', async () => {

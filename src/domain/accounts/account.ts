@@ -1,4 +1,3 @@
-import type { EntityManager } from 'typeorm';
 import { Account } from '../../../entities/account.js';
 import { Subscription } from '../../../entities/subscription.js';
 import type { Clock } from '../../platform/clock.js';
@@ -25,18 +24,18 @@ export interface Accounts {
 /** An Account itself, as its administrators see it. */
 export function createAccounts({ db, now }: { db: Db; now: Clock }): Accounts {
   return {
-    get: ({ accountId }) => db.transaction({ accountId }, (tx) => account(tx, accountId)),
+    get: ({ accountId }) => db.transaction({ accountId }, (tx) => tx.findOneByOrFail(Account, { id: accountId })),
     async update({ accountId }, by, changes) {
       const { requireMfa } = changes;
-      const { requireMfa: isRequired } = await db.transaction({ accountId }, (tx) => account(tx, accountId));
-      if (requireMfa !== undefined && requireMfa !== isRequired) {
-        await assertMayRequireMfa(db, { accountId }, by, requireMfa);
-      }
+      // Who may require a second factor is read from their session, which is of no Account.
+      const scope = requireMfa === undefined ? { accountId } : 'system';
       return db
-        .transaction({ accountId }, async (tx) => {
+        .transaction(scope, async (tx) => {
           const where = { id: accountId };
           const current = await tx.findOneOrFail(Account, { where, lock: { mode: 'pessimistic_write' } });
           const changesMfa = requireMfa !== undefined && requireMfa !== current.requireMfa;
+          // Under the lock: what changes nothing when it is asked may change it back once somebody else's change is through.
+          if (changesMfa) await assertMayRequireMfa(tx, { accountId }, by, requireMfa);
           const changed = [...changedNaming(current, changes), ...(changesMfa ? ['require_mfa'] : [])];
           if (changed.length === 0) return current;
           const updated: Account = { ...current, ...changes, updatedAt: now() };
@@ -53,5 +52,3 @@ export function createAccounts({ db, now }: { db: Db; now: Clock }): Accounts {
       db.transaction({ accountId }, (tx) => tx.findOneByOrFail(Subscription, { accountId })),
   };
 }
-
-const account = (tx: EntityManager, id: string): Promise<Account> => tx.findOneByOrFail(Account, { id });
