@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { AccountIntent } from '../../entities/account-intent.js';
 import { Email } from '../../entities/email.js';
 import { Event } from '../../entities/event.js';
+import { User } from '../../entities/user.js';
 import { end } from '../../src/domain/account-intents/end.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { hours } from '../../src/platform/clock.js';
@@ -205,6 +206,7 @@ describe('a short name that was taken meanwhile', () => {
     const other = await auth.addUser({ accounts: [] });
     const others = bearer((await auth.sessionOf(other.id)).accessToken);
     expect(outcome(await auth.post('/accounts', body, others))).toBe('201 ok');
+    await auth.db.transaction('system', (tx) => tx.update(User, { id: user.id }, { passwordHash: 'set since' }));
     const [intent] = await intentsOf(user.id);
     return { user, headers, slug, intent: intent as AccountIntent };
   }

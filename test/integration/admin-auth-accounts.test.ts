@@ -128,6 +128,10 @@ test('a user without a password is refused; the wish is parked, with a link to s
   expect(message?.input).toEqual({ intentId: intent?.id, expiresAt: intent?.expiresAt.toISOString() });
   const email = await auth.db.transaction('system', (tx) => tx.findOneByOrFail(Email, { subjectId: intent?.id }));
   expect(email.template).toBe('set-password');
+  // Resuming it is no way around, neither for them nor for a process that is asked all the same.
+  expect(outcome(await auth.post('/accounts/resume', undefined, headers))).toBe('403 account.password_required');
+  expect(await auth.accountIntents.claim(intent!.id, user.id)).toEqual({ mine: false, status: 'parked' });
+  expect(await intentsOf(user.id)).toEqual([intent]);
 
   expect(await auth.accountIntents.announce(intent!.id)).toBe('parked'); // as its process does, and may do twice
   expect(await auth.accountIntents.announce(intent!.id)).toBe('parked');

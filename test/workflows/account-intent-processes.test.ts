@@ -85,6 +85,11 @@ test('from the form to the Account, and no personal data or secret in any histor
   const token = new URL(mail.values.link as string).searchParams.get('token') as string;
   expect(token).toMatch(/^[\w-]{43}$/);
   const claimId = randomUUID();
+  // Not before its owner has set a password; asked all the same, it goes on waiting.
+  await expect(resume(services, user.id, claimId)).rejects.toMatchObject({ code: 'account.password_required' });
+  const asked = { intentId: id, expiresAt: ((await row(id)).expires_at as Date).toISOString() };
+  await expect(processes.resumeAccountIntent(asked, randomUUID())).rejects.toMatchObject(notFound);
+  await select(`update users set password_hash = 'hash' where id = $1`, user.id);
   const made = await resume(services, user.id, claimId);
   expect(await handleOf(id).result()).toBe('consumed');
   expect(await accountsOf(user.id)).toEqual([{ account_id: made.accountId }]);

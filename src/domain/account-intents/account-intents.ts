@@ -1,13 +1,13 @@
 import { AccountIntent, type AccountIntentStatus } from '../../../entities/account-intent.js';
-import { User } from '../../../entities/user.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
 import type { ProcessInput } from '../../platform/process-kinds.js';
 import { queueEmail } from '../emails/queue.js';
+import { DomainError } from '../errors.js';
 import { startLater } from '../outbox.js';
 import { insertPasswordLink } from '../passwords/links.js';
-import { type Claim, claim, claimedBy, discard, lockUser, newestParked, statusOf } from './claim.js';
+import { type Claim, claim, claimedBy, discard, hasPassword, lockUser, newestParked, statusOf } from './claim.js';
 import { type CreateNow, createNow } from './create.js';
 import { end, fail, retry } from './end.js';
 import { noticeEmail, processInput } from './process.js';
@@ -41,7 +41,8 @@ export function createAccountIntents({ db, sealing, now, intentTtlMs }: AccountI
 
     /**
      * What a request goes on with: the intent that it claimed when it came before, or the newest parked one.
-     * @throws DomainError the reason for which the one that it claimed has failed
+     * @throws DomainError the reason for which the one that it claimed has failed; account.password_required where one is parked
+     *   whose owner has none, and stays so
      */
     findFor: (userId: string, claimId: string): Promise<Resumable | null> =>
       db.transaction('system', async (tx) => {
@@ -50,7 +51,9 @@ export function createAccountIntents({ db, sealing, now, intentTtlMs }: AccountI
         if (!intent) return null;
         if (intent.status === 'failed') throw failureOf(intent);
         if (intent.status === 'consumed') return { status: 'consumed', ...(await provisionedBefore(tx, intent)) };
-        return { status: intent.status === 'claimed' ? 'claimed' : 'parked', process: processInput(intent) };
+        if (intent.status === 'claimed') return { status: 'claimed', process: processInput(intent) };
+        if (!(await hasPassword(tx, userId))) throw new DomainError('account.password_required');
+        return { status: 'parked', process: processInput(intent) };
       }),
 
     /** Ends every parked one of a user; answers which. None is no error. */
@@ -71,10 +74,9 @@ export function createAccountIntents({ db, sealing, now, intentTtlMs }: AccountI
         // The row's own word: one whose time is over says `parked` until its process has written that down.
         if (!intent || status !== 'parked') return intent?.status ?? status;
         const { userId, locale } = intent;
-        const { passwordHash } = await tx.findOneByOrFail(User, { id: userId });
-        if (passwordHash === null)
-          await insertPasswordLink(tx, sealing, { id, userId, purpose: 'set', locale, now: at });
-        await queueEmail(tx, noticeEmail(intent, passwordHash !== null), at);
+        const has = await hasPassword(tx, userId);
+        if (!has) await insertPasswordLink(tx, sealing, { id, userId, purpose: 'set', locale, now: at });
+        await queueEmail(tx, noticeEmail(intent, has), at);
         return status;
       }),
 

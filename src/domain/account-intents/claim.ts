@@ -1,5 +1,6 @@
-import { type EntityManager, IsNull, LessThan, MoreThan } from 'typeorm';
+import { type EntityManager, IsNull, LessThan, MoreThan, Not } from 'typeorm';
 import { AccountIntent, type AccountIntentStatus } from '../../../entities/account-intent.js';
+import { User } from '../../../entities/user.js';
 import { after, hours } from '../../platform/clock.js';
 import { recordEvent } from '../events.js';
 
@@ -20,6 +21,10 @@ export const statusOf = (intent: AccountIntent | null, now: Date): AccountIntent
 export const lockUser = (tx: EntityManager, userId: string): Promise<unknown> =>
   tx.query('select 1 from users where id = $1 for no key update', [userId]);
 
+/** Who has none, since they sign in by a provider only, makes no Account (spec, "Parked intent"): it would be lost with the provider. */
+export const hasPassword = (tx: EntityManager, userId: string): Promise<boolean> =>
+  tx.existsBy(User, { id: userId, passwordHash: Not(IsNull()) });
+
 /** The intent that this request has claimed before. */
 export const claimedBy = (
   tx: EntityManager,
@@ -36,6 +41,7 @@ export const newestParked = (tx: EntityManager, userId: string, now: Date) =>
 /**
  * Takes an intent for a request, before anything is created, so that nobody else can. Older wishes of the user end with it:
  * otherwise each of many resumes at once would find the next one. Repeating it answers the same.
+ * @returns not `mine` and `parked` where its owner has to set a password first: it goes on waiting for that
  */
 export async function claim(
   tx: EntityManager,
@@ -51,7 +57,7 @@ export async function claim(
     return { mine: true, discardedIds: ended.map((one) => one.id) };
   }
   const status = statusOf(intent, now);
-  if (status !== 'parked') return { mine: false, status };
+  if (status !== 'parked' || !(await hasPassword(tx, found.userId))) return { mine: false, status };
   await tx.update(AccountIntent, { id, claimId: IsNull() }, { status: 'claimed', claimId, claimedAt: now });
   const discardedIds = (await tx.findBy(AccountIntent, { ...older, status: 'parked' })).map((one) => one.id);
   await discard(tx, discardedIds, superseded, now);

@@ -16,7 +16,8 @@ export interface AccountCreation {
   pending(userId: string): Promise<{ accountName: string; applicationName: string } | null>;
   /**
    * Claims the parked wish and creates its Account, once however many ask.
-   * @throws DomainError account_intent.not_found, account.slug_taken, service.unavailable
+   * @throws DomainError account_intent.not_found, account.slug_taken, service.unavailable; account.password_required as `create`,
+   *   with the wish parked still
    */
   resume(caller: AccountCaller): Promise<SignedIn>;
   /** Discards whatever is parked. */
@@ -46,7 +47,7 @@ export function createAccountCreation({ accountIntents, processes, signIn }: Acc
       return await processes.resumeAccountIntent(found.process, claimId);
     } catch (error) {
       if (!isNotFound(error)) throw error;
-      // Refused: somebody else's, or this request's own from before, whose process is at work or has finished.
+      // Refused: somebody else's, this request's own from before, whose process is at work or has finished, or for want of a password.
       const since = await accountIntents.findFor(userId, claimId);
       if (since?.status === 'consumed') return since;
       if (since?.status === 'claimed') throw new DomainError('service.unavailable', { retryAfter: 5, cause: error });

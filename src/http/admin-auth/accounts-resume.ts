@@ -77,10 +77,16 @@ export const accountsResume: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
         operationId: 'resumeAccount',
         summary: 'Create the account that waits',
         description:
-          'The wish is claimed before anything is created, so that of many calls one gets the account and the others 404. A retry with the same `Idempotency-Key` gets it again. Starts a session as the creation of an account does. While our processes cannot answer it is 503; the same request, with the same key, may then be repeated. 10 per hour per user.',
+          'The wish is claimed before anything is created, so that of many calls one gets the account and the others 404. A retry with the same `Idempotency-Key` gets it again. Starts a session as the creation of an account does. A user without a password is refused with `account.password_required`, as there; the wish goes on waiting for the link that was mailed. While our processes cannot answer it is 503; the same request, with the same key, may then be repeated. 10 per hour per user.',
         response: {
           201: single(Type.Object(SignedInFields)),
-          ...errors(...refusals, 'account_intent.not_found', 'account.slug_taken', 'rate_limit.exceeded'),
+          ...errors(
+            ...refusals,
+            'account.password_required',
+            'account_intent.not_found',
+            'account.slug_taken',
+            'rate_limit.exceeded',
+          ),
         },
       },
     },
