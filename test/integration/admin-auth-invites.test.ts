@@ -3,6 +3,7 @@ import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { expectDeadLinks, foreignTokens } from '../support/dead-links.js';
 import { totpCode } from '../support/mfa.js';
+import { comingUpon } from '../support/uncommitted.js';
 import { invite, newPerson, rolesByKey, tokenOf } from './administrators-setup.js';
 import { type Call, callsOf, databaseTime, eventsSince, outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
 
@@ -139,13 +140,37 @@ test('of a verified user with a password nothing changes, and no password is nee
   expect(await membersNamed(person.email)).toHaveLength(2);
 });
 
-test('a verified user without a password sets a first one, and keeps name and sessions', async () => {
+test('a verified user without a password sets a first one as by a link to set it, and keeps the name', async () => {
   const person = await newPerson(api);
-  const made = await invite(owner, { email: person.email, role_id: roles.viewer });
+  const made = await invite(owner, { email: person.email, role_id: roles.viewer, locale: 'de' });
   expect((await accept(made.token, { password: undefined })).json().error.details[0].code).toBe('password.required');
   expect(outcomeOf(await accept(made.token))).toBe('200');
+  // A new password ends every session, is in the audit log, and its owner is told, in the language of the invite.
+  expect(outcomeOf(await callsOf(api, account.accountSlug, person.headers)('GET', '/me'))).toBe('401');
+  expect(
+    await rowsOf(api, `select actor_id, metadata from events where resource_id = $1 and action = 'auth.password_set'`, [
+      person.userId,
+    ]),
+  ).toEqual([{ actor_id: person.userId, metadata: { revoked_session_ids: [expect.any(String)] } }]);
+  expect(await rowsOf(api, 'select template, locale from emails where subject_id = $1', [person.userId])).toEqual([
+    { template: 'password-changed', locale: 'de' },
+  ]);
   expect((await signIn(person.email)).json().data.user).toMatchObject({ first_name: 'Mia' });
-  expect(outcomeOf(await callsOf(api, account.accountSlug, person.headers)('GET', '/me'))).toBe('200');
+});
+
+test('a password that its owner sets while the invite is accepted stays', async () => {
+  const person = await newPerson(api);
+  const made = await invite(owner, { email: person.email, role_id: roles.viewer });
+  const own = await passwordsHash('their own words 7');
+  const accepted = await comingUpon(
+    api.database,
+    (tx) => tx.query('update users set password_hash = $2, password_changed_at = now() where id = $1', [person.userId, own]),
+    () => accept(made.token),
+  );
+  expect(outcomeOf(accepted)).toBe('200');
+  expect((await signIn(person.email)).statusCode).toBe(401);
+  expect((await signIn(person.email, 'their own words 7')).statusCode).toBe(200);
+  expect(await membersNamed(person.email)).toHaveLength(1);
 });
 
 test('an unverified user is taken over by the owner of the address: new name and password, no old session', async () => {

@@ -40,7 +40,8 @@ export interface InviteAcceptance {
   preview(token: string): Promise<OfferedInvite>;
   /**
    * Makes whom the link was sent to an administrator. A new person becomes a verified User, and so does an unverified User
-   * with the names and the password given here. A verified User stays as they are, but for a first password.
+   * with the names and the password given here. A verified User stays as they are, but for a first password, which ends their
+   * sessions as every new one does.
    * @throws DomainError invite.link_invalid, password.breached, password.context_specific, validation.failed
    */
   accept(acceptance: Acceptance): Promise<{ accountName: string }>;

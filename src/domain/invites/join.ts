@@ -9,6 +9,7 @@ import { actAs } from '../../platform/context.js';
 import { recordEvent } from '../events.js';
 import { startLater } from '../outbox.js';
 import { discardWaiting } from '../registration/rivals.js';
+import { lockForPassword, writePassword } from '../users/password-write.js';
 import { processInput } from './process.js';
 
 export interface Joining {
@@ -32,6 +33,7 @@ export async function join(tx: EntityManager, joining: Joining): Promise<string>
   // The person behind the link acts here.
   await actAs({ type: 'platform_admin', id: userId }, async () => {
     await saveUser(tx, userId, { ...joining, email: invite.email });
+    if (joining.user?.emailVerifiedAt) await setFirstPassword(tx, userId, joining);
     const member = await tx.findOneBy(Membership, { accountId, userId });
     const membershipId = member?.id ?? uuidv7();
     if (!member) {
@@ -85,7 +87,15 @@ export async function saveUser(
     };
     await tx.update(User, { id }, mine);
     await tx.update(UserSession, { userId: id, revokedAt: IsNull() }, { revokedAt: now });
-  } else if (user.passwordHash === null && passwordHash) {
-    await tx.update(User, { id }, { passwordHash, passwordChangedAt: now, updatedAt: now });
   }
+}
+
+/** That of a verified User who has none; one that they have set since they were read stays. As by a mailed link to set one. */
+async function setFirstPassword(
+  tx: EntityManager,
+  userId: string,
+  { invite: { locale }, passwordHash, now }: Pick<Joining, 'invite' | 'passwordHash' | 'now'>,
+): Promise<void> {
+  if (passwordHash === null || (await lockForPassword(tx, userId))?.passwordHash !== null) return;
+  await writePassword(tx, { userId, passwordHash, locale, provesEmail: true, action: 'auth.password_set', now });
 }

@@ -37,7 +37,7 @@ export const acceptInvite: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
   app.post(
     '/accept-invite',
     {
-      config: { events: ['administrator_invite.accepted', 'member.added'] },
+      config: { events: ['administrator_invite.accepted', 'member.added', 'auth.password_set'] },
       onRequest: [sameOrigin(pages), limits.exact(perAddress)],
       schema: {
         operationId: 'acceptInvite',
@@ -45,7 +45,7 @@ export const acceptInvite: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
         description:
           'Creates the user as verified, or verifies an unverified one with the names and the password given here. ' +
           'Of a verified user nothing changes: names and password of the request are not looked at, and none is needed, ' +
-          'unless the user has no password yet. Otherwise a password is required, where no admin SSO covers the address. ' +
+          'unless the user has no password yet: setting the first one ends their sessions, and a mail tells them. Otherwise a password is required, where no admin SSO covers the address. ' +
           'Starts no session. JSON is answered with JSON, a form with a page. 5 per hour per IP.',
         tags,
         body: Body({
