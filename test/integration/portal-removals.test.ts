@@ -1,6 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import type { EntityManager } from 'typeorm';
+import { createApplications } from '../../src/domain/applications/applications.js';
 import { createRemovals } from '../../src/domain/removals/removals.js';
+import { joining } from '../../src/platform/joining.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { comingUpon } from '../support/uncommitted.js';
 import { type Call, callsOf, finishRemovals, outcomeOf, rowsOf } from './portal-setup.js';
 
 /** What a deleted Environment leaves to its process, and what of it is gone before that. */
@@ -230,6 +234,47 @@ test('two removals that end at once leave no application behind', async () => {
   expect(outcomeOf(await owner('DELETE', `${application}?confirm=${account.applicationSlug}`))).toBe('204');
   await Promise.all([1, 2, 3].map(() => finishRemovals(api, accountId, 5)));
   expect(await query('select from applications where id = $1', [applicationId])).toEqual([]);
+});
+
+describe('an application that is deleted at the moment at which the last of its environments comes to its end', () => {
+  const there = () => query('select from applications where id = $1', [account.scope.applicationId]);
+  const inTime = (tx: EntityManager) => ({ db: joining(tx), now: () => new Date() });
+
+  /** Its Environments have begun to go, and all but one are gone. @returns the removal of that one */
+  async function lastOne(): Promise<string> {
+    for (const slug of ['production', 'development'])
+      expect(outcomeOf(await owner('DELETE', `${application}/environments/${slug}?confirm=${slug}`))).toBe('204');
+    const [first, last] = await query<{ id: string }>(
+      'select id from environment_removals where application_id = $1 order by id',
+      [account.scope.applicationId],
+    );
+    const removals = createRemovals({ db: api.database.db, now: () => new Date() });
+    for (const { id } of [first!, last!]) expect(await removals.advance(id)).toBe('done');
+    expect(await removals.complete(first!.id)).toBe('done');
+    return last!.id;
+  }
+
+  test('goes with who is deleting it, where the environment was first', async () => {
+    const last = await lastOne();
+    const removed = await comingUpon(
+      api.database,
+      (tx) => createRemovals(inTime(tx)).complete(last),
+      () => owner('DELETE', `${application}?confirm=${account.applicationSlug}`),
+    );
+    expect(outcomeOf(removed)).toBe('204');
+    expect(await there()).toEqual([]);
+  });
+
+  test('goes with the environment, where that was last', async () => {
+    const last = await lastOne();
+    const completed = await comingUpon(
+      api.database,
+      (tx) => createApplications(inTime(tx)).remove(account.scope, account.applicationSlug),
+      () => createRemovals({ db: api.database.db, now: () => new Date() }).complete(last),
+    );
+    expect(completed).toBe('done');
+    expect(await there()).toEqual([]);
+  });
 });
 
 /** Of which an Environment has few, or which are gone before: they go with its own row. */

@@ -75,14 +75,22 @@ export async function beginApplicationRemoval(
   });
 }
 
-/** Deletes an Application that was ended, once nothing of it is left. */
-export async function removeEmptyApplication(tx: EntityManager, id: string): Promise<void> {
-  // Of several that come to their end at once, the last one to take the lock sees the others' end.
-  const [ended] = await tx.query<unknown[]>(
-    'select from applications where id = $1 and account_id is null for update',
+/**
+ * Who ends an Application holds it, and so does whoever deletes one of its Environments, also while it has not ended: of them the
+ * last one to take the lock sees the others' end. Rows that only refer to it are not held up.
+ * @returns whose it is: nobody's once it has ended; undefined where it is gone
+ */
+export async function lockApplication(tx: EntityManager, id: string): Promise<string | null | undefined> {
+  const [found] = await tx.query<{ accountId: string | null }[]>(
+    'select account_id as "accountId" from applications where id = $1 for no key update',
     [id],
   );
-  if (!ended) return;
+  return found?.accountId;
+}
+
+/** Deletes an Application that was ended, once nothing of it is left. */
+export async function removeEmptyApplication(tx: EntityManager, id: string): Promise<void> {
+  if ((await lockApplication(tx, id)) !== null) return;
   const [left] = await tx.query<unknown[]>(
     `select from environment_removals where application_id = $1 and status <> 'completed' limit 1`,
     [id],

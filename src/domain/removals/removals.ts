@@ -7,7 +7,7 @@ import {
 } from '../../../entities/environment-removal.js';
 import { type Clock, seconds } from '../../platform/clock.js';
 import type { AccountScope, Db } from '../../platform/db.js';
-import { removeEmptyApplication } from '../environments/begin-removal.js';
+import { lockApplication, removeEmptyApplication } from '../environments/begin-removal.js';
 import { processInput } from '../environments/removal-process.js';
 import { recordEvent } from '../events.js';
 import { inNameOf } from '../in-name-of.js';
@@ -57,6 +57,7 @@ export function createRemovals({ db, now, batchSize = 1000, stepMs = seconds(5) 
     complete: (id: string) =>
       step(id, async (tx, removal) => {
         const { accountId, applicationId, environmentId, name } = removal;
+        await lockApplication(tx, applicationId); // before what goes with the Environment, as who ends the Application
         const lock = { mode: 'pessimistic_write' } as const; // nothing comes into it from here on
         await tx.findOne(Environment, { where: { id: environmentId }, lock });
         const { identities } = await restOf(tx, environmentId);
