@@ -1,9 +1,14 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import { createApplications } from '../../src/domain/applications/applications.js';
+import { createEmails } from '../../src/domain/emails/emails.js';
+import type { EmailSubjects } from '../../src/domain/emails/subjects.js';
+import { createMfaGraces } from '../../src/domain/mfa/grace.js';
+import { mfaMails } from '../../src/domain/mfa/mails.js';
 import { createRemovals } from '../../src/domain/removals/removals.js';
+import { days } from '../../src/platform/clock.js';
 import { joining } from '../../src/platform/joining.js';
-import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { baseUrl, newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { comingUpon } from '../support/uncommitted.js';
 import { type Call, callsOf, finishRemovals, outcomeOf, rowsOf } from './portal-setup.js';
 
@@ -275,6 +280,33 @@ describe('an application that is deleted at the moment at which the last of its 
     expect(completed).toBe('done');
     expect(await there()).toEqual([]);
   });
+});
+
+test('what its processes have to tell somebody once it has ended is not sent, and is no outage', async () => {
+  const { environmentId, accountId } = account.scope;
+  const [who] = await inhabit(1);
+  await deleted();
+  const { db } = api.database;
+  const [grace] = await query<{ id: string }>('select id from mfa_graces where identity_id = $1', [who]);
+  await query(`update environment_settings set mfa_policy = 'required' where environment_id = $1`, [environmentId]);
+  const soon = new Date(Date.now() + days(6.5));
+  const graces = createMfaGraces({ db, now: () => soon, reminders: [days(1)] });
+  await graces.advance(grace!.id);
+  const mails = `select id, status, failure from emails where account_id = $1 and environment_id = $2`;
+  const [mail] = await query<{ id: string }>(mails, [accountId, environmentId]);
+  expect(mail).toMatchObject({ status: 'pending' });
+  const subjects = mfaMails({ now: () => soon, baseUrl }) as unknown as EmailSubjects;
+  const mailer = { send: async () => ({ messageId: '' }) };
+  const emails = createEmails({ db, mailer, subjects, now: () => soon });
+  const ended = { status: 'cancelled', failure: 'the environment was deleted' };
+  expect(await emails.send(mail!.id)).toBe('cancelled');
+  expect(await query(mails, [accountId, environmentId])).toEqual([{ id: mail!.id, ...ended }]);
+  // Nor when nothing is left of it.
+  await query(`update emails set status = 'pending', failure = null, ended_at = null where id = $1`, [mail!.id]);
+  await finishRemovals(api, accountId);
+  expect(await emails.send(mail!.id)).toBe('cancelled');
+  expect(await query(mails, [accountId, environmentId])).toEqual([{ id: mail!.id, ...ended }]);
+  expect(await query(`select from events where account_id = $1 and action = 'email.failed'`, [accountId])).toEqual([]);
 });
 
 /** Of which an Environment has few, or which are gone before: they go with its own row. */

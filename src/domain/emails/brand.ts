@@ -1,19 +1,25 @@
 import type { EntityManager } from 'typeorm';
 import type { MailBrand } from '../../platform/mail/brand.js';
 
-/** What each transaction has read: a mail asks for its words first, and for its sender then. */
-const read = new WeakMap<EntityManager, Map<string, Promise<MailBrand>>>();
+/** Why a mail of an Environment that has ended is not sent. */
+export const environmentDeleted = 'the environment was deleted';
 
-/** As whose the mails of an Environment are shown: its brand, which without a name is called as the Application. */
-export function brandOf(tx: EntityManager, environmentId: string): Promise<MailBrand> {
-  const known = read.get(tx) ?? new Map<string, Promise<MailBrand>>();
+/** What each transaction has read: a mail asks for its words first, and for its sender then. */
+const read = new WeakMap<EntityManager, Map<string, Promise<MailBrand | null>>>();
+
+/**
+ * As whose the mails of an Environment are shown: its brand, which without a name is called as the Application. Null once the
+ * Environment has ended (`beginRemoval`), or is gone.
+ */
+export function brandOf(tx: EntityManager, environmentId: string): Promise<MailBrand | null> {
+  const known = read.get(tx) ?? new Map<string, Promise<MailBrand | null>>();
   read.set(tx, known);
   const brand = known.get(environmentId) ?? readBrand(tx, environmentId);
   known.set(environmentId, brand);
   return brand;
 }
 
-async function readBrand(tx: EntityManager, environmentId: string): Promise<MailBrand> {
+async function readBrand(tx: EntityManager, environmentId: string): Promise<MailBrand | null> {
   const [brand] = await tx.query<MailBrand[]>(
     `select coalesce(s.branding ->> 'name', a.name) as name, s.branding ->> 'primary_color' as color,
        s.branding ->> 'support_email' as "supportEmail"
@@ -23,10 +29,12 @@ async function readBrand(tx: EntityManager, environmentId: string): Promise<Mail
      where s.environment_id = $1`,
     [environmentId],
   );
-  if (!brand) throw new Error('the Environment is gone');
-  return brand;
+  return brand ?? null;
 }
 
 /** What people know an Environment's application as. */
-export const applicationNameOf = async (tx: EntityManager, environmentId: string): Promise<string> =>
-  (await brandOf(tx, environmentId)).name;
+export async function applicationNameOf(tx: EntityManager, environmentId: string): Promise<string> {
+  const brand = await brandOf(tx, environmentId);
+  if (!brand) throw new Error('the Environment is gone');
+  return brand.name;
+}

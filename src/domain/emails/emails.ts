@@ -7,7 +7,7 @@ import type { EmailTemplates } from '../../platform/mail/templates.js';
 import { mailDelay, mails } from '../../platform/metrics.js';
 import { afterCommit } from '../../platform/scoped-runner.js';
 import { recordEvent } from '../events.js';
-import { brandOf } from './brand.js';
+import { brandOf, environmentDeleted } from './brand.js';
 import type { EmailSubjects } from './subjects.js';
 
 export interface EmailsDeps {
@@ -62,7 +62,8 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
      *
      * Between the server's acceptance and our commit lies a moment in which a crash makes the next try send it again.
      * SMTP offers no way around that; the Message-ID stays the same, so that the receiving side can drop the copy.
-     * A mail that was cancelled or given up during the attempt, and got through all the same, is `sent`, with an event.
+     * A mail that was cancelled or given up during the attempt, and got through all the same, is `sent`, with an event. One of an
+     * Environment that has ended, whose processes tell people until they hear of it, ends as `cancelled` (docs/decisions/0042).
      */
     async send(id: string): Promise<EndedStatus> {
       const found = await db.transaction('system', async (tx) => {
@@ -71,14 +72,17 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
         const template = row.template as keyof EmailTemplates;
         const { subjectId, locale, recipientId } = row;
         const isPending = row.status === 'pending';
+        // Before what it is about, which is read as part of the Environment.
+        const brand = isPending && row.environmentId ? await brandOf(tx, row.environmentId) : undefined;
+        if (brand === null) return { email: { ...row, template }, content: null, brand };
         if (isPending && !Object.hasOwn(subjects, template)) throw new OfNewerVersion(template);
         const about = isPending ? await subjects[template](tx, subjectId, locale, recipientId) : null;
-        const brand = about && row.environmentId ? await brandOf(tx, row.environmentId) : undefined;
         return { email: { ...row, template }, content: about, brand };
       });
       if (!found) return 'cancelled';
       const { email, content, brand } = found;
       if (email.status !== 'pending') return email.status;
+      if (brand === null) return end(id, 'cancelled', environmentDeleted);
       if (!content) return end(id, 'cancelled', 'nothing to send any more');
       try {
         await mailer.send(email.template, { ...content, brand, locale: email.locale, messageId: `email/${id}` });

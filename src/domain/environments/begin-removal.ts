@@ -6,6 +6,7 @@ import { EnvironmentRemoval } from '../../../entities/environment-removal.js';
 import { currentContext } from '../../platform/context.js';
 import { announceApiKeys } from '../api-keys/announce.js';
 import { forgetInLimits } from '../capabilities/limits.js';
+import { environmentDeleted } from '../emails/brand.js';
 import { recordEvent } from '../events.js';
 import { startLater } from '../outbox.js';
 import { processInput } from './removal-process.js';
@@ -114,9 +115,9 @@ async function silence(
     [environmentId, now],
   );
   await tx.query(
-    `update emails set status = 'cancelled', failure = 'the environment was deleted', ended_at = $3
+    `update emails set status = 'cancelled', failure = $4, ended_at = $3
      where account_id = $1 and environment_id = $2 and status = 'pending'`,
-    [accountId, environmentId, now],
+    [accountId, environmentId, now, environmentDeleted],
   );
 }
 
