@@ -125,7 +125,8 @@ const messages = {
   'permission.required': 'You lack the permission that this operation requires',
   'permission.system': "The system's permissions cannot be changed or deleted",
   'principal.wrong_type': 'This kind of token is not accepted here',
-  'process.not_failed': 'Only a process that has failed, or was cancelled in the middle, can be tried again',
+  'process.not_failed':
+    'Only a process that has failed, or was cancelled in the middle and not overtaken since, can be tried again',
   'process.not_found': 'No such process in this account',
   'process.not_running': 'The process has ended',
   'process.verb_not_supported': 'This kind of process cannot do that',

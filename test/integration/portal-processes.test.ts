@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { Email } from '../../entities/email.js';
-import { Erasure } from '../../entities/erasure.js';
-import { Identity } from '../../entities/identity.js';
 import { MfaGrace } from '../../entities/mfa-grace.js';
 import { Webhook } from '../../entities/webhook.js';
+import { createErasures } from '../../src/domain/erasures/erasures.js';
 import { kindNames } from '../../src/domain/processes/kind.js';
 import { states } from '../../src/domain/processes/kinds.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { patience } from '../support/patience.js';
+import { comingUpon } from '../support/uncommitted.js';
 import { deliver, webhookRow } from '../support/webhooks.js';
 import { invite, newMember, rolesByKey, type TestMember } from './administrators-setup.js';
 import { callsWith } from './nodes-setup.js';
@@ -536,34 +536,65 @@ test('the events of a role assignment are stopped and taken up again; its window
   ]);
 });
 
-test('an erasure is cancelled with what is left, and goes on with a retry', async () => {
-  const identityId = await anIdentity();
-  const id = uuidv7();
-  const { accountId } = account.scope;
-  await api.database.db.transaction('system', async (tx) => {
-    expect(await tx.existsBy(Identity, { id: identityId })).toBe(true);
-    await tx.insert(Erasure, {
-      id,
-      accountId,
-      identityId,
-      status: 'running',
-      endedReason: null,
-      rest: null,
-      actorType: 'system',
-      actorId: null,
-      correlationId: randomUUID(),
-      createdAt: api.clock.now,
-      endedAt: null,
-    });
+describe('an erasure', () => {
+  /** One that has begun for somebody of the Environment, and that support has halted. */
+  async function halted() {
+    const identityId = await anIdentity();
+    const erasures = createErasures({ db: api.database.db, now: () => api.clock.now });
+    const { id } = await erasures.request(account.scope, identityId);
+    const cancelled = await owner('POST', `/processes/${id}/cancel`, { reason: 'asked to keep it' });
+    expect(cancelled.json().data).toMatchObject({ state: 'cancelled', subject_id: identityId, verbs: ['retry'] });
+    return { id, identityId };
+  }
+  const retry = (id: string) => owner('POST', `/processes/${id}/retry`);
+  const stands = async (identityId: string) =>
+    (
+      await rowsOf(
+        api,
+        `select e.status, m.is_active from erasures e left join environment_memberships m on m.identity_id = e.identity_id
+         where e.identity_id = $1`,
+        [identityId],
+      )
+    )[0];
+
+  test('is cancelled with what is left, and goes on with a retry', async () => {
+    const { id } = await halted();
+    expect(await rowsOf(api, 'select rest from erasures where id = $1', [id])).toMatchObject([
+      { rest: { identity: true } },
+    ]);
+    expect((await retry(id)).json().data).toMatchObject({ state: 'running', waits_for: 'its_next_step' });
+    expect((await outbox(id)).at(-1)).toMatchObject({ process: 'identityErasure', input: { erasureId: id } });
   });
-  const cancelled = await owner('POST', `/processes/${id}/cancel`, { reason: 'asked to keep it' });
-  expect(cancelled.json().data).toMatchObject({ state: 'cancelled', subject_id: identityId, verbs: ['retry'] });
-  expect(await rowsOf(api, 'select rest from erasures where id = $1', [id])).toMatchObject([
-    { rest: { identity: true } },
-  ]);
-  const retried = await owner('POST', `/processes/${id}/retry`);
-  expect(retried.json().data).toMatchObject({ state: 'running', waits_for: 'its_next_step' });
-  expect((await outbox(id)).at(-1)).toMatchObject({ process: 'identityErasure', input: { erasureId: id } });
+
+  test('that was cancelled does not take up somebody who was let in again', async () => {
+    const { id, identityId } = await halted();
+    const activated = await api.app.inject({
+      method: 'POST',
+      url: account.portalPath(`/identities/${identityId}/activate`),
+      headers: await account.as('owner'),
+    });
+    expect(outcomeOf(activated)).toBe('200');
+    expect(outcomeOf(await retry(id))).toBe('409 process.not_failed');
+    expect(await stands(identityId)).toEqual({ status: 'cancelled', is_active: true });
+  });
+
+  test('nor somebody who is added again, whatever became of that, or at this moment', async () => {
+    const joined = `insert into environment_memberships (id, account_id, environment_id, identity_id, is_active, created_at)
+      values (gen_random_uuid(), $1, $2, $3, $4, $5)`;
+    for (const isActive of [true, false]) {
+      const { id, identityId } = await halted();
+      await rowsOf(api, 'delete from environment_memberships where identity_id = $1', [identityId]);
+      api.clock.advance(1000);
+      const { accountId, environmentId } = account.scope;
+      const answer = await comingUpon(
+        api.database,
+        (tx) => tx.query(joined, [accountId, environmentId, identityId, isActive, api.clock.now]),
+        () => retry(id),
+      );
+      expect(outcomeOf(answer)).toBe('409 process.not_failed');
+      expect(await stands(identityId)).toEqual({ status: 'cancelled', is_active: isActive });
+    }
+  });
 });
 
 test('strangers, those without the capability, and other accounts', async () => {

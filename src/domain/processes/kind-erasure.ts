@@ -1,6 +1,7 @@
 import { joining } from '../../platform/joining.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { createErasures, processInput } from '../erasures/erasures.js';
+import { assertNotBack } from '../erasures/staying.js';
 import type { Kind, ProcessRow } from './kind.js';
 
 const inputOf = ({ id, accountId, subjectId }: ProcessRow) => processInput({ id, accountId, identityId: subjectId });
@@ -21,6 +22,8 @@ from erasures where account_id = $1`,
   workflowId: (row) => workflowIdOf('identityErasure', inputOf(row)),
   wakesUpAt: () => null,
   cancel: (tx, { id }, now) => createErasures({ db: joining(tx), now }).cancel(id, 'cancelled_by_operator'),
-  retry: (tx, { accountId, subjectId }, now) =>
-    createErasures({ db: joining(tx), now }).request({ accountId }, subjectId),
+  async retry(tx, { accountId, subjectId, endedAt }, now) {
+    await assertNotBack(tx, { accountId, id: subjectId }, endedAt!);
+    return createErasures({ db: joining(tx), now }).request({ accountId }, subjectId);
+  },
 };
