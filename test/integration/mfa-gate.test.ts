@@ -271,6 +271,14 @@ test.each<[string, Case, string]>([
   }
 });
 
+test('recovery codes that were left without a factor are asked of nobody', async () => {
+  const { ana, question } = await decide({ policy: 'required', has: ['totp'] });
+  await provider.query('delete from mfa_factors where identity_id = $1', [ana.id]);
+  for (const requiresAal2 of [false, true]) {
+    expect(await provider.logins.gate.decide({ ...question(), requiresAal2 })).toMatchObject({ step: 'enroll' });
+  }
+});
+
 test('the time to enroll begins with the first sign-in, and its end refuses until an admin resets it', async () => {
   const { decision, scope, ana, question } = await decide({ policy: 'required' });
   if (decision.step !== 'enroll' || !decision.until) throw new Error(decision.step);
