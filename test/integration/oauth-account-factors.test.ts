@@ -552,6 +552,7 @@ test.each([
   ['adds no factor', 'factors/totp'],
   ['removes none', 'factors/:id'],
   ['makes no recovery codes', 'recovery-codes'],
+  ['changes no password', 'password'],
 ])('a form whose session ends at the same moment %s, and leads through the sign-in to its page', async (_, form) => {
   await signInWith(await enrollTotp(world, environment, ana));
   const before = await factors();
