@@ -1,11 +1,15 @@
+import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import type { EnvironmentSettings } from '../../entities/environment-settings.js';
+import { settleNewPassword } from '../../src/domain/passwords/new-password.js';
 import { minutes } from '../../src/platform/clock.js';
+import { joining } from '../../src/platform/joining.js';
 import { createAuthenticator } from '../support/authenticator.js';
-import { lockWaits } from '../support/lock-waits.js';
-import { enrollTotp, totpCode } from '../support/mfa.js';
-import { newProvider, type TestProvider, tokensFor } from '../support/oauth.js';
+import { lockWaits, untilWaiting } from '../support/lock-waits.js';
+import { enrollTotp, giveFactor, totpCode } from '../support/mfa.js';
+import { newProvider, type TestEnvironment, type TestProvider, tokensFor } from '../support/oauth.js';
 import { newOrganization, setPolicy } from '../support/organizations.js';
+import { giveKey } from '../support/passkeys.js';
 import { until } from '../support/until.js';
 import { apiOf, bearer } from './identity-auth-setup.js';
 
@@ -222,9 +226,8 @@ describe('whoever has a factor', () => {
     const place = await provider.newEnvironment({ mfaPolicy: 'optional' });
     const [client, ana] = [await place.newClient(), await place.newIdentity()];
     const before = bearer((await api.signedIn(client, ana)).access_token);
-    const { accountId, applicationId, environmentId } = place;
     const factor = { id: uuidv7(), type: 'email_otp', label: 'Email' } as const;
-    await provider.logins.factors.enroll({ accountId, applicationId, environmentId }, ana.id, factor);
+    await giveFactor(provider, place, ana.id, factor);
     for (const [, change] of changes) {
       expect(refusalOf(await change(before, factor.id))).toEqual([403, 'auth.reauthentication_required']);
     }
@@ -314,6 +317,108 @@ describe('whoever has a factor', () => {
     expect(refusalOf(await api.put('/password', body, weak))).toEqual([403, 'auth.reauthentication_required']);
     provider.wait(minutes(11));
     expect((await api.put('/password', body, as)).statusCode).toBe(200); // the password is proved now
+  });
+});
+
+describe('what is under way', () => {
+  /** Has a request find all as it was, and wait until the other one is through. */
+  async function afterIt<T>(
+    { place, ana }: { place: TestEnvironment; ana: { id: string } },
+    request: () => Promise<T>,
+    other: (tx: EntityManager) => Promise<unknown>,
+  ): Promise<T> {
+    let answer: Promise<T> | undefined;
+    await provider.db.transaction({ accountId: place.accountId }, async (tx) => {
+      await tx.query('select from identities where id = $1 for update', [ana.id]);
+      answer = request();
+      await untilWaiting(provider.database.ownerUrl, 1, 'select from identities%');
+      await other(tx);
+    });
+    return answer as Promise<T>;
+  }
+  /** As the link of a mail does. */
+  const resetPassword =
+    ({ accountId, applicationId, environmentId }: TestEnvironment, { id: identityId }: { id: string }) =>
+    (tx: EntityManager) =>
+      settleNewPassword(
+        tx,
+        { accountId, applicationId, environmentId, identityId, membershipId: null },
+        { passwordHash: null, method: 'reset_link', provesEmail: true, now: provider.now() },
+      );
+  const kept = async ({ id }: { id: string }) => {
+    const [row] = await provider.query<{ factors: string[] | null; generation: number; codes: number }>(
+      `select (select array_agg(id) from mfa_factors where identity_id = i.id) as factors, recovery_codes_generation as generation,
+         (select count(*)::int from recovery_codes where identity_id = i.id) as codes from identities i where id = $1`,
+      [id],
+    );
+    return row;
+  };
+  async function confirming(as: Headers) {
+    const begun = (await api.post('/mfa/totp/enroll', undefined, as)).json().data;
+    const body = { enrollment_token: begun.enrollment_token, code: totpCode(begun.secret, provider.now()) };
+    return () => api.post('/mfa/totp/confirm', body, as);
+  }
+
+  test('of a first factor adds none once the owner has a new password, which ended the session', async () => {
+    const { place, ana, as } = await signedIn();
+    const answer = await afterIt({ place, ana }, await confirming(as), resetPassword(place, ana));
+    expect(refusalOf(answer)).toEqual([401, null]);
+    expect(await kept(ana)).toEqual({ factors: null, generation: 0, codes: 0 });
+  });
+
+  test.each<[string, (as: Headers, id: string) => Promise<() => ReturnType<typeof api.post>>]>([
+    ['another factor', (as) => confirming(as)],
+    ['the end of one', async (as, id) => () => api.delete(`/mfa/factors/${id}`, as)],
+    ['new recovery codes', async (as) => () => api.post('/mfa/recovery-codes', undefined, as)],
+  ])('of %s changes nothing then either', async (_, begin) => {
+    const { place, ana, as } = await withApp({ mfaPolicy: 'optional' });
+    const before = await kept(ana);
+    const request = await begin(as, before?.factors?.[0] ?? '');
+    expect(refusalOf(await afterIt({ place, ana }, request, resetPassword(place, ana)))).toEqual([401, null]);
+    expect(await kept(ana)).toEqual(before);
+  });
+
+  test('of another factor adds none where the session has not shown the one that came meanwhile', async () => {
+    const place = await provider.newEnvironment({ mfaPolicy: 'optional' });
+    const [client, ana] = [await place.newClient(), await place.newIdentity()];
+    const mailbox = { id: uuidv7(), type: 'email_otp', label: 'Email' } as const;
+    await giveFactor(provider, place, ana.id, mailbox);
+    const { mfa_challenge: challenge } = await api.signedIn(client, ana);
+    const ask = { challenge_token: challenge.challenge_token };
+    await api.post('/mfa/challenge/email-otp/send', ask);
+    const shown = { ...ask, code: await provider.mailedCode('mfa') };
+    const as = bearer((await api.post('/mfa/challenge/email-otp', shown)).json().data.access_token);
+    const key = createAuthenticator({ origin: provider.baseUrl });
+    const own = { ...place, id: ana.id, email: ana.email };
+    const answer = await afterIt({ place, ana }, await confirming(as), (tx) =>
+      giveKey({ db: joining(tx), logins: provider.logins, now: provider.now }, own, key),
+    );
+    expect(refusalOf(answer)).toEqual([403, 'auth.reauthentication_required']);
+    expect((await summary(as)).factors.map(({ type }: { type: string }) => type).sort()).toEqual([
+      'email_otp',
+      'webauthn',
+    ]);
+  });
+
+  test('of new recovery codes makes none once an administrator has reset the factors, and nobody is asked for one', async () => {
+    const { place, client, ana, as } = await withApp({ mfaPolicy: 'required' });
+    const { accountId, applicationId, environmentId } = place;
+    const waiting = (count: number) => untilWaiting(provider.database.ownerUrl, count);
+    let both: [Promise<unknown>, ReturnType<typeof api.post>] | undefined;
+    await provider.db.transaction({ accountId }, async (tx) => {
+      await tx.query('select from identities where id = $1 for update', [ana.id]);
+      const reset = provider.logins.mfaReset({ accountId, applicationId, environmentId }, ana.id);
+      await waiting(1);
+      both = [reset, api.post('/mfa/recovery-codes', undefined, as)];
+      await waiting(2);
+    });
+    const [, answer] = await Promise.all(both!);
+    expect(refusalOf(answer)).toEqual([409, 'mfa.not_enrolled']);
+    expect(await kept(ana)).toEqual({ factors: null, generation: 1, codes: 0 });
+    expect(await api.signedIn(client, ana)).toMatchObject({
+      requires_mfa_challenge: false,
+      mfa_enrollment_pending: true,
+    });
   });
 });
 

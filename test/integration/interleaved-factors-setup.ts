@@ -5,17 +5,20 @@ import { digitsOf } from '../../src/domain/logins/emailed-codes.js';
 import { createLogins, type Logins } from '../../src/domain/logins/logins.js';
 import { createMfaGraces } from '../../src/domain/mfa/grace.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
-import { aal1, firstFactor } from '../../src/domain/sessions/first-factor.js';
+import { aal1, aal2, firstFactor } from '../../src/domain/sessions/first-factor.js';
+import type { OwnProofOf } from '../../src/domain/sessions/own-proof.js';
 import { createSessions } from '../../src/domain/sessions/sessions.js';
+import { accountUrl, send } from '../support/account.js';
 import { baseUrl, type TestAccount, type TestApi } from '../support/api.js';
 import { createAuthenticator } from '../support/authenticator.js';
 import { cheapCodes } from '../support/cheap-codes.js';
 import { finishErasure } from '../support/erasures.js';
-import { enrollTotp, type TestTotp, totpCode } from '../support/mfa.js';
+import { codeIn, enrollTotp, hidden, strongSession, type TestTotp, totpCode } from '../support/mfa.js';
 import { authorizeUrl, Browser, locationOf, newPkce, postToken, redirectUri } from '../support/oauth.js';
 import { giveKey } from '../support/passkeys.js';
 import { publicClient } from '../support/public-client.js';
 import { sealing } from './administrators-setup.js';
+import { apiOf, bearer } from './identity-auth-setup.js';
 import { callsWith } from './nodes-setup.js';
 import { outcomeOf, rowsOf } from './portal-setup.js';
 
@@ -47,7 +50,13 @@ interface Sent {
   fields: Record<string, string>;
 }
 
-/** Somebody who is asked for a second factor, in two browsers, or for the enrollment of one. */
+/** An app that waits for its first code, as the end-user API began it. */
+interface Begun {
+  enrollment_token: string;
+  secret: string;
+}
+
+/** Somebody who is asked for a second factor, in two browsers, or for the enrollment of one; or who looks after their own account. */
 export interface Person {
   id: string;
   email: string;
@@ -59,6 +68,11 @@ export interface Person {
   tabs: Tab[];
   /** Of each tab, where a key has answered. */
   sent: Sent[];
+  /** A session of before in which they have shown what they have. */
+  own: OwnProofOf | null;
+  /** Of each tab of their own account: an access token of its session, and the app that it begins to enroll. */
+  tokens: string[];
+  begun: Begun[];
   /** From when on events are theirs. */
   since: string;
   codes: string[];
@@ -66,17 +80,24 @@ export interface Person {
 
 /**
  * Where they are: asked for a factor after a password, or in the session of before; or asked to enroll one. Or their key has
- * answered: as the first factor (`passkey`), as the second, or as a new one.
+ * answered: as the first factor (`passkey`), as the second, or as a new one. Or they are in their own account, with an app
+ * (`own`) or without a factor (`ownFirst`), and about to add another.
  */
 export interface Waiting {
-  for: 'challenge' | 'mail' | 'enrollment' | 'saving' | 'passkey' | 'key' | 'newKey';
+  for: 'challenge' | 'mail' | 'enrollment' | 'saving' | 'passkey' | 'key' | 'newKey' | 'own' | 'ownFirst';
   /** Whether a session of before is to become a stronger one. */
   isStepUp?: boolean;
 }
 
+/** The secret of the app that a page offers. */
+const secretOn = ({ body }: LightMyRequestResponse) =>
+  (/<dd class="code">([A-Z2-7 ]+)<\/dd>/.exec(body)?.[1] ?? '').replaceAll(' ', '');
+
 type Key = ReturnType<typeof createAuthenticator>;
 
 const goesOn = 'goes on';
+const isDone = 'done';
+const isAskedAnew = 'asked anew';
 const stronger = { acr_values: 'urn:gatehouse:aal2' };
 
 /** People between their two factors, and what can happen to them at the same moment. */
@@ -103,8 +124,11 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
     await rowsOf(api, 'update identities set email_verified_at = now() where id = $1', [id]);
     return id;
   }
-  async function giveSession(browser: Browser, identityId: string) {
-    const proof = { identityId, amr: ['pwd'], acr: aal1, lifeSeconds: 3600 };
+  async function giveSession(browser: Browser, identityId: string, isStrong = false) {
+    const how = isStrong
+      ? { amr: ['pwd', 'otp', 'mfa'], acr: aal2, secondFactorAt: now() }
+      : { amr: ['pwd'], acr: aal1 };
+    const proof = { identityId, ...how, lifeSeconds: 3600 };
     const signedIn = await sessions.signIn({ scope, ...proof, browser: null, ipAddress: '127.0.0.1', userAgent: null });
     browser.cookies.set('hosted_session', signedIn.browser);
   }
@@ -157,7 +181,21 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
     return { path: '/oauth/mfa/webauthn/enroll/verify', fields: { enrollment_token, credential } };
   }
 
+  /** A page of the own account, an access token of its session, and an app of the API that waits for its first code. */
+  async function ownTab(client: { id: string; clientId: string }, id: string, isStrong: boolean) {
+    const browser = new Browser(api.app);
+    await giveSession(browser, id, isStrong);
+    const answer = await browser.get(authorizeUrl(client, { code_challenge: pkce.challenge }));
+    const code = codeIn(answer);
+    const fields = { grant_type: 'authorization_code', redirect_uri: redirectUri, code_verifier: pkce.verifier, code };
+    const { access_token: token } = (await postToken(api.app, client as never, fields)).json();
+    const page = await browser.get(accountUrl(client, {}, '/factors/totp'));
+    const begun: Begun = (await apiOf(api).post('/mfa/totp/enroll', undefined, bearer(token))).json().data;
+    return { tab: { browser, page }, token: token as string, begun };
+  }
+
   async function make({ for: what, isStepUp = false }: Waiting): Promise<Person> {
+    const isOwn = what === 'own' || what === 'ownFirst';
     const withCodes = what !== 'enrollment' && what !== 'newKey';
     await settings({
       mfaPolicy,
@@ -171,7 +209,10 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
     const key = createAuthenticator({ origin: baseUrl });
     const isKeyed = what === 'key' || what === 'passkey';
     if (isKeyed) await giveKey({ db: api.database.db, logins, now }, { ...scope, id, email }, key);
-    const totp = isChallenge && !isKeyed ? await enrollTotp({ logins, now, wait }, scope, { id, email }) : null;
+    const hasApp = (isChallenge && !isKeyed) || what === 'own';
+    const { db } = api.database;
+    const totp = hasApp ? await enrollTotp({ db, logins, now, wait }, scope, { id, email }) : null;
+    const own = isChallenge ? await strongSession({ db, now }, scope, id) : null;
     const [factor] = await logins.factors.list(scope, id);
     const more = { code_challenge: pkce.challenge, ...((isStepUp || !isChallenge) && stronger) };
     const parameters = Object.fromEntries(new URL(authorizeUrl(client, more), baseUrl).searchParams);
@@ -180,7 +221,12 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
     const secrets: string[] = [];
     const tabs: Tab[] = [];
     const sent: Sent[] = [];
-    for (const browser of [inSession, isStepUp ? inSession : new Browser(api.app)]) {
+    const inAccount = isOwn ? [await ownTab(client, id, hasApp), await ownTab(client, id, hasApp)] : [];
+    for (const { tab } of inAccount) {
+      tabs.push(tab);
+      secrets.push(secretOn(tab.page));
+    }
+    for (const browser of isOwn ? [] : [inSession, isStepUp ? inSession : new Browser(api.app)]) {
       const page = isStepUp
         ? await browser.get(authorizeUrl(client, more))
         : await afterPassword(browser, client, { id, parameters, purpose: isChallenge ? 'challenge' : 'enrollment' });
@@ -199,7 +245,7 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
       } else if (isChallenge) tabs.push({ browser, page });
       else {
         const offered = await browser.submit(page, { factor: 'totp' });
-        secrets.push((/<dd class="code">([A-Z2-7 ]+)<\/dd>/.exec(offered.body)?.[1] ?? '').replaceAll(' ', ''));
+        secrets.push(secretOn(offered));
         tabs.push({ browser, page: offered });
       }
     }
@@ -211,7 +257,10 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
     wait(1); // whatever happens now is later than what they have proved
     const [time] = await rowsOf<{ now: string }>(api, 'select clock_timestamp()::text as now');
     const factorId = factor?.id ?? null;
-    return { id, email, client, totp, factorId, secrets, tabs, sent, since: time!.now, codes: [] };
+    const tokens = inAccount.map(({ token }) => token);
+    const begun = inAccount.map((one) => one.begun);
+    const mine = { own, tokens, begun };
+    return { id, email, client, totp, factorId, secrets, tabs, sent, ...mine, since: time!.now, codes: [] };
   }
 
   /** What an answer to a form means; a code is kept. */
@@ -246,7 +295,52 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
   const byRecovery = (person: Person) => ({ recovery_code: person.totp!.recoveryCodes![0]! });
   const enrolling = (tab: 0 | 1) => answering(tab, ({ secrets }) => ({ code: totpCode(secrets[tab]!, now()) }));
 
+  /** A form of the own account. What it leads to next is looked at by nobody: that may have ended at the same moment. */
+  const ownForm =
+    (tab: 0 | 1, form: (person: Person) => string, fields: (person: Person) => Record<string, string>) =>
+    async (person: Person) => {
+      const { browser, page } = person.tabs[tab]!;
+      const response = await send(browser, page, form(person), fields(person));
+      if (!response.headers.location) return came(person, response);
+      const { searchParams } = locationOf(response);
+      return searchParams.has('done') || searchParams.has('codes_token') ? isDone : isAskedAnew;
+    };
+  const addApp = (tab: 0 | 1) =>
+    ownForm(
+      tab,
+      () => 'factors/totp',
+      ({ tabs, secrets }) => ({
+        enrollment: hidden(tabs[tab]!.page, 'enrollment'),
+        code: totpCode(secrets[tab]!, now()),
+      }),
+    );
+  const addAppByApi = (tab: 0 | 1) => async (person: Person) => {
+    const { enrollment_token, secret } = person.begun[tab]!;
+    const body = { enrollment_token, code: totpCode(secret, now()) };
+    return outcomeOf(await apiOf(api).post('/mfa/totp/confirm', body, bearer(person.tokens[tab]!)));
+  };
+
   const happenings = {
+    addApp: addApp(0),
+    addAppInSecondTab: addApp(1),
+    addAppByApi: addAppByApi(0),
+    addAppByApiElsewhere: addAppByApi(1),
+    removeApp: ownForm(
+      0,
+      ({ factorId }) => `factors/${factorId}`,
+      () => ({}),
+    ),
+    removeAppByApi: async ({ tokens, factorId }: Person) =>
+      outcomeOf(await apiOf(api).delete(`/mfa/factors/${factorId}`, bearer(tokens[0]!))),
+    removeAppByApiElsewhere: async ({ tokens, factorId }: Person) =>
+      outcomeOf(await apiOf(api).delete(`/mfa/factors/${factorId}`, bearer(tokens[1]!))),
+    renewOwnCodes: ownForm(
+      0,
+      () => 'recovery-codes',
+      () => ({}),
+    ),
+    renewOwnCodesByApi: async ({ tokens }: Person) =>
+      outcomeOf(await apiOf(api).post('/mfa/recovery-codes', undefined, bearer(tokens[0]!))),
     answer: answering(0, byTotp),
     answerTwice: answering(0, byTotp),
     answerInSecondTab: answering(1, byTotp),
@@ -263,8 +357,8 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
     enroll: enrolling(0),
     enrollTwice: enrolling(0),
     enrollInSecondTab: enrolling(1),
-    async removeFactor({ id, factorId }: Person) {
-      return logins.factors.remove(scope, id, factorId!).then(
+    async removeFactor({ own, factorId }: Person) {
+      return logins.factors.remove(own!, factorId!).then(
         () => 'removed',
         (error: { code?: string }) => String(error.code ?? error),
       );
@@ -274,7 +368,7 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
       return finishErasure(erasures, erasure.id);
     },
     reset: async ({ id }: Person) => outcomeOf(await key('POST', `/identities/${id}/mfa/reset`)),
-    renewCodes: async ({ id }: Person) => String((await logins.recoveryCodes.replace(scope, id)).length),
+    renewCodes: async ({ own }: Person) => String((await logins.recoveryCodes.replace(own!)).length),
     deactivate: async ({ id }: Person) => outcomeOf(await key('POST', `/identities/${id}/deactivate`)),
     remove: async ({ id }: Person) => outcomeOf(await key('DELETE', `/identities/${id}`)),
     changePassword: async ({ id }: Person) =>
@@ -317,6 +411,14 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
        group by action, outcome order by 1`,
       [scope.accountId, since, id],
     );
+    // All of them hold the person, so one comes after the other, and what comes after a new password is by a session that goes on.
+    const [changed] = await rowsOf(
+      api,
+      `select array_agg(action order by id) as changes from events
+       where account_id = $1 and created_at > $2::timestamptz and resource_id = $3 and action in ('identity.password_changed',
+         'identity.mfa_enrolled', 'identity.mfa_removed', 'identity.mfa_reset', 'auth.recovery_codes_renewed')`,
+      [scope.accountId, since, id],
+    );
     const fields = { grant_type: 'authorization_code', redirect_uri: redirectUri, code_verifier: pkce.verifier };
     let given = 0;
     for (const code of codes)
@@ -326,7 +428,7 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
       const response = await browser.get(authorizeUrl(client, { prompt: 'none' }));
       isIn.push(Boolean(response.headers.location && locationOf(response).searchParams.get('code')));
     }
-    return { ...row, told: told.map((event) => event.told), given, in: isIn };
+    return { ...row, told: told.map((event) => event.told), ...changed, given, in: isIn };
   }
 
   return { make, happenings: happenings as Record<keyof typeof happenings, (person: Person) => Promise<string>>, left };

@@ -3,7 +3,10 @@ import { counted, interleaved, unlikeBothOrders } from '../support/interleaving.
 import { createRandom } from '../support/random.js';
 import { newInterleavedFactors, type Waiting } from './interleaved-factors-setup.js';
 
-/** Whatever happens to somebody between their two factors: it comes to what one of the two orders would have come to. */
+/**
+ * Whatever happens to somebody between their two factors, or while they change those in their own account: it comes to what one of the
+ * two orders would have come to.
+ */
 
 let api: TestApi;
 let people: Awaited<ReturnType<typeof newInterleavedFactors>>;
@@ -42,6 +45,10 @@ test.each<[string, Waiting, Happening, Happening[]]>([
   ['a security key', { for: 'key' }, 'useKey', ['useKeyTwice', 'useKeyInSecondTab', 'removeFactor', 'reset', 'erase']],
   ['a first key', { for: 'newKey' }, 'useKey', ['useKeyTwice', 'useKeyInSecondTab']],
   ["a session's first app", { for: 'enrollment', ...session }, 'enroll', ['endSessions', 'policyRequired']],
+  ['another app of their own', { for: 'own' }, 'addApp', ['removeAppByApiElsewhere', 'reset', ...endsAll]],
+  ['a first app of their own', { for: 'ownFirst' }, 'addAppByApi', ['addAppInSecondTab', 'reset', ...endsAll]],
+  ['the end of their app', { for: 'own' }, 'removeAppByApi', ['addAppInSecondTab', 'reset', 'erase', ...endsAll]],
+  ['new recovery codes', { for: 'own' }, 'renewOwnCodes', ['removeAppByApiElsewhere', 'endSessions', ...endsAll]],
 ])(
   'while somebody goes on with %s, and something else happens, one is after the other',
   async (_, waiting, first, others) => {
@@ -71,6 +78,15 @@ test.each<Happening>(['removeFactor', 'reset'])(
     expect(await unlikeAnywhere({ for: 'passkey' }, 'useKey', other)).toEqual([]);
   },
 );
+
+test.each<[Happening, Waiting['for'], Happening]>([
+  ['addAppByApi', 'ownFirst', 'changePassword'],
+  ['addApp', 'ownFirst', 'addAppByApiElsewhere'],
+  ['removeApp', 'own', 'changePassword'],
+  ['renewOwnCodesByApi', 'own', 'reset'],
+])('wherever it is stopped, %s in their account (%s) and %s are one after the other', async (first, what, other) => {
+  expect(await unlikeAnywhere({ for: what }, first, other)).toEqual([]);
+});
 
 test('the passkey of somebody who is erased meanwhile is refused like any other', async () => {
   const { make, happenings } = people;

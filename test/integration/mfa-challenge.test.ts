@@ -2,7 +2,7 @@ import type { EnvironmentSettings } from '../../entities/environment-settings.js
 import { minutes } from '../../src/platform/clock.js';
 import { hashSecret } from '../../src/platform/crypto/one-time-secret.js';
 import { waitingMails } from '../support/identity-mails.js';
-import { alertOf, codeIn, enrollTotp, hidden, passwordStep, totpCode } from '../support/mfa.js';
+import { alertOf, codeIn, enrollTotp, hidden, passwordStep, strongSession, totpCode } from '../support/mfa.js';
 import { authorizeUrl, locationOf, newProvider, type TestEnvironment, type TestProvider } from '../support/oauth.js';
 
 let provider: TestProvider;
@@ -204,7 +204,7 @@ test('a recovery code in parallel is worth one sign-in', async () => {
 
 test('new recovery codes make the old ones worthless', async () => {
   const { environment, page, browser, totp, ana } = await newChallenge();
-  const fresh = await provider.logins.recoveryCodes.replace(environment, ana.id);
+  const fresh = await provider.logins.recoveryCodes.replace(await strongSession(provider, environment, ana.id));
   expect(new Set(fresh).size).toBe(10);
   for (const code of fresh) expect(code).toMatch(/^([A-Z2-7]{4}-){3}[A-Z2-7]{4}$/);
   expect(alertOf(await browser.submit(page, { recovery_code: totp.recoveryCodes?.[0] ?? '' }))).toMatch(/used already/);

@@ -1,10 +1,11 @@
 import { decodeJwt } from 'jose';
 import type { EnvironmentSettings } from '../../entities/environment-settings.js';
 import { mfaMails } from '../../src/domain/mfa/mails.js';
+import type { OwnProofOf } from '../../src/domain/sessions/own-proof.js';
 import { days, minutes } from '../../src/platform/clock.js';
 import { renderEmail } from '../../src/platform/mail/templates.js';
 import { waitingMails } from '../support/identity-mails.js';
-import { alertOf, codeIn, enrollTotp, hidden, passwordStep, totpCode } from '../support/mfa.js';
+import { alertOf, codeIn, enrollTotp, hidden, passwordStep, strongSession, totpCode } from '../support/mfa.js';
 import {
   authorizeUrl,
   locationOf,
@@ -326,8 +327,9 @@ test('enrolling and removing are events with a mail, which says what and where; 
   const { accountId, applicationId, environmentId } = environment;
   const scope = { accountId, applicationId, environmentId };
   const [factor] = await provider.logins.factors.list(scope, ana.id);
-  await provider.logins.factors.remove(scope, ana.id, factor?.id ?? '');
-  await expect(provider.logins.factors.remove(scope, ana.id, factor?.id ?? '')).rejects.toMatchObject({
+  const person = await strongSession(provider, scope, ana.id);
+  await provider.logins.factors.remove(person, factor?.id ?? '');
+  await expect(provider.logins.factors.remove(person, factor?.id ?? '')).rejects.toMatchObject({
     code: 'mfa.factor_not_found',
   });
   expect(await provider.logins.recoveryCodes.remaining(scope, ana.id)).toEqual({ generation: 1, remaining: 0 });
@@ -361,13 +363,25 @@ test('another account and another person cannot see or remove a factor', async (
   });
   const [factor] = await provider.logins.factors.list(scopeOf(environment), ana.id);
   const { factors } = provider.logins;
+  const removing = (person: OwnProofOf) => factors.remove(person, factor?.id ?? '');
+  const own = await strongSession(provider, environment, ana.id);
   for (const [scope, id] of [
     [scopeOf(other.environment), ana.id],
     [scopeOf(environment), other.ana.id],
   ] as const) {
     expect(await factors.list(scope, id)).toEqual([]);
-    await expect(factors.remove(scope, id, factor?.id ?? '')).rejects.toMatchObject({ code: 'mfa.factor_not_found' });
+    const foreign = removing({ ...own, ...scope, identityId: id });
+    await expect(foreign).rejects.toMatchObject({ code: 'auth.invalid_credentials' });
   }
+  const neighbour = await environment.newIdentity();
+  for (const [scope, id] of [
+    [other.environment, other.ana.id],
+    [environment, neighbour.id],
+  ] as const) {
+    const theirs = removing(await strongSession(provider, scope, id));
+    await expect(theirs).rejects.toMatchObject({ code: 'mfa.factor_not_found' });
+  }
+  expect(await factors.list(own, ana.id)).toHaveLength(1);
 });
 
 test('a script enrolls an app without a page', async () => {

@@ -3,7 +3,7 @@ import type { NewFactor } from '../../src/domain/mfa/factors.js';
 import { createMfaGraces } from '../../src/domain/mfa/grace.js';
 import type { FirstFactor } from '../../src/domain/sessions/first-factor.js';
 import { days } from '../../src/platform/clock.js';
-import { enrollTotp } from '../support/mfa.js';
+import { enrollTotp, giveFactor } from '../support/mfa.js';
 import { newProvider, type TestProvider } from '../support/oauth.js';
 
 let provider: TestProvider;
@@ -41,7 +41,7 @@ async function decide(given: Case) {
   const scope = { accountId, applicationId, environmentId };
   for (const type of has) {
     if (type === 'totp') await enrollTotp(provider, environment, ana);
-    else await provider.logins.factors.enroll(scope, ana.id, factors[type](ana.id));
+    else await giveFactor(provider, scope, ana.id, factors[type](ana.id));
   }
   await provider.query('update environment_settings set mfa_allowed_factors = $2 where environment_id = $1', [
     environmentId,
@@ -268,6 +268,14 @@ test.each<[string, Case, string]>([
     expect(enroll(decision.until ? 'grace' : 'now', ...decision.factors)).toBe(expected);
   } else {
     expect(decision.step).toBe(expected);
+  }
+});
+
+test('recovery codes that were left without a factor are asked of nobody', async () => {
+  const { ana, question } = await decide({ policy: 'required', has: ['totp'] });
+  await provider.query('delete from mfa_factors where identity_id = $1', [ana.id]);
+  for (const requiresAal2 of [false, true]) {
+    expect(await provider.logins.gate.decide({ ...question(), requiresAal2 })).toMatchObject({ step: 'enroll' });
   }
 });
 

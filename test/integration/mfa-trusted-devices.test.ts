@@ -3,7 +3,7 @@ import type { EnvironmentSettings } from '../../entities/environment-settings.js
 import { settleNewPassword } from '../../src/domain/passwords/new-password.js';
 import { days, hours } from '../../src/platform/clock.js';
 import { interleaved } from '../support/interleaving.js';
-import { codeIn, enrollTotp, passwordStep } from '../support/mfa.js';
+import { codeIn, enrollTotp, giveFactor, passwordStep, strongSession } from '../support/mfa.js';
 import { type Browser, newProvider, type TestEnvironment, type TestProvider } from '../support/oauth.js';
 
 let provider: TestProvider;
@@ -33,12 +33,8 @@ async function trust(browser: Browser, { client, ana, totp }: Known) {
   return answer;
 }
 /** A mailbox as a factor, as the pages enroll it. */
-const enrollEmail = ({ accountId, applicationId, environmentId }: TestEnvironment, { id }: { id: string }) =>
-  provider.logins.factors.enroll({ accountId, applicationId, environmentId }, id, {
-    id: uuidv7(),
-    type: 'email_otp',
-    label: 'Email',
-  });
+const enrollEmail = (environment: TestEnvironment, { id }: { id: string }) =>
+  giveFactor(provider, environment, id, { id: uuidv7(), type: 'email_otp', label: 'Email' });
 /** Whether the password alone signs in with this browser. */
 async function passes(browser: Browser, { client, ana }: Pick<Known, 'client' | 'ana'>) {
   browser.cookies.delete('hosted_session');
@@ -181,7 +177,7 @@ test.each<[string, (known: Awaited<ReturnType<typeof newTrusted>>) => Promise<un
     async ({ environment, ana }) => {
       await enrollTotp(provider, environment, ana);
       const [factor] = await provider.logins.factors.list(scopeOf(environment), ana.id);
-      await provider.logins.factors.remove(scopeOf(environment), ana.id, factor?.id ?? '');
+      await provider.logins.factors.remove(await strongSession(provider, environment, ana.id), factor?.id ?? '');
     },
   ],
   [

@@ -5,7 +5,8 @@ import type { MfaFactorType } from '../../entities/mfa-factor.js';
 import { days, minutes } from '../../src/platform/clock.js';
 import { accountUrl, follow, noticeOf, openAccount, send } from '../support/account.js';
 import { createAuthenticator } from '../support/authenticator.js';
-import { alertOf, enrollTotp, hidden, passwordStep, totpCode } from '../support/mfa.js';
+import { untilWaiting } from '../support/lock-waits.js';
+import { alertOf, enrollTotp, giveFactor, hidden, passwordStep, totpCode } from '../support/mfa.js';
 import {
   type Browser,
   locationOf,
@@ -55,6 +56,12 @@ const session = async () =>
   )[0];
 const codesIn = (html: string) =>
   [...html.matchAll(/<li>([A-Z2-7]{4}(?:-[A-Z2-7]{4}){3})<\/li>/g)].map(([, code]) => code as string);
+
+/** What a page that offers an app takes: the first code of it. */
+const firstCode = (page: Parameters<typeof send>[1]) => ({
+  enrollment: hidden(page, 'enrollment'),
+  code: totpCode((/<dd class="code">([^<]+)</.exec(page.body)?.[1] ?? '').replaceAll(' ', ''), world.now()),
+});
 
 /** Adds an app through the page; answers what follows, and its secret. */
 async function addApp(fields: Record<string, string> = {}) {
@@ -380,7 +387,7 @@ test.each(policies)(
         for (const kind of kinds) {
           if (kind === 'totp') await enrollTotp(world, environment, ana);
           else if (kind === 'webauthn') await giveKey(world, ana, createAuthenticator({ origin: world.baseUrl }));
-          else await world.logins.factors.enroll(environment, ana.id, { id: uuidv7(), type: kind, label: 'Email' });
+          else await giveFactor(world, environment, ana.id, { id: uuidv7(), type: kind, label: 'Email' });
         }
         const [factor] = await factors();
         for (const wayIn of waysIn) {
@@ -410,7 +417,7 @@ test.each(policies)(
             `/factors/${factor?.id}`,
           ]) {
             const end = await follow(laptop, await laptop.get(accountUrl(client, {}, path)));
-            expect([200, 400, 403, 404]).toContain(end.statusCode);
+            expect([200, 400, 403, 404, 409]).toContain(end.statusCode);
             const name = end.body.includes('name="challenge_token"')
               ? 'challenge'
               : end.body.includes('name="enrollment_token"')
@@ -464,8 +471,8 @@ test('recovery codes are renewed; the old ones are void', async () => {
 
 test('without a factor there are no recovery codes to renew', async () => {
   const page = await open();
-  expect((await laptop.get(accountUrl(client, {}, '/recovery-codes'))).statusCode).toBe(400);
-  expect((await send(laptop, page, 'recovery-codes', {})).statusCode).toBe(400);
+  expect((await laptop.get(accountUrl(client, {}, '/recovery-codes'))).statusCode).toBe(409);
+  expect((await send(laptop, page, 'recovery-codes', {})).statusCode).toBe(409);
 });
 
 test('new recovery codes are shown to no other session', async () => {
@@ -517,6 +524,58 @@ test('browsers that are trusted are listed and forgotten, one or all, and asked 
   const form = await follow(laptop, await laptop.get(accountUrl(client)));
   const asked = await laptop.submit(form, { email: ana.email, password });
   expect(asked.body).toContain('name="challenge_token"');
+});
+
+test('of two that would be the first, added at once in two browsers, one is; the other browser is asked for it', async () => {
+  const sent: Promise<unknown>[] = [];
+  const forms: (() => Promise<unknown>)[] = [];
+  const answers: { browser: Browser; to: string }[] = [];
+  for (const browser of [laptop, world.browser()]) {
+    const page = await openAccount(browser, accountUrl(client, {}, '/factors/totp'), ana);
+    const fields = firstCode(page);
+    forms.push(async () => {
+      const { headers } = await send(browser, page, 'factors/totp', fields);
+      answers.push({ browser, to: String(headers.location) });
+    });
+  }
+  await world.db.transaction({ accountId: environment.accountId }, async (tx) => {
+    await tx.query('select from identities where id = $1 for update', [ana.id]);
+    for (const form of forms) sent.push(form());
+    await untilWaiting(world.database.ownerUrl, 2, 'select from identities%');
+  });
+  await Promise.all(sent);
+  expect(await factors()).toHaveLength(1);
+  const [refused] = answers.filter(({ to }) => !to.includes('codes_token'));
+  const { pathname, search } = new URL(refused?.to ?? '');
+  expect(pathname).toBe('/oauth/account/factors/totp');
+  const again = await follow(refused!.browser, await refused!.browser.get(pathname + search));
+  expect(again.body).toContain('name="challenge_token"');
+});
+
+test.each([
+  ['adds no factor', 'factors/totp'],
+  ['removes none', 'factors/:id'],
+  ['makes no recovery codes', 'recovery-codes'],
+  ['changes no password', 'password'],
+])('a form whose session ends at the same moment %s, and leads through the sign-in to its page', async (_, form) => {
+  await signInWith(await enrollTotp(world, environment, ana));
+  const before = await factors();
+  const page = await laptop.get(accountUrl(client, {}, '/factors/totp'));
+  const fields = { ...firstCode(page), current_password: password, new_password: 'plumage over the harbour' };
+  const path = form.replace(':id', before[0]?.id ?? '');
+  let sent: ReturnType<typeof send> | undefined;
+  await world.db.transaction({ accountId: environment.accountId }, async (tx) => {
+    await tx.query('select from identities where id = $1 for update', [ana.id]);
+    sent = send(laptop, page, path, fields);
+    await untilWaiting(world.database.ownerUrl, 1, '%from identities%for update%');
+    await tx.query('update sessions set revoked_at = $2 where identity_id = $1', [ana.id, world.now()]);
+  });
+  const { pathname, search } = locationOf(await sent!);
+  expect(pathname).toBe(`/oauth/account/${path}`);
+  expect(locationOf(await laptop.get(pathname + search)).searchParams.get('destination')).toBe(`account/${path}`);
+  expect(await factors()).toEqual(before);
+  expect(await events('auth.recovery_codes_renewed')).toEqual([]);
+  expect(await events('identity.password_changed')).toEqual([]);
 });
 
 test('a script is told the same in JSON', async () => {

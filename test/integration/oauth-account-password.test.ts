@@ -92,11 +92,11 @@ test('in a session that has ended meanwhile nothing is changed, and the one of s
   const typed = { currentPassword: password, newPassword: next, locale: 'en' } as const;
   const changeIn = (sessionId: string, identityId = ana.id) =>
     world.logins.ownPassword(environment, { identityId, sessionId, ...typed });
-  await expect(changeIn(await sessionOf(ben))).rejects.toMatchObject({ code: 'session.not_found' });
+  await expect(changeIn(await sessionOf(ben))).rejects.toMatchObject({ code: 'auth.invalid_credentials' });
   const own = await sessionOf(ana);
-  await expect(changeIn(own, randomUUID())).rejects.toMatchObject({ code: 'session.not_found' });
+  await expect(changeIn(own, randomUUID())).rejects.toMatchObject({ code: 'auth.invalid_credentials' });
   await world.query('update sessions set revoked_at = $2 where id = $1', [own, world.now()]);
-  await expect(changeIn(own)).rejects.toMatchObject({ code: 'session.not_found' });
+  await expect(changeIn(own)).rejects.toMatchObject({ code: 'auth.invalid_credentials' });
   expect(await events('identity.password_changed')).toEqual([]);
   expect(await signsIn(password)).toBe(true);
 });

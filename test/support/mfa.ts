@@ -1,6 +1,10 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { generateSync } from 'otplib';
 import type { Identity } from '../../entities/identity.js';
+import type { Enrollment, NewFactor } from '../../src/domain/mfa/factors.js';
+import { aal2 } from '../../src/domain/sessions/first-factor.js';
+import type { OwnProofOf } from '../../src/domain/sessions/own-proof.js';
+import { createSessions } from '../../src/domain/sessions/sessions.js';
 import {
   authorizeUrl,
   type Browser,
@@ -24,17 +28,47 @@ export interface TestTotp {
   code(): string;
 }
 
-type Deps = Pick<TestProvider, 'logins' | 'now' | 'wait'>;
+type Deps = Pick<TestProvider, 'db' | 'logins' | 'now' | 'wait'>;
 type Scope = Pick<TestEnvironment, 'accountId' | 'applicationId' | 'environmentId'>;
 type Person = Pick<Identity, 'id' | 'email'>;
 
-/** Enrolls an authenticator app as the pages do, and lets half a minute go by, so that the next code can be used at once. */
-export async function enrollTotp({ logins, now, wait }: Deps, scope: Scope, { id, email }: Person): Promise<TestTotp> {
+/** Gives somebody a factor as a sign-in enrolls it: whatever session they are in, if in any. */
+export const giveFactor = (
+  { db, logins }: Pick<Deps, 'db' | 'logins'>,
+  { accountId, applicationId, environmentId }: Scope,
+  identityId: string,
+  factor: NewFactor,
+): Promise<Enrollment> =>
+  logins.recoveryCodes.withSet(true, (take) =>
+    db.transaction({ accountId }, (tx) =>
+      logins.factors.enrollIn(tx, { accountId, applicationId, environmentId }, identityId, { factor, take }),
+    ),
+  );
+
+/** A new session in which somebody has shown an app, for what they change of their own. */
+export async function strongSession(
+  { db, now }: Pick<Deps, 'db' | 'now'>,
+  { accountId, applicationId, environmentId }: Scope,
+  identityId: string,
+): Promise<OwnProofOf> {
+  const scope = { accountId, applicationId, environmentId };
+  const proof = { identityId, amr: ['pwd', 'otp', 'mfa'], acr: aal2, secondFactorAt: now(), lifeSeconds: 3600 };
+  const from = { browser: null, ipAddress: '127.0.0.1', userAgent: null };
+  const { session } = await createSessions({ db, now }).signIn({ scope, ...proof, ...from });
+  return { ...scope, identityId, sessionId: session.id, authenticatedAt: session.authenticatedAt };
+}
+
+/** Enrolls an authenticator app, and lets half a minute go by, so that the next code can be used at once. */
+export async function enrollTotp(
+  { db, logins, now, wait }: Deps,
+  scope: Scope,
+  { id, email }: Person,
+): Promise<TestTotp> {
   const { accountId, applicationId, environmentId } = scope;
   const place = { accountId, applicationId, environmentId };
   const { secret, sealed } = await logins.totp.beginEnrollment(place, { identityId: id, email });
   const factor = logins.totp.confirmEnrollment(id, { sealed, code: totpCode(secret, now()), drift: 1 });
-  const { recoveryCodes } = await logins.factors.enroll(place, id, factor);
+  const { recoveryCodes } = await giveFactor({ db, logins }, place, id, factor);
   wait(30_000);
   return { secret, recoveryCodes, code: () => totpCode(secret, now()) };
 }

@@ -3,7 +3,6 @@ import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import type { FactorSummary, NewFactor } from '../mfa/factors.js';
 import { withSecondFactor } from '../mfa/second-factor.js';
-import { lockedStandingOf } from '../mfa/standing.js';
 import type { Acr } from '../sessions/first-factor.js';
 import type { ApiOwn, ApiProofOf, ApiStanding } from './api-own.js';
 import type { ApiSubject } from './api-sessions.js';
@@ -41,24 +40,14 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
   /** Adds one that was just proved; with the first one the session itself becomes stronger. */
   async function add(
     subject: ApiProofOf,
-    { amr, acr, hasFactors, allowed: mayHave }: ApiStanding,
+    { amr, acr, hasFactors }: ApiStanding,
     { factor, proved }: { factor: NewFactor; proved: readonly string[] },
   ): Promise<AddedFactor> {
-    const { identityId, sessionId } = subject;
-    const isExpected = !hasFactors && mayHave.includes('recovery_code');
-    const { enrolledAt, recoveryCodes: codes } = await recoveryCodes.withSet(isExpected, (take) =>
-      db.transaction({ accountId: subject.accountId }, async (tx) => {
-        const { allowed, enrolled } = await lockedStandingOf(tx, subject);
-        if (!allowed.includes(factor.type)) throw new DomainError('mfa.factor_not_allowed');
-        // Added by another request, which is the first one then.
-        if (!hasFactors && enrolled !== null) throw new DomainError('auth.reauthentication_required');
-        return factors.enrollIn(tx, subject, identityId, { factor, take });
-      }),
-    );
+    const { enrolledAt, recoveryCodes: codes } = await factors.enroll(subject, factor);
     if (!hasFactors) {
       const kind = factor.type;
       const stronger = withSecondFactor({ amr, acr: acr as Acr }, { kind, amr: proved, counts: true, now: now() });
-      await ownSessions.strengthen(subject, sessionId, stronger);
+      await ownSessions.strengthen(subject, subject.sessionId, stronger);
     }
     const { id, type, label } = factor;
     return { factor: { id, type, label, enrolledAt, lastUsedAt: enrolledAt }, recoveryCodes: codes };
@@ -118,7 +107,7 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
     /** @throws DomainError mfa.factor_not_found, mfa.last_factor, auth.reauthentication_required */
     async remove(subject: ApiProofOf, factorId: string): Promise<void> {
       await own.assertRecent(subject);
-      await factors.remove(subject, subject.identityId, factorId);
+      await factors.remove(subject, factorId);
     },
 
     /** Makes a new set, which voids the one before. @throws DomainError mfa.not_enrolled, auth.reauthentication_required */
@@ -126,7 +115,7 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
       const { hasFactors, allowed } = await own.assertRecent(subject);
       if (!hasFactors) throw new DomainError('mfa.not_enrolled');
       if (!allowed.includes('recovery_code')) throw new DomainError('mfa.factor_not_allowed');
-      return recoveryCodes.replace(subject, subject.identityId);
+      return recoveryCodes.replace(subject);
     },
   };
 }

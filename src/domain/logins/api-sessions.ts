@@ -1,20 +1,18 @@
 import type { Session } from '../../../entities/session.js';
 import type { Clock } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
-import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
+import { type Db, within } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import type { Client } from '../oidc/clients.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
 import type { Put } from '../put.js';
 import { columnsOf, readWhole } from '../row-pages.js';
+import type { SignedInPerson } from '../sessions/hold.js';
 import { idleSecondsOf, openUntil } from '../sessions/idle.js';
 import { endSessions, livingGrant } from '../sessions/own-sessions.js';
 
 /** Whose session asks. */
-export interface ApiSubject extends EnvironmentScope {
-  identityId: string;
-  sessionId: string;
-}
+export type ApiSubject = SignedInPerson;
 
 export type SessionSort = 'authenticated_at' | 'created_at';
 const columns: Record<SessionSort, string[]> = {

@@ -7,6 +7,7 @@ import { countUse } from '../limits.js';
 import { environmentRule } from '../passwords/context-rows.js';
 import { settleNewPassword } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
+import { holdSession } from '../sessions/hold.js';
 
 export interface OwnPasswordChange {
   identityId: string;
@@ -39,25 +40,21 @@ const readHash = {
   name: 'own_password_hash',
   text: `select password_hash as "hash", password_changed_at as "changedAt" from identities where account_id = $1 and id = $2`,
 };
-// A session whose own time is over may live on its refresh tokens; the caller knows that it lives, and only an end is news here.
-const lock = `
+const readHeld = `
 select i.password_changed_at as "changedAt",
-  (select m.id from environment_memberships m where m.environment_id = $3 and m.identity_id = i.id) as "membershipId",
-  exists (select from sessions s
-    where s.id = $4 and s.identity_id = i.id and s.revoked_at is null) as "isAlive"
-from identities i where i.account_id = $1 and i.id = $2 for update of i`;
+  (select m.id from environment_memberships m where m.environment_id = $3 and m.identity_id = i.id) as "membershipId"
+from identities i where i.account_id = $1 and i.id = $2`;
 
-interface Locked {
+interface Held {
   changedAt: Date | null;
   membershipId: string | null;
-  isAlive: boolean;
 }
 
 /**
  * Changes the password of who is signed in; somebody who has none, because they sign in by other ways, chooses one. The caller
  * has made sure that the sign-in is recent and strong enough.
  * @throws DomainError password.wrong, rate_limit.exceeded, password.breached, password.context_specific, validation.failed,
- * session.not_found
+ * auth.invalid_credentials for a session that has ended meanwhile
  */
 export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswordDeps) {
   const failures = rateLimits ? createLimiter(db, ownPasswordFailures) : null;
@@ -94,13 +91,13 @@ export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswor
     // The person has one password in the Account, and sessions in any of its Environments.
     await db.transaction({ accountId }, async (tx) => {
       const at = now();
-      const [locked] = await tx.query<Locked[]>(lock, [accountId, identityId, environmentId, sessionId]);
-      if (!locked?.isAlive) throw new DomainError('session.not_found');
+      await holdSession(tx, { ...scope, identityId, sessionId });
+      const [held] = await tx.query<Held[]>(readHeld, [accountId, identityId, environmentId]);
       // What was proved may have been replaced meanwhile.
-      if (locked.changedAt?.getTime() !== before?.changedAt?.getTime()) throw new DomainError('password.wrong');
+      if (held?.changedAt?.getTime() !== before?.changedAt?.getTime()) throw new DomainError('password.wrong');
       await settleNewPassword(
         tx,
-        { ...scope, identityId, membershipId: locked.membershipId },
+        { ...scope, identityId, membershipId: held?.membershipId ?? null },
         { passwordHash, method: 'own', provesEmail: false, keepSessionId: sessionId, now: at },
       );
     });

@@ -7,8 +7,10 @@ import { violates } from '../../platform/postgres-errors.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { requiredToHaveMfa } from '../organizations/belonging.js';
+import type { OwnProofOf } from '../sessions/own-proof.js';
 import { settleEnrollment } from './grace-rules.js';
 import { noticeEmail } from './notices.js';
+import { holdOwnProof } from './own-changes.js';
 import type { RecoveryCodeSet } from './recovery-code-hashes.js';
 import type { RecoveryCodes } from './recovery-codes.js';
 import { bringsRecoveryCodes, lockedStandingOf, standingOf } from './standing.js';
@@ -40,6 +42,12 @@ export type NewFactor = Pick<MfaFactor, 'id' | 'type' | 'label'> &
 
 /** What may be shown of a factor. */
 export type FactorSummary = Pick<MfaFactor, 'id' | 'type' | 'label' | 'enrolledAt' | 'lastUsedAt'>;
+
+/** When it was added, with the recovery codes that came with a first one: to be shown once. */
+export interface Enrollment {
+  enrolledAt: Date;
+  recoveryCodes: string[] | null;
+}
 
 export interface FactorsDeps {
   db: Db;
@@ -78,20 +86,26 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
     add,
 
     /**
-     * Adds a factor of somebody who is signed in. With the first one come recovery codes, where the Environment takes them.
-     * @throws DomainError mfa.already_enrolled, mfa.too_many_factors
+     * Adds a factor of somebody who is signed in. With the first one come recovery codes, where the Environment takes them. The caller has
+     * made sure that the sign-in is recent and strong enough, which is looked at again: ten hashes lie in between.
+     * @throws DomainError mfa.already_enrolled, mfa.too_many_factors; mfa.factor_not_allowed where the Environment takes none of the kind;
+     *   auth.invalid_credentials where the session has ended meanwhile, auth.reauthentication_required where a first factor was added
      */
-    async enroll(
-      scope: EnvironmentScope,
-      identityId: string,
-      factor: NewFactor,
-    ): Promise<{ recoveryCodes: string[] | null }> {
-      const { accountId, environmentId } = scope;
-      const isExpected = bringsRecoveryCodes(await standingOf(db, { accountId, environmentId, identityId }));
-      return recoveryCodes.withSet(isExpected, (take) =>
-        db.transaction({ accountId }, (tx) => enrollIn(tx, scope, identityId, { factor, take })),
+    async enroll(person: OwnProofOf, factor: NewFactor): Promise<Enrollment> {
+      const { accountId, applicationId, environmentId, identityId } = person;
+      const before = await standingOf(db, person);
+      return recoveryCodes.withSet(bringsRecoveryCodes(before), (take) =>
+        db.transaction({ accountId }, async (tx) => {
+          const { allowed, enrolled } = await holdOwnProof(tx, person, now());
+          // Added by another request, which is the first one then.
+          if (before.enrolled === null && enrolled !== null) throw new DomainError('auth.reauthentication_required');
+          if (!allowed.includes(factor.type)) throw new DomainError('mfa.factor_not_allowed');
+          return enrollIn(tx, { accountId, applicationId, environmentId }, identityId, { factor, take });
+        }),
       );
     },
+
+    /** The same in the caller's transaction, which has looked at who it is: in the middle of a sign-in there is no session yet. */
     enrollIn,
 
     list: ({ accountId }: AccountScope, identityId: string): Promise<FactorSummary[]> =>
@@ -104,14 +118,15 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
       ),
 
     /**
-     * Removes a factor; with the last one the recovery codes go.
+     * Removes a factor of somebody who is signed in, whose sign-in the caller has looked at; with the last one the recovery codes go.
      * @throws DomainError mfa.factor_not_found; mfa.last_factor for the last that the Environment takes, where it or an
-     *   organization of theirs requires one
+     *   organization of theirs requires one; auth.invalid_credentials, auth.reauthentication_required as `enroll`
      */
-    remove: (scope: EnvironmentScope, identityId: string, factorId: string): Promise<void> =>
-      db.transaction({ accountId: scope.accountId }, async (tx) => {
-        const { accountId } = scope;
-        await tx.query('select from identities where account_id = $1 and id = $2 for update', [accountId, identityId]);
+    remove: (person: OwnProofOf, factorId: string): Promise<void> =>
+      db.transaction({ accountId: person.accountId }, async (tx) => {
+        const { accountId, applicationId, environmentId, identityId } = person;
+        const scope = { accountId, applicationId, environmentId };
+        await holdOwnProof(tx, person, now());
         const factor = await tx.findOneBy(MfaFactor, { accountId, identityId, id: factorId });
         if (!factor) throw new DomainError('mfa.factor_not_found');
         await tx.delete(MfaFactor, { accountId, identityId, id: factorId });
@@ -135,7 +150,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
     scope: EnvironmentScope,
     identityId: string,
     { factor, take }: { factor: NewFactor; take: () => RecoveryCodeSet },
-  ) {
+  ): Promise<Enrollment> {
     const { isFirst, enrolledAt } = await add(tx, scope, identityId, factor);
     if (!isFirst) return { enrolledAt, recoveryCodes: null };
     const { allowed } = await lockedStandingOf(tx, { ...scope, identityId });

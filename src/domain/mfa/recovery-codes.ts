@@ -2,9 +2,12 @@ import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { RecoveryCode } from '../../../entities/recovery-code.js';
 import type { Clock } from '../../platform/clock.js';
-import type { AccountScope, Db, EnvironmentScope } from '../../platform/db.js';
+import type { AccountScope, Db } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
+import type { OwnProofOf } from '../sessions/own-proof.js';
 import { noticeEmail } from './notices.js';
+import { holdOwnProof } from './own-changes.js';
 import { looksLikeRecoveryCode } from './recovery-code-form.js';
 import type { KeptCode, RecoveryCodeHashes, RecoveryCodeSet } from './recovery-code-hashes.js';
 
@@ -57,10 +60,18 @@ export function createRecoveryCodes({ db, hashes, now }: RecoveryCodesDeps) {
     renew,
     withSet: hashes.withSet,
 
-    /** Makes a new set for somebody who asked for one, and tells them by mail. */
-    async replace(scope: EnvironmentScope, identityId: string): Promise<string[]> {
+    /**
+     * Makes a new set for somebody who is signed in and asked for one, and tells them by mail. The caller has looked at their sign-in, and
+     * that they have a factor; both are looked at again after the ten hashes: codes without a factor would be all that lets them in.
+     * @throws DomainError mfa.not_enrolled, auth.invalid_credentials, auth.reauthentication_required
+     */
+    async replace(person: OwnProofOf): Promise<string[]> {
+      const { accountId, applicationId, environmentId, identityId } = person;
+      const scope = { accountId, applicationId, environmentId };
       const set = await hashes.newSet();
-      return db.transaction({ accountId: scope.accountId }, async (tx) => {
+      return db.transaction({ accountId }, async (tx) => {
+        const { enrolled } = await holdOwnProof(tx, person, now());
+        if (enrolled === null) throw new DomainError('mfa.not_enrolled');
         const codes = await renew(tx, scope, identityId, set);
         const actor = { type: 'identity', id: identityId } as const;
         const event = await recordEvent(tx, 'auth.recovery_codes_renewed', { ...scope, resourceId: identityId, actor });

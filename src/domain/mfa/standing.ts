@@ -11,6 +11,7 @@ export type EnrollableKind = MfaFactorType;
 export interface Standing {
   allowed: FactorKind[];
   enrolled: EnrollableKind[] | null;
+  /** Whether any are left; without a factor they let nobody in (`choicesAfter`). */
   hasRecoveryCodes: boolean;
   isVerified: boolean;
 }
@@ -64,7 +65,9 @@ type Asked = Pick<FirstFactor, 'method' | 'amr'> & { requiresAal2: boolean };
 
 /** What can follow a first factor (contract §3). */
 export function choicesAfter({ method, amr, requiresAal2 }: Asked, standing: Standing): Choices {
-  const { allowed, enrolled, hasRecoveryCodes, isVerified } = standing;
+  const { allowed, enrolled, isVerified } = standing;
+  // A code stands in for a factor: whoever has none is not held up by codes that were left over.
+  const hasRecoveryCodes = enrolled !== null && standing.hasRecoveryCodes;
   // An emailed code adds nothing to a sign-in by mail, nor a key to the sign-in with it.
   const byMail =
     method === 'email_otp' || (method === 'session' && amr.length > 0 && amr.every((one) => /^(otp|mfa)$/.test(one)));

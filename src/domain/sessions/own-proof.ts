@@ -3,6 +3,7 @@ import type { MfaFactorType } from '../../../entities/mfa-factor.js';
 import { type Clock, minutes } from '../../platform/clock.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { aal2, authTimeOf, type FirstFactor } from './first-factor.js';
+import type { SignedInPerson } from './hold.js';
 import type { HostedSession } from './sessions.js';
 
 /** How old a sign-in may be for what could lock its owner out. */
@@ -15,6 +16,9 @@ export const proofLife = minutes(10);
 const onTheWay = minutes(2);
 
 type ProvedWhen = Pick<FirstFactor, 'authenticatedAt' | 'authTime'>;
+
+/** Who changes their own factors, in which session, and when they signed in for it. */
+export type OwnProofOf = SignedInPerson & ProvedWhen;
 
 /** Whether it is enough, or what a new sign-in has to prove. */
 export type Proven =
@@ -56,20 +60,36 @@ export const createOwnProof =
     wanted: WantedFor | null = null,
   ): Promise<Proven> => {
     const rows = await db.statement<{ type: MfaFactorType }>(kindsStatement, [accountId, identityId]);
-    const isEnding = wanted?.change === 'ending';
-    const counted = rows.filter(({ type }) => !isEnding || allowed.includes(type));
-    const hasStrong = counted.some(({ type }) => type !== 'email_otp');
-    // Where a sign-in would not ask for the code, it has to be one that asks for everything.
-    const isAsked = wanted?.mfaPolicy !== 'off' && allowed.includes('email_otp');
-    const owesCode =
-      wanted !== null && counted.length > 0 && !hasStrong && !showsCode(wanted) && (isAsked || !isEnding);
-    const needsAal2 = hasStrong || (owesCode && !isAsked);
-    const isFresh = now().getTime() < authTimeOf(times).getTime() + proofLife;
-    if (isFresh && (acr === aal2 || !(needsAal2 || owesCode))) return { isEnough: true };
-    const isReachable = !needsAal2 || allowed.includes('totp') || allowed.includes('webauthn');
-    const maxAge = isFresh ? proofLife : proofLife - onTheWay;
-    return { isEnough: false, maxAgeSeconds: maxAge / 1000, needsAal2, isReachable };
+    const kinds = rows.map(({ type }) => type);
+    return judgeProof({ kinds, acr, ...times }, allowed, wanted, now());
   };
+
+interface ToJudge extends ProvedWhen {
+  /** Of the factors that the person has. */
+  kinds: readonly MfaFactorType[];
+  acr: string;
+}
+
+/** The rule itself, for what was read already. */
+export function judgeProof(
+  { kinds, acr, ...times }: ToJudge,
+  allowed: readonly FactorKind[],
+  wanted: WantedFor | null,
+  at: Date,
+): Proven {
+  const isEnding = wanted?.change === 'ending';
+  const counted = kinds.filter((kind) => !isEnding || allowed.includes(kind));
+  const hasStrong = counted.some((kind) => kind !== 'email_otp');
+  // Where a sign-in would not ask for the code, it has to be one that asks for everything.
+  const isAsked = wanted?.mfaPolicy !== 'off' && allowed.includes('email_otp');
+  const owesCode = wanted !== null && counted.length > 0 && !hasStrong && !showsCode(wanted) && (isAsked || !isEnding);
+  const needsAal2 = hasStrong || (owesCode && !isAsked);
+  const isFresh = at.getTime() < authTimeOf(times).getTime() + proofLife;
+  if (isFresh && (acr === aal2 || !(needsAal2 || owesCode))) return { isEnough: true };
+  const isReachable = !needsAal2 || allowed.includes('totp') || allowed.includes('webauthn');
+  const maxAge = isFresh ? proofLife : proofLife - onTheWay;
+  return { isEnough: false, maxAgeSeconds: maxAge / 1000, needsAal2, isReachable };
+}
 
 /** By a mailed code, be it the first factor or the second. Ending is not refused to whom a trusted browser let in. */
 const showsCode = ({ change, amr, secondFactorAt }: WantedFor) =>

@@ -187,13 +187,16 @@ export const accountDocumentation: Documentation = {
     'askForNewRecoveryCodes',
     'Ask before recovery codes are renewed; show new ones, once',
     Page('The question; with `codes_token` the codes', Type.Object({ recovery_codes: RecoveryCodes })),
-    { query: { codes_token: text('Sealed; works once, for ten minutes, in the session that made them') } },
+    {
+      query: { codes_token: text('Sealed; works once, for ten minutes, in the session that made them') },
+      answers: { 409: Page('The person has no second factor that they could stand in for') },
+    },
   ),
   'POST /oauth/account/recovery-codes': form(
     'renewOwnRecoveryCodes',
     'New recovery codes; the old ones are void',
     {},
-    sensitive(),
+    sensitive({ 409: Page('The person has no second factor that they could stand in for; or as for the others') }),
   ),
   'POST /oauth/account/sessions': form(
     'endOwnSessions',

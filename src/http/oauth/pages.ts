@@ -143,7 +143,7 @@ export function sendErrorPage(
 const localesAskedFor = ({ query, body }: FastifyRequest) => readParameters(query, body).values.get('ui_locales');
 
 /** What the pages of the own account refuse that no form of theirs asks for. */
-const ofAccount = ['mfa.already_enrolled', 'mfa.factor_not_allowed', 'mfa.too_many_factors'];
+const ofAccount = ['mfa.already_enrolled', 'mfa.factor_not_allowed', 'mfa.not_enrolled', 'mfa.too_many_factors'];
 
 function textsOf(status: number, code: string) {
   if (code === 'origin.foreign') return 'origin';

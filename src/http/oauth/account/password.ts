@@ -29,7 +29,8 @@ export const password: FastifyPluginAsyncTypebox<AccountOptions> = async (app, {
       });
     } catch (error) {
       const text = textOf(error);
-      if (text === null || wantsJson(request)) throw error;
+      if (text === null) return visits.anew(visit, page, error);
+      if (wantsJson(request)) throw error;
       return show(visit, text);
     }
     return visits.done(visit, 'password_changed');

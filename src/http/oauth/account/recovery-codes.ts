@@ -3,7 +3,7 @@ import { DomainError } from '../../../domain/errors.js';
 import { wantsJson } from '../pages.js';
 import type { AccountOptions } from './options.js';
 import { sendAccountPage } from './page.js';
-import type { AccountVisit } from './visit.js';
+import { type AccountVisit, personOf } from './visit.js';
 
 const page = 'account/recovery-codes';
 
@@ -23,7 +23,12 @@ export const recoveryCodes: FastifyPluginAsyncTypebox<AccountOptions> = async (a
   app.post('/oauth/account/recovery-codes', async (request, reply) => {
     const visit = await visits.act(request, reply, page);
     if (!visit || !(await mayRenew(visit))) return reply;
-    const codes = await logins.recoveryCodes.replace(visit.scope, visit.session.identityId);
+    let codes: string[];
+    try {
+      codes = await logins.recoveryCodes.replace(personOf(visit));
+    } catch (error) {
+      return visits.anew(visit, page, error);
+    }
     return visits.toCodes(visit, codes);
   });
 
@@ -32,7 +37,8 @@ export const recoveryCodes: FastifyPluginAsyncTypebox<AccountOptions> = async (a
     const { scope, session, client } = visit;
     const factors = await logins.factors.list(scope, session.identityId);
     const isTaken = client.settings.mfaAllowedFactors.includes('recovery_code');
-    if (!isTaken || factors.length === 0) throw new DomainError('mfa.factor_not_allowed');
+    if (!isTaken) throw new DomainError('mfa.factor_not_allowed');
+    if (factors.length === 0) throw new DomainError('mfa.not_enrolled');
     return visits.isProven(visit, page);
   }
 

@@ -6,7 +6,7 @@ import type { Client } from '../../../domain/oidc/clients.js';
 import { OAuthError } from '../../../domain/oidc/oauth-error.js';
 import { onlyOnce, type Parameters, readParameters } from '../../../domain/oidc/parameters.js';
 import { aal2 } from '../../../domain/sessions/first-factor.js';
-import type { WantedFor } from '../../../domain/sessions/own-proof.js';
+import type { OwnProofOf, WantedFor } from '../../../domain/sessions/own-proof.js';
 import type { HostedSession } from '../../../domain/sessions/sessions.js';
 import type { EnvironmentScope } from '../../../platform/db.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
@@ -35,6 +35,15 @@ export type Done = Extract<TextKey, `account.done.${string}`> extends `account.d
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 export const isId = (text: string | undefined): text is string => text !== undefined && uuid.test(text);
+
+/** Whose own factors are changed, as the change itself looks at it once more. */
+export function personOf({ scope, session }: Pick<AccountVisit, 'scope' | 'session'>): OwnProofOf {
+  const { id: sessionId, identityId, authenticatedAt, authTime } = session;
+  return { ...scope, identityId, sessionId, authenticatedAt, authTime };
+}
+
+/** What a change says where its visit was looked at, and was over before it was made. */
+const whatEnds: string[] = ['auth.invalid_credentials', 'auth.reauthentication_required'];
 
 const whatGoes: string[] = [
   'application.not_found',
@@ -146,6 +155,17 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
       ),
 
     done,
+
+    /**
+     * To `page` again where the session has ended while its form was looked at, or a factor was added that is to be shown first: the page
+     * asks for whatever is missing now.
+     * @throws the error itself where it is another one
+     */
+    anew({ request, reply, params }: AccountVisit, page: AccountPage, error: unknown): FastifyReply {
+      const isOver = error instanceof DomainError && whatEnds.includes(error.code);
+      if (!isOver) throw error;
+      return redirect(request, reply, accountUrl(baseUrl, page, params));
+    },
 
     /**
      * To the overview where something is gone that a page still showed: it was left open, or sent twice.

@@ -6,7 +6,7 @@ import type { EnrollableKind } from '../../../../domain/mfa/standing.js';
 import type { AccountPage } from '../../../../domain/oidc/account-request.js';
 import type { Acr } from '../../../../domain/sessions/first-factor.js';
 import type { AccountOptions } from '../options.js';
-import type { AccountVisit } from '../visit.js';
+import { type AccountVisit, personOf } from '../visit.js';
 
 /** What adding a factor begins and ends with, of whatever kind it is. */
 export function createAdding({ provider, logins, visits }: Pick<AccountOptions, 'provider' | 'logins' | 'visits'>) {
@@ -22,11 +22,20 @@ export function createAdding({ provider, logins, visits }: Pick<AccountOptions, 
 
     /**
      * Adds it. Who has just proved a factor need not show it again in this session; with the first one come recovery codes.
-     * @throws DomainError mfa.already_enrolled, mfa.too_many_factors
+     * @throws DomainError mfa.already_enrolled, mfa.too_many_factors, mfa.factor_not_allowed; what `visits.anew` leaves
      */
-    async add(visit: AccountVisit, factor: NewFactor, amr: readonly string[]): Promise<FastifyReply> {
+    async add(
+      visit: AccountVisit,
+      page: AccountPage,
+      { factor, amr }: { factor: NewFactor; amr: readonly string[] },
+    ): Promise<FastifyReply> {
       const { scope, session } = visit;
-      const { recoveryCodes } = await logins.factors.enroll(scope, session.identityId, factor);
+      let recoveryCodes: string[] | null;
+      try {
+        ({ recoveryCodes } = await logins.factors.enroll(personOf(visit), factor));
+      } catch (error) {
+        return visits.anew(visit, page, error);
+      }
       const before = { amr: session.amr, acr: session.acr as Acr };
       const proved = withSecondFactor(before, { kind: factor.type, amr, counts: true, now: provider.now() });
       await logins.ownSessions.strengthen(scope, session.id, proved);

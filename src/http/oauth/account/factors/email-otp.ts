@@ -31,9 +31,8 @@ export const emailOtp: FastifyPluginAsyncTypebox<AccountOptions> = async (app, o
       return show(visit, { isSent: true, isAgain: form.has('again') });
     }
     try {
-      return await adding.add(visit, await logins.emailFactor.confirmEnrollment(scope, { ...ofSession, code }), [
-        'otp',
-      ]);
+      const factor = await logins.emailFactor.confirmEnrollment(scope, { ...ofSession, code });
+      return await adding.add(visit, page, { factor, amr: ['otp'] });
     } catch (error) {
       const isWrong = error instanceof DomainError && error.code === 'mfa.code_invalid';
       if (!isWrong || wantsJson(request)) throw error;

@@ -4,7 +4,7 @@ import { wantsJson } from '../../pages.js';
 import { shownFactor } from '../factor-name.js';
 import type { AccountOptions } from '../options.js';
 import { sendAccountPage } from '../page.js';
-import { type AccountVisit, isId } from '../visit.js';
+import { type AccountVisit, isId, personOf } from '../visit.js';
 
 interface ById {
   Params: { id: string };
@@ -30,11 +30,12 @@ export const removeFactor: FastifyPluginAsyncTypebox<AccountOptions> = async (ap
     if (!found) return visits.gone(visit, new DomainError('mfa.factor_not_found'));
     if (!(await visits.isProven(visit, `account/factors/${id}`))) return reply;
     try {
-      await logins.factors.remove(visit.scope, visit.session.identityId, id);
+      await logins.factors.remove(personOf(visit), id);
     } catch (error) {
-      const isLast = error instanceof DomainError && error.code === 'mfa.last_factor';
-      if (!isLast || wantsJson(request)) return visits.gone(visit, error);
-      return show(visit, found, true);
+      const code = error instanceof DomainError ? error.code : null;
+      if (code === 'mfa.last_factor' && !wantsJson(request)) return show(visit, found, true);
+      if (code === 'mfa.factor_not_found') return visits.gone(visit, error);
+      return visits.anew(visit, `account/factors/${id}`, error);
     }
     return visits.done(visit, 'factor_removed');
   });

@@ -30,7 +30,8 @@ export const totp: FastifyPluginAsyncTypebox<AccountOptions> = async (app, optio
       const { totpDriftSteps: drift } = client.settings;
       const first = { sealed, code: form.get('code') ?? '', drift };
       const factor = logins.totp.confirmEnrollment(session.identityId, first);
-      return await adding.add(visit, { ...factor, label: labelIn(visit) ?? factor.label }, ['otp']);
+      const labelled = { ...factor, label: labelIn(visit) ?? factor.label };
+      return await adding.add(visit, page, { factor: labelled, amr: ['otp'] });
     } catch (error) {
       if (!(error instanceof DomainError) || wantsJson(request)) throw error;
       if (error.code === 'mfa.enrollment_expired')

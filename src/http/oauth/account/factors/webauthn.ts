@@ -45,7 +45,7 @@ export const webauthn: FastifyPluginAsyncTypebox<AccountOptions> = async (app, o
         sent: credentialIn(request.body),
         label: labelIn(visit) ?? null,
       });
-      return adding.add(visit, factor, amr);
+      return adding.add(visit, page, { factor, amr });
     });
   });
 };
