@@ -37,7 +37,7 @@ export const acceptInvite: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
   app.post(
     '/accept-invite',
     {
-      config: { events: ['administrator_invite.accepted', 'member.added'] },
+      config: { events: ['administrator_invite.accepted', 'member.added', 'auth.registration_discarded'] },
       onRequest: [sameOrigin(pages), limits.exact(perAddress)],
       schema: {
         operationId: 'acceptInvite',
