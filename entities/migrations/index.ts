@@ -56,6 +56,7 @@ import { FewOfManyProcesses1763700000105 } from './1763700000105-few-of-many-pro
 import { AMonthAtATime1763700000106 } from './1763700000106-a-month-at-a-time.js';
 import { RingByWhatCameLast1763700000107 } from './1763700000107-ring-by-what-came-last.js';
 import { TimeOfAuthentication1763700000108 } from './1763700000108-time-of-authentication.js';
+import { BrowsersThatRegister1763700000111 } from './1763700000111-browsers-that-register.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -117,4 +118,5 @@ export const migrations = [
   AMonthAtATime1763700000106,
   RingByWhatCameLast1763700000107,
   TimeOfAuthentication1763700000108,
+  BrowsersThatRegister1763700000111,
 ];
