@@ -21,7 +21,11 @@ export class PendingRegistration {
   @Column('bytea') tokenHash!: Buffer;
   /** The master key that the link is derived from. */
   @Column('text') tokenKeyId!: string;
-  /** `expired` is also computed from `expires_at` at every read: a stopped worker lets nothing in. */
+  /** Hash of the cookie of the browser that registered, where one click confirms (docs/decisions/0011). */
+  @Column('bytea', { nullable: true }) browserHash!: Buffer | null;
+  /** How often its password was tried. */
+  @Column('integer', { default: 0 }) attempts!: number;
+  /** `expired` is also computed from `expires_at` and `attempts` at every read: a stopped worker lets nothing in. */
   @Column('text') status!: PendingRegistrationStatus;
   @Column('text', { nullable: true }) endedReason!: string | null;
   @Column('uuid', { nullable: true }) userId!: string | null;

@@ -23,7 +23,7 @@ export type ConfirmedRegistration = Pick<ProvisionedRegistration, 'userId' | 'ac
 
 /** The link was confirmed: answers what was created, or fails with `registration.link_invalid`. */
 export const confirm = defineUpdate<ConfirmedRegistration>('confirm');
-/** Another registration of the same address was confirmed first. */
+/** The address belongs to somebody by now, or its owner did not register. */
 export const discarded = defineSignal('discarded');
 export const state = defineQuery<RegistrationState>('state');
 
@@ -129,7 +129,8 @@ function describe(current: RegistrationState, { pendingRegistrationId, expiresAt
     confirming: 'The link was confirmed; the account is being created.',
     confirmed: 'The link was confirmed and the account created.',
     expired: `Nobody confirmed the link until ${expiresAt}; the personal data was deleted.`,
-    discarded: 'Another registration of the same address was confirmed; this one was discarded.',
+    discarded:
+      'It was discarded: the address belongs to somebody by now, or whoever reads its mails did not register. The personal data was deleted.',
     cancelled: 'An operator cancelled it; the personal data was deleted.',
   };
   return `Registration ${pendingRegistrationId}: ${sentences[current]}`;

@@ -132,6 +132,8 @@ const messages = {
   'process.verb_not_supported': 'This kind of process cannot do that',
   'rate_limit.exceeded': 'Too many requests; try again later',
   'registration.link_invalid': 'This link is unknown, has expired or was used already',
+  'registration.password_required':
+    'This is not the browser that registered: send the password that was chosen there, too',
   'request.headers_too_large': 'The address and the headers of the request are too large together',
   'request.malformed': 'This is no HTTP request',
   'request.timed_out': 'The request did not arrive whole in time',

@@ -4,6 +4,7 @@ import { IdentityLink, type IdentityLinkPurpose } from '../../entities/identity-
 import { after, hours } from '../platform/clock.js';
 import { hashSecret } from '../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../platform/crypto/sealing.js';
+import { mostLinkTries } from './link-proof.js';
 import type { Client } from './oidc/clients.js';
 
 /** How long a mailed link of an end user works. */
@@ -12,9 +13,6 @@ export const identityLinkLife: Record<IdentityLinkPurpose, number> = {
   known_address: hours(24),
   reset_password: hours(1),
 };
-
-/** Tries of a link's password, after which only a new link helps. */
-export const mostLinkTries = 10;
 
 /** The client whose authorization request a link leads back to. */
 export type LinkClient = Pick<Client, 'id' | 'accountId' | 'applicationId' | 'environmentId'>;

@@ -130,6 +130,7 @@ const statuses: Record<ErrorCode, number> = {
   'process.verb_not_supported': 409,
   'rate_limit.exceeded': 429,
   'registration.link_invalid': 400,
+  'registration.password_required': 400,
   'request.headers_too_large': 431,
   'request.malformed': 400,
   'request.timed_out': 408,

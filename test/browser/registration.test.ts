@@ -82,6 +82,12 @@ describe('from an empty installation to a verified token', () => {
     expect((await signIn()).status).toBe(401);
     expect(await page.context().cookies()).toEqual([]);
 
+    // It is not the browser that registered.
+    await page.getByLabel('Password from your registration').fill('something else');
+    await page.getByRole('button', { name: 'Confirm and create account' }).click();
+    await page.getByRole('alert').waitFor();
+    expect(await barriers(page)).toEqual([]);
+    await page.getByLabel('Password from your registration').fill(olga.password);
     await page.getByRole('button', { name: 'Confirm and create account' }).click();
     await page.getByRole('heading', { level: 1, name: 'Your account is ready' }).waitFor();
     await page.getByText('quarry-sons', { exact: true }).waitFor();
@@ -178,6 +184,34 @@ describe('from an empty installation to a verified token', () => {
     }
     expect(histories).toBeGreaterThanOrEqual(2); // the registration and its mail
     expect(await mailsTo(service.inboxUrl, olga.email)).toHaveLength(1);
+  });
+
+  test('in the browser that registered a click is enough, and whoever did not register says so', async () => {
+    const own = await newVisitor(browser);
+    const other = await newVisitor(browser);
+    try {
+      const links = [];
+      for (const [n, { page }] of [own, other].entries()) {
+        const person = { ...olga, email: `pia-${n}@example.com`, account_name: `Quarry ${n}` };
+        const registered = await page.request.post(`${service.baseUrl}/v1/auth/register`, { data: person });
+        expect(registered.status()).toBe(201);
+        links.push(linkIn(await waitForMail(service.inboxUrl, person.email, /Confirm your email address/)));
+      }
+      await own.page.goto(links[0] as string);
+      await own.page.getByRole('button', { name: 'Confirm and create account' }).click();
+      await own.page.getByRole('heading', { level: 1, name: 'Your account is ready' }).waitFor();
+
+      await own.page.goto(links[1] as string);
+      await own.page.getByLabel('Password from your registration').waitFor();
+      await own.page.getByRole('button', { name: 'It was not me' }).click();
+      await own.page.getByRole('heading', { level: 1, name: 'Registration discarded' }).waitFor();
+      expect(await barriers(own.page)).toEqual([]);
+      await other.page.goto(links[1] as string);
+      await other.page.getByRole('heading', { level: 1, name: 'This link no longer works' }).waitFor();
+      expect([...own.complaints, ...other.complaints]).toEqual([]);
+    } finally {
+      await Promise.all([own, other].map((one) => one.close()));
+    }
   });
 
   test('no page broke its own security policy, and no process logged an error', async () => {

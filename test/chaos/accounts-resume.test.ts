@@ -27,7 +27,7 @@ const query = (text: string, ...values: unknown[]) => rows(service.ownerUrl, tex
 /** Somebody who is signed in, and for whose address somebody has registered once more. */
 async function withParked() {
   const person = await register(service);
-  expect((await confirm(service, await verificationMail(service, person))).status).toBe(201);
+  expect((await confirm(service, person, await verificationMail(service, person))).status).toBe(201);
   const signedIn = (await (await signIn(service, person)).json()) as { data: { access_token: string } };
   const name = `Wish ${Date.now()}`;
   const wish = { ...person, first_name: 'Ana', last_name: 'Kovač', account_name: name, application_name: 'Shop' };

@@ -18,8 +18,8 @@ beforeAll(async () => {
 });
 afterAll(() => service?.stop());
 
-async function confirmed(mail: Parameters<typeof confirm>[1]) {
-  const answer = await confirm(service, mail);
+async function confirmed(person: Parameters<typeof confirm>[1], mail: Parameters<typeof confirm>[2]) {
+  const answer = await confirm(service, person, mail);
   const text = await answer.text();
   expect([answer.status, text]).toEqual([201, expect.stringContaining('access_token')]);
 }
@@ -45,7 +45,7 @@ test('a worker that is killed right after the registration: another one sends th
   await service.worker.kill('SIGKILL');
   await service.worker.start();
   const mail = await verificationMail(service, person);
-  await confirmed(mail);
+  await confirmed(person, mail);
   expect(await madeFor(service, person)).toEqual(one);
   // Killed between the mail server's word and the row's, it comes again, as the same message: no other one is made.
   const texts = (await mailsTo(service.inboxUrl, person.email)).map(({ text }) => text);
@@ -59,7 +59,7 @@ test('a worker that is killed while the person reads the mail: another one confi
   await service.worker.kill('SIGKILL');
   expect(await madeFor(service, person)).toEqual(nothing);
   await service.worker.start();
-  await confirmed(mail);
+  await confirmed(person, mail);
   expect(await madeFor(service, person)).toEqual(one);
   expect((await signIn(service, person)).status).toBe(200);
   await expectOneMail(person);
@@ -69,13 +69,13 @@ test('without any worker a confirmation is 503 with Retry-After, and the same li
   const person = await register(service);
   const mail = await verificationMail(service, person);
   await service.worker.kill('SIGKILL');
-  const refused = await confirm(service, mail);
+  const refused = await confirm(service, person, mail);
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, expect.stringMatching(/^\d+$/)]);
   expect(await madeFor(service, person)).toEqual(nothing);
   await service.worker.start();
   // Temporal may hand the first, unanswered try to the new worker: then ours meets it at work, and is told to come back.
   const answer = await until('the confirmation is answered', async () => {
-    const tried = await confirm(service, mail);
+    const tried = await confirm(service, person, mail);
     return tried.status === 503 ? null : tried;
   });
   expect([answer.status, await answer.text()]).toEqual([201, expect.stringContaining('access_token')]);
@@ -91,7 +91,7 @@ test('everything is killed and started again: the link that was mailed before wo
   await postgres.start();
   await temporal.start(); // one that is no dev server keeps its own rows in there
   await Promise.all([api.start(), worker.start()]);
-  await confirmed(mail);
+  await confirmed(person, mail);
   expect(await madeFor(service, person)).toEqual(one);
   expect((await signIn(service, person)).status).toBe(200);
   await expectOneMail(person);
@@ -104,7 +104,7 @@ test('with Temporal away a registration is accepted and its mail waits; a confir
   await until('the api says that Temporal is away', temporalIsAway);
 
   const late = await register(service); // 201
-  const refused = await confirm(service, earlyMail);
+  const refused = await confirm(service, early, earlyMail);
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, expect.stringMatching(/^\d+$/)]);
   expect(((await refused.json()) as { error: unknown }).error).toMatchObject({ code: 'service.unavailable' });
   expect(await madeFor(service, early)).toEqual(nothing);
@@ -116,8 +116,8 @@ test('with Temporal away a registration is accepted and its mail waits; a confir
   await until('api and worker are ready again', async () =>
     (await Promise.all([isReady(service.baseUrl), isReady(service.worker.healthUrl)])).every(Boolean),
   );
-  await confirmed(earlyMail);
-  await confirmed(lateMail);
+  await confirmed(early, earlyMail);
+  await confirmed(late, lateMail);
   for (const person of [early, late]) {
     expect(await madeFor(service, person)).toEqual(one);
     await expectOneMail(person);
@@ -134,7 +134,7 @@ test('with the mail server away a registration is accepted, its mail is pending,
   const mail = await verificationMail(service, person);
   await until('the mail is noted as sent', async () => (await mailStatus(service, person)) === 'sent');
   await expectOneMail(person);
-  await confirmed(mail);
+  await confirmed(person, mail);
 });
 
 const failedAttempts = () => service.worker.lines.filter((line) => line.includes('activity attempt failed')).length;

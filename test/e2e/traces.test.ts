@@ -48,7 +48,7 @@ async function call(method: string, path: string, body: object, headers: Record<
     body: JSON.stringify(body),
   });
   const { data } = (await response.json()) as { data: Record<string, string> };
-  return { traceId, status: response.status, data };
+  return { traceId, status: response.status, data, cookies: response.headers.getSetCookie() };
 }
 
 const spansOf = (traceId: string) => otlp.spans.filter((span) => span.traceId === traceId);
@@ -72,9 +72,14 @@ async function formOf(traceId: string, request: string) {
 }
 
 let registered: string;
+/** What the browser that registered sends along. */
+let cookie: string;
 
 test('a registration is one trace: request, outbox, workflow, activities, and the mail with its own workflow', async () => {
-  ({ traceId: registered } = await call('POST', '/v1/auth/register', olga));
+  const answered = await call('POST', '/v1/auth/register', olga);
+  registered = answered.traceId;
+  cookie = answered.cookies.map((line) => line.split(';', 1)[0]).join('; ');
+  secrets.push(cookie.split('=')[1] as string);
   await received(registered, 'CompleteWorkflow:emailDelivery');
   expect(await formOf(registered, 'POST /v1/auth/register')).toEqual([
     'POST /v1/auth/register (gatehouse-api)',
@@ -111,7 +116,7 @@ test('a registration is one trace: request, outbox, workflow, activities, and th
 test('the confirmation is a trace of its own, through the update, and linked with the workflow that it wakes', async () => {
   const token = new URL(linkIn(await waitForMail(service.inboxUrl, olga.email))).searchParams.get('token') as string;
   secrets.push(token);
-  const { traceId, status } = await call('POST', '/v1/auth/verify-email', { token });
+  const { traceId, status } = await call('POST', '/v1/auth/verify-email', { token }, { cookie });
   expect(status).toBe(201);
   const handled = await received(traceId, 'HandleUpdate:confirm');
   expect(await formOf(traceId, 'POST /v1/auth/verify-email')).toEqual([

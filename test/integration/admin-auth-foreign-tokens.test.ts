@@ -85,7 +85,12 @@ const doors: Record<string, { of: Kind; refusal: string; tries: ((token: string)
   'verify-email': {
     of: 'registration link',
     refusal: '400 registration.link_invalid',
-    tries: [(token) => open('/verify-email', token), (token) => post('/verify-email', { token })],
+    tries: [(token) => open('/verify-email', token), (token) => post('/verify-email', { token, password })],
+  },
+  'verify-email/decline': {
+    of: 'registration link',
+    refusal: '400 registration.link_invalid',
+    tries: [(token) => post('/verify-email/decline', { token })],
   },
   'password/reset': {
     of: 'password link',

@@ -35,7 +35,6 @@ test('a registration is parked with its password as argon2id, names trimmed, in 
   const answer = await auth.post('/register', body, { 'accept-language': 'de-AT,de;q=0.9' });
   expect(answer.statusCode).toBe(201);
   expect(answer.json()).toEqual({ data: { message: expect.any(String) } });
-  expect(answer.cookies).toEqual([]);
   const parked = await registrationOf(body.email);
   expect(parked).toMatchObject({ status: 'pending', firstName: 'Ana', accountName: 'Acme & Söhne', locale: 'de' });
   expect(parked?.passwordHash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
@@ -55,7 +54,12 @@ test('the answer is the same for a new, a waiting and a known address', async ()
     expect(answer.statusCode).toBe(201);
     expect(answer.body).toBe(answers[0]?.body);
     expect(Object.keys(answer.headers).sort()).toEqual(Object.keys(answers[0]?.headers ?? {}).sort());
+    const [cookie, ...others] = answer.cookies;
+    expect(others).toEqual([]);
+    const attributes = { path: '/', httpOnly: true, sameSite: 'Lax', maxAge: 86_400 };
+    expect(cookie).toEqual({ name: 'admin_registration', value: expect.stringMatching(/^[\w-]{43}$/), ...attributes });
   }
+  expect(new Set(answers.map(({ cookies }) => cookies[0]?.value)).size).toBe(answers.length);
   expect(await registrationOf(known.email)).toBeNull();
   const intents = await auth.db.transaction('system', (tx) => tx.findBy(AccountIntent, { userId: known.id }));
   expect(intents).toHaveLength(1);
@@ -115,5 +119,27 @@ test('every path asks the breach list once and hashes once', async () => {
     expect(hashes).toBe(2);
   } finally {
     server.close();
+  }
+});
+
+test('what a page of another site has a browser send is refused, and leaves no cookie in it', async () => {
+  const foreign: Record<string, string>[] = [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }];
+  for (const headers of foreign) {
+    const body = request();
+    const answer = await auth.post('/register', body, headers);
+    expect([answer.statusCode, answer.json().error.code, answer.cookies]).toEqual([403, 'origin.foreign', []]);
+    expect(await registrationOf(body.email)).toBeNull();
+  }
+});
+
+test('over https the cookie is bound to the host', async () => {
+  const own = await newAdminAuth({ baseUrl: 'https://id.example.com' });
+  try {
+    const { cookies } = await own.post('/register', request());
+    expect(cookies).toMatchObject([
+      { name: '__Host-admin_registration', secure: true, httpOnly: true, sameSite: 'Lax' },
+    ]);
+  } finally {
+    await own.close();
   }
 });

@@ -1,8 +1,15 @@
 import { decodeJwt } from 'jose';
+import { v7 as uuidv7 } from 'uuid';
+import { AdministratorInvite } from '../../entities/administrator-invite.js';
+import { AdministratorRole } from '../../entities/administrator-role.js';
 import { PendingRegistration } from '../../entities/pending-registration.js';
 import { User } from '../../entities/user.js';
 import { DomainError } from '../../src/domain/errors.js';
-import { hours } from '../../src/platform/clock.js';
+import { inviteToken } from '../../src/domain/invites/link.js';
+import { registrationToken } from '../../src/domain/registration/link.js';
+import { registrationMails } from '../../src/domain/registration/mails.js';
+import { after, hours } from '../../src/platform/clock.js';
+import { hashSecret } from '../../src/platform/crypto/one-time-secret.js';
 import { type AdminAuth, bearer, cookieHeader, cookieOf, newAdminAuth } from './admin-auth-setup.js';
 
 let auth: AdminAuth;
@@ -12,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => auth.close());
 
 let count = 0;
-/** Somebody who has registered; with the token of the mailed link. */
+/** Somebody who has registered; with the token of the mailed link, and what their browser sends along with it. */
 async function registered(at = auth, more: object = {}) {
   count += 1;
   const person = {
@@ -24,8 +31,8 @@ async function registered(at = auth, more: object = {}) {
     application_name: 'Shop',
     ...more,
   };
-  await at.post('/register', person);
-  return { ...person, token: await at.linkTokenFor(person.email) };
+  const cookies = cookieHeader(await at.post('/register', person));
+  return { ...person, token: await at.linkTokenFor(person.email), cookies };
 }
 const form = { 'content-type': 'application/x-www-form-urlencoded' };
 const asForm = (token: string, headers: Record<string, string> = {}, at = auth) =>
@@ -36,7 +43,7 @@ const statusOf = async (email: string, at = auth) =>
 test('opening the link shows what it would create, as often as anybody likes, and consumes nothing', async () => {
   const person = await registered(auth, { account_name: 'Acme <b>& Co</b>' });
   for (let i = 0; i < 3; i++) {
-    const page = await auth.get(`/verify-email?token=${person.token}&utm_source=mail`);
+    const page = await auth.get(`/verify-email?token=${person.token}&utm_source=mail`, person.cookies);
     expect(page.statusCode).toBe(200);
     expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
     expect(page.headers['referrer-policy']).toBe('same-origin'); // its address has the token
@@ -45,6 +52,7 @@ test('opening the link shows what it would create, as often as anybody likes, an
     expect(page.body).toContain('<form method="post" action="/v1/auth/verify-email">');
     expect(page.body).toContain('Acme &lt;b&gt;&amp; Co&lt;/b&gt;');
     expect(page.body).toContain(person.email);
+    expect(page.body).not.toContain('type="password"');
     expect(page.cookies).toEqual([]);
   }
   expect(
@@ -55,12 +63,14 @@ test('opening the link shows what it would create, as often as anybody likes, an
 
 test('the page’s button creates the account and signs its owner in', async () => {
   const person = await registered();
-  const page = await asForm(person.token, { origin: auth.baseUrl, 'sec-fetch-site': 'same-origin' });
+  const own = { origin: auth.baseUrl, 'sec-fetch-site': 'same-origin', ...person.cookies };
+  const page = await asForm(person.token, own);
   expect(page.statusCode).toBe(200);
   expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
   expect(page.body).toContain(person.account_name);
   expect(page.body).not.toContain(person.token);
-  expect(page.cookies.map(({ name }) => name)).toEqual(['admin_refresh', 'admin_session']);
+  expect(page.cookies.map(({ name }) => name)).toEqual(['admin_refresh', 'admin_session', 'admin_registration']);
+  expect(cookieOf(page, 'admin_registration')).toMatchObject({ value: '', maxAge: 0 });
   const refreshed = await auth.post('/refresh', undefined, cookieHeader(page));
   const me = await auth.get('/me', bearer(refreshed.json().data.access_token));
   expect(me.json().data).toMatchObject({
@@ -74,7 +84,7 @@ test('the page’s button creates the account and signs its owner in', async () 
 
 test('JSON is answered like the creation of an account', async () => {
   const person = await registered();
-  const answer = await auth.post('/verify-email', { token: person.token });
+  const answer = await auth.post('/verify-email', { token: person.token }, person.cookies);
   expect(answer.statusCode).toBe(201);
   const user = await auth.db.transaction('system', (tx) => tx.findOneByOrFail(User, { email: person.email }));
   expect(answer.json()).toEqual({
@@ -101,8 +111,8 @@ test('JSON is answered like the creation of an account', async () => {
 
 describe('a link that is', () => {
   const used = async () => {
-    const { token } = await registered();
-    await auth.post('/verify-email', { token });
+    const { token, cookies } = await registered();
+    await auth.post('/verify-email', { token }, cookies);
     return token;
   };
   test.each<[string, () => Promise<string> | string]>([
@@ -139,7 +149,7 @@ describe('a link that is', () => {
       const person = await registered(own);
       own.pass(hours(24));
       expect((await own.get(`/verify-email?token=${person.token}`)).statusCode).toBe(400);
-      expect((await own.post('/verify-email', { token: person.token })).json().error.code).toBe(
+      expect((await own.post('/verify-email', { token: person.token }, person.cookies)).json().error.code).toBe(
         'registration.link_invalid',
       );
       expect(await own.db.transaction('system', (tx) => tx.countBy(User, { email: person.email }))).toBe(0);
@@ -155,7 +165,7 @@ test('malformed requests are 400, as a page or as the envelope', async () => {
     expect((await auth.get(url, { accept: 'application/json' })).json().error.code).toBe('validation.failed');
   }
   expect((await auth.post('/verify-email', 'other=1', form)).statusCode).toBe(400);
-  for (const body of [{}, { token: 7 }, { token: 'x', more: 1 }, []]) {
+  for (const body of [{}, { token: 7 }, { token: 'x', more: 1 }, { token: 'x', password: 7 }, []]) {
     const answer = await auth.post('/verify-email', body);
     expect([answer.statusCode, answer.json().error.code]).toEqual([400, 'validation.failed']);
   }
@@ -170,13 +180,16 @@ test('a form that another site posts is 403, consumes nothing and starts no sess
     { origin: 'null' },
     { origin: 'null', 'sec-fetch-site': 'cross-site' },
   ]) {
-    const page = await asForm(person.token, headers as Record<string, string>);
+    const page = await asForm(person.token, { ...(headers as Record<string, string>), ...person.cookies });
     expect(page.statusCode).toBe(403);
     expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
     expect(page.cookies).toEqual([]);
   }
-  const json = await auth.post('/verify-email', { token: person.token }, { origin: 'https://evil.example' });
-  expect([json.statusCode, json.json().error.code]).toEqual([403, 'origin.foreign']);
+  const foreign = { origin: 'https://evil.example', ...person.cookies };
+  for (const path of ['/verify-email', '/verify-email/decline']) {
+    const json = await auth.post(path, { token: person.token }, foreign);
+    expect([json.statusCode, json.json().error.code]).toEqual([403, 'origin.foreign']);
+  }
   expect(await statusOf(person.email)).toBe('pending');
 });
 
@@ -191,8 +204,8 @@ test('while the process cannot answer it is 503 with Retry-After, and the link s
   try {
     const person = await registered(own);
     const [page, answer] = [
-      await asForm(person.token, {}, own),
-      await own.post('/verify-email', { token: person.token }),
+      await asForm(person.token, person.cookies, own),
+      await own.post('/verify-email', { token: person.token }, person.cookies),
     ];
     for (const { statusCode, headers, cookies } of [page, answer]) {
       expect([statusCode, headers['retry-after'], cookies]).toEqual([503, '5', []]);
@@ -200,17 +213,245 @@ test('while the process cannot answer it is 503 with Retry-After, and the link s
     expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
     expect(answer.json().error.code).toBe('service.unavailable');
     away = false;
-    expect((await own.post('/verify-email', { token: person.token })).statusCode).toBe(201);
+    expect((await own.post('/verify-email', { token: person.token }, person.cookies)).statusCode).toBe(201);
   } finally {
     await own.close();
   }
 });
 
 test('pages speak the browser’s language, and else that of the registration', async () => {
-  const { email, token: _, ...rest } = await registered();
+  const { email, token: _, cookies: __, ...rest } = await registered();
   await auth.post('/register', { ...rest, email: `de-${email}` }, { 'accept-language': 'de' });
   const german = await auth.linkTokenFor(`de-${email}`);
   expect((await auth.get(`/verify-email?token=${german}`)).headers['content-language']).toBe('de');
   const browser = { 'accept-language': 'en' };
   expect((await auth.get(`/verify-email?token=${german}`, browser)).headers['content-language']).toBe('en');
+});
+
+const refusal = (answer: Awaited<ReturnType<typeof asForm>>) => [answer.statusCode, answer.json().error?.code];
+const usersOf = (email: string) => auth.db.transaction('system', (tx) => tx.countBy(User, { email }));
+
+describe('in any browser but the one that registered', () => {
+  test('the page asks for the password, and a click without it creates nothing', async () => {
+    const person = await registered();
+    const other = await registered();
+    for (const headers of [{}, other.cookies, { cookie: `admin_registration=${'A'.repeat(43)}` }]) {
+      const page = await auth.get(`/verify-email?token=${person.token}`, headers);
+      expect(page.statusCode).toBe(200);
+      expect(page.body).toMatch(/<input id="password" name="password" type="password"[^>]* required/);
+      expect(page.body).toContain('<form method="post" action="/v1/auth/verify-email/decline">');
+      const clicked = await asForm(person.token, headers as Record<string, string>);
+      expect([clicked.statusCode, clicked.cookies]).toEqual([400, []]);
+      expect(clicked.body).toContain('name="password"');
+      expect(clicked.body).not.toContain('role="alert"');
+      const answer = await auth.post('/verify-email', { token: person.token }, headers as Record<string, string>);
+      expect(refusal(answer)).toEqual([400, 'registration.password_required']);
+    }
+    expect(await usersOf(person.email)).toBe(0);
+    expect(await statusOf(person.email)).toBe('pending');
+  });
+
+  test('the password of the registration confirms, of a program and of the page', async () => {
+    const [ana, ben] = [await registered(), await registered()];
+    const { token, password } = ana;
+    expect((await auth.post('/verify-email', { token, password })).statusCode).toBe(201);
+    const wrong = await auth.post('/verify-email', `token=${ben.token}&password=something+else`, form);
+    expect([wrong.statusCode, wrong.cookies]).toEqual([400, []]);
+    expect(wrong.body).toContain('role="alert"');
+    const page = await auth.post(
+      '/verify-email',
+      `token=${ben.token}&password=${encodeURIComponent(ben.password)}`,
+      form,
+    );
+    expect([page.statusCode, page.cookies.length]).toEqual([200, 3]);
+    expect(page.body).toContain(ben.account_name);
+  });
+
+  test('after ten wrong passwords the link is void, also where it was asked for, and no reminder is written', async () => {
+    const person = await registered();
+    const guess = (password: string) => auth.post('/verify-email', { token: person.token, password });
+    const answers = await Promise.all(Array.from({ length: 12 }, (_, i) => guess(`a guess ${i}`)));
+    expect(answers.map((one) => refusal(one).join(' ')).sort()).toEqual([
+      ...Array(10).fill('400 password.wrong'),
+      ...Array(2).fill('400 registration.link_invalid'),
+    ]);
+    expect(refusal(await guess(person.password))).toEqual([400, 'registration.link_invalid']);
+    expect(refusal(await auth.post('/verify-email', { token: person.token }, person.cookies))).toEqual([
+      400,
+      'registration.link_invalid',
+    ]);
+    expect((await auth.get(`/verify-email?token=${person.token}`)).statusCode).toBe(400);
+    const { id } = await auth.db.transaction('system', (tx) =>
+      tx.findOneByOrFail(PendingRegistration, { email: person.email }),
+    );
+    const mails = registrationMails({ ...auth, signInUrl: null });
+    expect(await auth.db.transaction('system', (tx) => mails['registration-verification'](tx, id, 'en'))).toBeNull();
+    expect(await auth.db.transaction('system', (tx) => mails['registration-reminder'](tx, id))).toBeNull();
+  });
+
+  test('the right password may come as often as it takes while the process cannot answer', async () => {
+    let away = true;
+    const own: AdminAuth = await newAdminAuth({
+      confirmRegistration: async ({ pendingRegistrationId: id }) => {
+        if (away) throw new DomainError('service.unavailable', { retryAfter: 5 });
+        return own.registrations.provision(id);
+      },
+    });
+    try {
+      const { token, password } = await registered(own);
+      for (let i = 0; i < 11; i++) {
+        expect((await own.post('/verify-email', { token, password })).statusCode).toBe(503);
+      }
+      away = false;
+      expect((await own.post('/verify-email', { token, password })).statusCode).toBe(201);
+    } finally {
+      await own.close();
+    }
+  });
+
+  test('one that a version without cookies took in asks for the password, too', async () => {
+    const person = await registered();
+    await auth.db.transaction('system', (tx) =>
+      tx.update(PendingRegistration, { email: person.email }, { browserHash: null }),
+    );
+    const { token, password, cookies } = person;
+    expect(refusal(await auth.post('/verify-email', { token }, cookies))).toEqual([
+      400,
+      'registration.password_required',
+    ]);
+    expect((await auth.post('/verify-email', { token, password }, cookies)).statusCode).toBe(201);
+  });
+
+  test('a link that is used asks for no password and tells of none', async () => {
+    const { token, password, cookies } = await registered();
+    expect((await auth.post('/verify-email', { token }, cookies)).statusCode).toBe(201);
+    for (const body of [{ token }, { token, password }, { token, password: 'something else' }]) {
+      expect(refusal(await auth.post('/verify-email', body))).toEqual([400, 'registration.link_invalid']);
+    }
+  });
+});
+
+describe('somebody who registers with a stranger’s address', () => {
+  const mine = { password: 'the owner’s own evening 33' };
+  /** A company invites somebody. @returns the token of the mailed link */
+  async function invited(email: string): Promise<string> {
+    const [company] = (await auth.addUser()).accounts;
+    const accountId = company!.account.id;
+    const id = uuidv7();
+    const { token, keyId: tokenKeyId } = inviteToken(auth.sealing, { id, linkNumber: 1 });
+    await auth.db.transaction('system', async (tx) => {
+      const role = await tx.findOneByOrFail(AdministratorRole, { accountId, systemKey: 'admin' });
+      await tx.insert(AdministratorInvite, {
+        id,
+        accountId,
+        email,
+        firstName: 'Ana',
+        lastName: 'Brandt',
+        roleId: role.id,
+        limits: null,
+        locale: 'en',
+        status: 'pending',
+        endedReason: null,
+        invitedBy: null,
+        membershipId: null,
+        linkNumber: 1,
+        tokenHash: hashSecret(token),
+        tokenKeyId,
+        createdAt: auth.now(),
+        expiresAt: after(auth.now(), hours(24)),
+        endedAt: null,
+      });
+    });
+    return token;
+  }
+  /** Both register with one address, in browsers of their own. */
+  async function both(order: 'before' | 'after') {
+    const attack = () => registered(auth, { email, account_name: 'Not Acme' });
+    const email = `owner-of-both-${order}-${count}@example.com`;
+    const early = order === 'before' ? await attack() : null;
+    const tokens = async () =>
+      (await auth.db.transaction('system', (tx) => tx.findBy(PendingRegistration, { email }))).map(
+        (one) => [one.accountName, registrationToken(auth.sealing, one).token] as const,
+      );
+    const owner = await registered(auth, { email, account_name: 'Acme', ...mine });
+    const attacker = early ?? (await attack());
+    const tokenOf = new Map(await tokens());
+    return {
+      email,
+      owner: { ...owner, token: tokenOf.get('Acme') as string },
+      attacker: { ...attacker, token: tokenOf.get('Not Acme') as string },
+    };
+  }
+
+  test('has nothing of the click of its owner, and no password where the owner is invited later', async () => {
+    const attacker = await registered();
+    const clicked = await auth.post('/verify-email', { token: attacker.token });
+    expect(refusal(clicked)).toEqual([400, 'registration.password_required']);
+    expect(await usersOf(attacker.email)).toBe(0);
+    const { email, first_name, last_name } = attacker;
+    const token = await invited(email);
+    const accepted = await auth.post('/accept-invite', { token, first_name, last_name, ...mine });
+    expect(accepted.statusCode).toBe(200);
+    expect((await auth.post('/login', { email, ...mine })).json().data.outcome).toBe('authenticated');
+    expect((await auth.post('/login', { email, password: attacker.password })).statusCode).toBe(401);
+  });
+
+  test.each(['before', 'after'] as const)(
+    '%s the owner does has no part in the owner’s confirmation',
+    async (order) => {
+      const { email, owner, attacker } = await both(order);
+      // The owner's browser and password are for the link of their own registration.
+      expect(refusal(await auth.post('/verify-email', { token: attacker.token }, owner.cookies))).toEqual([
+        400,
+        'registration.password_required',
+      ]);
+      expect(refusal(await auth.post('/verify-email', { token: attacker.token, ...mine }))).toEqual([
+        400,
+        'password.wrong',
+      ]);
+      const confirmed = await auth.post('/verify-email', { token: owner.token }, owner.cookies);
+      expect(confirmed.json().data.account.name).toBe('Acme');
+      expect((await auth.post('/login', { email, ...mine })).json().data.outcome).toBe('authenticated');
+      expect((await auth.post('/login', { email, password: attacker.password })).statusCode).toBe(401);
+      const late = { token: attacker.token, password: attacker.password };
+      expect(refusal(await auth.post('/verify-email', late, attacker.cookies))).toEqual([
+        400,
+        'registration.link_invalid',
+      ]);
+    },
+  );
+
+  test('is declined by the owner: that registration alone ends, with what was entered and its process', async () => {
+    const { email, owner, attacker } = await both('after');
+    const page = await auth.post('/verify-email/decline', `token=${attacker.token}`, form);
+    expect(page.statusCode).toBe(200);
+    expect(page.body).toContain('Registration discarded');
+    const rows = await auth.db.transaction('system', (tx) =>
+      tx.findBy(PendingRegistration, { tokenHash: hashSecret(attacker.token) }),
+    );
+    expect(rows).toMatchObject([
+      { status: 'discarded', endedReason: 'declined_by_mailbox', email: null, passwordHash: null, firstName: null },
+    ]);
+    const { id } = rows[0] as PendingRegistration;
+    const told = await auth.db.transaction('system', (tx) =>
+      tx.query(`select input->>'news' as news from outbox where input->>'pendingRegistrationId' = $1 order by due_at`, [
+        id,
+      ]),
+    );
+    expect(told).toEqual([{ news: null }, { news: 'discarded' }]);
+    const { password, token } = attacker;
+    for (const path of ['/verify-email', '/verify-email/decline']) {
+      const body = path === '/verify-email' ? { token, password } : { token };
+      expect(refusal(await auth.post(path, body, attacker.cookies))).toEqual([400, 'registration.link_invalid']);
+    }
+    expect(await statusOf(email)).toBe('pending');
+    const answer = await auth.post('/verify-email', { token: owner.token }, owner.cookies);
+    expect(answer.statusCode).toBe(201);
+    // Whoever is confirmed is not undone by a link.
+    expect(refusal(await auth.post('/verify-email/decline', { token: owner.token }))).toEqual([
+      400,
+      'registration.link_invalid',
+    ]);
+    expect(await usersOf(email)).toBe(1);
+  });
 });

@@ -197,7 +197,8 @@ async function knownIn(
       '/oauth/introspect': { ...confidential, token: secret, token_type_hint: 'access_token' },
       '/oauth/userinfo': { access_token: secret },
       '/oauth/logout': { client_id: clientId, post_logout_redirect_uri: redirectUri, state: marker, ui_locales: 'de' },
-      '/v1/auth/verify-email': { token: await registrationLink() },
+      '/v1/auth/verify-email': { token: await registrationLink(), password },
+      '/v1/auth/verify-email/decline': { token: await registrationLink() },
       '/v1/auth/password/reset': { token: secret, password },
       '/v1/identity/auth/login': { client_id: clientId, email: person.email, password, scope: 'openid' },
       '/v1/identity/auth/refresh': { client_id: clientId, refresh_token: secret },
@@ -216,6 +217,7 @@ async function knownIn(
     cookies: secrets.flatMap((value) => [
       `hosted_session=${value}`,
       `sign_up=${value}`,
+      `admin_registration=${value}`,
       `admin_refresh=${value}`,
       `admin_session=${value}`,
     ]),
@@ -340,7 +342,7 @@ const ours =
 /** These ask Temporal, which is away here; anything else has no reason to be unavailable. */
 const needsTemporal = /^\/v1\/auth\/(verify-email|accounts)/;
 const pages =
-  /^\/sso\/|^\/oauth\/(?!token$|revoke$|introspect$|userinfo$)|^\/v1\/auth\/(verify-email|password\/reset|accept-invite)$/;
+  /^\/sso\/|^\/oauth\/(?!token$|revoke$|introspect$|userinfo$)|^\/v1\/auth\/(verify-email(\/decline)?|password\/reset|accept-invite)$/;
 /** Whoever asks these for a page gets one, and a program the envelope. */
 const pagesForBrowsers = /^\/v1\/auth\/sso\//;
 const wantsJson = ({ headers = {} }: Sent) => /application\/json/i.test(String(headers.accept ?? ''));

@@ -33,13 +33,13 @@ export async function register(service: Service): Promise<Registered> {
 export const verificationMail = ({ inboxUrl }: Service, { email }: Registered): Promise<ReceivedMail> =>
   waitForMail(inboxUrl, email, /(?:)/);
 
-/** Presses the button of the page that the mail's link opens, as a program that asks for JSON. */
-export function confirm(service: Service, mail: ReceivedMail): Promise<Response> {
+/** Presses the button of the page that the mail's link opens, as a program that asks for JSON, and has no cookies. */
+export function confirm(service: Service, { password }: Registered, mail: ReceivedMail): Promise<Response> {
   const token = new URL(linkIn(mail)).searchParams.get('token');
   return fetch(`${service.baseUrl}/v1/auth/verify-email`, {
     method: 'POST',
     headers: json,
-    body: JSON.stringify({ token }),
+    body: JSON.stringify({ token, password }),
   });
 }
 

@@ -192,7 +192,16 @@ const everyPage = (value: string): Pages => ({
     requestId: value,
     retryAfterSeconds: 90,
   },
-  'verify-email': { action: '/v1/auth/verify-email', token: value, accountName: value, email: value },
+  'verify-email': {
+    action: '/v1/auth/verify-email',
+    declineAction: '/v1/auth/verify-email/decline',
+    token: value,
+    accountName: value,
+    email: value,
+    asksPassword: true,
+    error: 'verify_email.error.password',
+  },
+  'registration-declined': {},
   'email-verified': { accountName: value, accountSlug: value, nextUrl: value },
   'choose-password': {
     action: '/v1/auth/password/reset',

@@ -6,6 +6,7 @@ import { type Clock, hours, minutes } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
+import { statusAt } from './ended.js';
 import { registrationLink, registrationToken } from './link.js';
 
 export interface RegistrationMailsDeps {
@@ -19,8 +20,8 @@ export interface RegistrationMailsDeps {
 /** What the mails about registrations say. Each is null once the registration, or the parked wish, has ended. */
 export function registrationMails({ sealing, now, baseUrl, signInUrl }: RegistrationMailsDeps) {
   const open = async (tx: EntityManager, id: string) => {
-    const found = await tx.findOneBy(PendingRegistration, { id, status: 'pending' });
-    if (!found || found.expiresAt <= now()) return null;
+    const found = await tx.findOneBy(PendingRegistration, { id });
+    if (!found || statusAt(found, now()) !== 'pending') return null;
     const { email, firstName, accountName, expiresAt } = found;
     const link = registrationLink(baseUrl, registrationToken(sealing, found).token);
     return { to: email!, expiresAt, values: { first_name: firstName!, account_name: accountName!, link } };

@@ -30,7 +30,7 @@ export interface RegistrationRequest {
  */
 export async function park(
   tx: EntityManager,
-  request: RegistrationRequest,
+  request: RegistrationRequest & { browserHash: Buffer },
   { sealing, now, ...durations }: Durations & { sealing: Sealing; now: Date },
 ): Promise<void> {
   await takeTurn(tx, request.email);
@@ -48,7 +48,7 @@ export async function park(
 
 async function parkRegistration(
   tx: EntityManager,
-  request: RegistrationRequest & { id: string },
+  request: RegistrationRequest & { browserHash: Buffer; id: string },
   { sealing, now, durations }: { sealing: Sealing; now: Date; durations: Durations },
 ) {
   const { token, keyId } = registrationToken(sealing, request);
@@ -56,6 +56,7 @@ async function parkRegistration(
     ...request,
     tokenHash: hashSecret(token),
     tokenKeyId: keyId,
+    attempts: 0,
     status: 'pending',
     endedReason: null,
     userId: null,

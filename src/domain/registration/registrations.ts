@@ -1,7 +1,8 @@
 import { LessThanOrEqual } from 'typeorm';
 import { PendingRegistration, type PendingRegistrationStatus } from '../../../entities/pending-registration.js';
+import { User } from '../../../entities/user.js';
 import type { Clock } from '../../platform/clock.js';
-import { hashSecret } from '../../platform/crypto/one-time-secret.js';
+import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
@@ -10,10 +11,12 @@ import { type QueuedEmail, queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import type { EventAction } from '../event-catalogue.js';
 import { recordEvent } from '../events.js';
-import { ended } from './ended.js';
+import { mostLinkTries } from '../link-proof.js';
+import { ended, statusAt } from './ended.js';
 import { park, type RegistrationRequest } from './park.js';
 import { type Durations, processInput, reminderEmail, verificationEmail } from './process.js';
 import { type ProvisionedRegistration, provision } from './provision.js';
+import { tellDiscarded } from './rivals.js';
 
 export interface RegistrationsDeps extends Durations {
   db: Db;
@@ -25,13 +28,41 @@ export interface RegistrationsDeps extends Durations {
 export interface FoundRegistration
   extends Pick<
     PendingRegistration,
-    'id' | 'email' | 'firstName' | 'lastName' | 'accountName' | 'applicationName' | 'locale' | 'expiresAt'
+    | 'id'
+    | 'email'
+    | 'firstName'
+    | 'lastName'
+    | 'accountName'
+    | 'applicationName'
+    | 'locale'
+    | 'expiresAt'
+    | 'browserHash'
   > {
+  /** What was chosen; of one that is confirmed the User's own by now. */
+  passwordHash: string | null;
   /** As it is now: an expired one says so, whether or not a worker has noticed. */
   status: PendingRegistrationStatus;
   /** What its process is started with where the relay has not done so yet. */
   process: ProcessInput<'registrationVerification'>;
 }
+
+/** What the browser that registered gets, whatever came of it. */
+export interface ParkedRegistration {
+  /** The value of the cookie with which it confirms by one click. */
+  browser: string;
+  /** Milliseconds that the cookie lives, as the link does. */
+  livesMs: number;
+}
+
+// Counted before it is looked at, so that parallel tries are as many as they are.
+const countTry = {
+  name: 'try_registration',
+  text: `update pending_registrations set attempts = attempts + 1 where id = $1 and attempts < ${mostLinkTries} returning id`,
+};
+const giveTryBack = {
+  name: 'give_back_try_of_registration',
+  text: 'update pending_registrations set attempts = attempts - 1 where id = $1 and attempts > 0',
+};
 
 export type Registrations = ReturnType<typeof createRegistrations>;
 
@@ -40,7 +71,7 @@ export function createRegistrations({ db, sealing, now, ...durations }: Registra
   /** Ends one that waits, and answers how it has ended or `pending`. Repeating it is harmless. */
   const end = (
     id: string,
-    { status, reason, due }: { status: 'expired' | 'cancelled'; reason: string; due: boolean },
+    { status, reason, due }: { status: 'expired' | 'cancelled' | 'discarded'; reason: string; due: boolean },
   ): Promise<PendingRegistrationStatus> =>
     db.transaction('system', async (tx) => {
       const at = now();
@@ -48,7 +79,9 @@ export function createRegistrations({ db, sealing, now, ...durations }: Registra
       const { affected } = await tx.update(PendingRegistration, open, ended(status, reason, at));
       const action: EventAction = `auth.registration_${status}`;
       if (affected) await recordEvent(tx, action, { resourceId: id, metadata: { reason } });
-      return statusOf(await tx.findOneBy(PendingRegistration, { id }));
+      const registration = await tx.findOneBy(PendingRegistration, { id });
+      if (affected && registration && status === 'discarded') await tellDiscarded(tx, registration);
+      return statusOf(registration);
     });
 
   const queue = (id: string, mail: (registration: PendingRegistration) => QueuedEmail) =>
@@ -60,19 +93,33 @@ export function createRegistrations({ db, sealing, now, ...durations }: Registra
 
   return {
     /** Takes a registration in. It answers the same, in the same time, for an address that has a User already. */
-    park: (request: RegistrationRequest): Promise<void> =>
-      db.transaction('system', (tx) => park(tx, request, { sealing, now: now(), ...durations })),
+    async park(request: RegistrationRequest): Promise<ParkedRegistration> {
+      const browser = newSecret();
+      const parked = { ...request, browserHash: hashSecret(browser) };
+      await db.transaction('system', (tx) => park(tx, parked, { sealing, now: now(), ...durations }));
+      return { browser, livesMs: durations.ttlMs };
+    },
 
     /** What the link with this token stands for, or null. */
     async find(token: string): Promise<FoundRegistration | null> {
-      const found = await db.transaction('system', (tx) =>
-        tx.findOneBy(PendingRegistration, { tokenHash: hashSecret(token) }),
-      );
-      if (!found) return null;
-      const { id, email, firstName, lastName, accountName, applicationName, locale, expiresAt } = found;
-      const status = found.status === 'pending' && expiresAt <= now() ? 'expired' : found.status;
-      const process = processInput(found, durations);
-      return { id, email, firstName, lastName, accountName, applicationName, locale, expiresAt, status, process };
+      return db.transaction('system', async (tx) => {
+        const found = await tx.findOneBy(PendingRegistration, { tokenHash: hashSecret(token) });
+        if (!found) return null;
+        const { id, email, firstName, lastName, accountName, applicationName, locale, expiresAt, browserHash } = found;
+        const names = { firstName, lastName, accountName, applicationName };
+        const user = found.status === 'confirmed' ? await tx.findOneBy(User, { id: found.userId! }) : null;
+        const proof = { browserHash, passwordHash: found.passwordHash ?? user?.passwordHash ?? null };
+        const status = statusAt(found, now());
+        return { id, email, ...names, locale, expiresAt, ...proof, status, process: processInput(found, durations) };
+      });
+    },
+
+    /** Counts a try of its password; false where there were too many. A right one is given back. */
+    countTry: async (id: string): Promise<boolean> => (await db.statement(countTry, [id])).length > 0,
+
+    /** Counts a try no more: it was right, or could not be looked at. */
+    async giveTryBack(id: string): Promise<void> {
+      await db.statement(giveTryBack, [id]);
     },
 
     /**
@@ -92,6 +139,9 @@ export function createRegistrations({ db, sealing, now, ...durations }: Registra
 
     /** Ends one whose time is over and deletes its personal data. Answers `pending` when its time is not over. */
     expire: (id: string) => end(id, { status: 'expired', reason: 'not_confirmed_in_time', due: true }),
+
+    /** Ends one that waits, as whoever reads the mail did not register, and deletes its personal data. Answers how it has ended. */
+    decline: (id: string) => end(id, { status: 'discarded', reason: 'declined_by_mailbox', due: false }),
 
     /** Ends one that waits, for an operator's reason, and deletes its personal data. Answers how it has ended. */
     cancel: (id: string, reason: string) => end(id, { status: 'cancelled', reason, due: false }),

@@ -44,8 +44,14 @@ export async function discardWaiting(tx: EntityManager, email: string, of: { use
   const waiting = await lockWaiting(tx, email);
   const ids = waiting.map(({ id }) => id);
   await discard(tx, ids, { ...of, reason: 'address_has_a_user' });
-  for (const { id: pendingRegistrationId, expiresAt } of waiting) {
-    const input = { pendingRegistrationId, expiresAt: expiresAt.toISOString(), reminderAt: null };
-    await startLater(tx, 'registrationVerification', { ...input, news: 'discarded' });
-  }
+  for (const one of waiting) await tellDiscarded(tx, one);
 }
+
+/** Has the process of one that was discarded end at once. */
+export const tellDiscarded = (tx: EntityManager, { id, expiresAt }: Waiting): Promise<void> =>
+  startLater(tx, 'registrationVerification', {
+    pendingRegistrationId: id,
+    expiresAt: expiresAt.toISOString(),
+    reminderAt: null,
+    news: 'discarded',
+  });

@@ -1,10 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
-import { equalInConstantTime, hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 import { stays } from '../erasures/staying.js';
 import { recordEvent } from '../events.js';
-import { type FoundLink, findIdentityLink, mostLinkTries } from '../identity-links.js';
+import { type FoundLink, findIdentityLink } from '../identity-links.js';
+import { isBrowserOf, isChosenPassword, mostLinkTries } from '../link-proof.js';
 import { endAccessOfBefore } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { addMembership } from './sign-up.js';
@@ -39,9 +39,6 @@ export interface SignUpLink {
   confirm(held: HeldLink & { password: string | null }): Promise<Confirmed>;
 }
 
-/** More than any password that can be set, in UTF-16 units. */
-const longestPassword = 1024;
-
 // Counted before it is looked at, so that parallel tries are as many as they are.
 const tryStatement = {
   name: 'try_identity_link',
@@ -74,9 +71,8 @@ export function createConfirmSignUp({ db, passwords, now }: ConfirmSignUpDeps): 
         if (!password) return { outcome: 'password_required', link, wrong: false };
         const tried = await db.statement(tryStatement, [link.id]);
         if (tried.length === 0) return { outcome: 'void', link };
-        const chosen = password.length <= longestPassword ? passwordOf(link) : null;
-        const matches = await passwords.verify(chosen, password.slice(0, longestPassword));
-        if (!matches) return { outcome: 'password_required', link, wrong: true };
+        if (!(await isChosenPassword(passwords, passwordOf(link), password)))
+          return { outcome: 'password_required', link, wrong: true };
       }
       const { accountId, environmentId } = link;
       return db.transaction({ accountId, environmentId }, async (tx) => {
@@ -96,7 +92,7 @@ const passwordOf = ({ passwordHash, currentPasswordHash }: FoundLink) => passwor
 /** Whoever signs up with somebody else's address knows the password; whoever reads the mail has the mailbox. It takes both. */
 function asksPassword(link: FoundLink, browser: string | null): boolean {
   if (link.isVerified || passwordOf(link) === null) return false;
-  return !(browser !== null && link.browserHash && equalInConstantTime(hashSecret(browser), link.browserHash));
+  return !isBrowserOf(link.browserHash, browser);
 }
 
 async function settle(tx: EntityManager, link: FoundLink, at: Date): Promise<void> {

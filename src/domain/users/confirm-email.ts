@@ -2,21 +2,40 @@ import type { Clock } from '../../platform/clock.js';
 import { violates } from '../../platform/postgres-errors.js';
 import type { ProcessInput } from '../../platform/process-kinds.js';
 import { DomainError } from '../errors.js';
+import { isBrowserOf, isChosenPassword } from '../link-proof.js';
+import type { Passwords } from '../passwords/passwords.js';
 import type { FoundRegistration, Registrations } from '../registration/registrations.js';
 import type { Browser, SignedIn, SignIn } from './sign-in.js';
 
+/** The link of a registration as a browser holds it. */
+export interface HeldRegistrationLink {
+  token: string;
+  /** Value of the `admin_registration` cookie. */
+  browser: string | null;
+}
+
 export interface ConfirmEmail {
   /** What the link would create. Looking changes nothing, so mail scanners may. @throws DomainError registration.link_invalid */
-  preview(token: string): Promise<{ accountName: string; email: string; locale: FoundRegistration['locale'] }>;
+  preview(held: HeldRegistrationLink): Promise<{
+    accountName: string;
+    email: string;
+    locale: FoundRegistration['locale'];
+    asksPassword: boolean;
+  }>;
   /**
-   * Creates what was registered for, and signs its owner in.
-   * @throws DomainError registration.link_invalid, or service.unavailable with the link still good
+   * Creates what was registered for, and signs its owner in. By one click in the browser that registered; anywhere else only together
+   * with the password that was chosen there, since it becomes the person's (docs/decisions/0011).
+   * @throws DomainError registration.password_required, password.wrong; registration.link_invalid, also after ten wrong ones; or
+   *   service.unavailable with the link still good
    */
-  confirm(token: string, browser: Browser): Promise<SignedIn>;
+  confirm(held: HeldRegistrationLink & { password: string | null }, browser: Browser): Promise<SignedIn>;
+  /** Ends a registration that whoever has the mailbox did not ask for. @throws DomainError registration.link_invalid */
+  decline(token: string): Promise<void>;
 }
 
 export interface ConfirmEmailDeps {
-  registrations: Pick<Registrations, 'find' | 'provision'>;
+  registrations: Pick<Registrations, 'find' | 'provision' | 'countTry' | 'giveTryBack' | 'decline'>;
+  passwords: Pick<Passwords, 'verify'>;
   /** The waiting process does the work, and answers what it made. */
   processes: {
     confirmRegistration(
@@ -28,19 +47,49 @@ export interface ConfirmEmailDeps {
 }
 
 /** The link in the mail to somebody who registered (spec, "Pending registration"). */
-export function createConfirmEmail({ registrations, processes, signIn, now }: ConfirmEmailDeps): ConfirmEmail {
+export function createConfirmEmail({
+  registrations,
+  passwords,
+  processes,
+  signIn,
+  now,
+}: ConfirmEmailDeps): ConfirmEmail {
   // A token of ours is 256 bits in base64url; anything else need not be looked for.
   const find = async (token: string) => (/^[\w-]{43}$/.test(token) ? await registrations.find(token) : null);
 
   /**
-   * What the process of a registration made. It may finish after its caller was told to try again (no worker, a slow
-   * database), so that a link whose registration is confirmed already answers the same, as long as it lives.
+   * One that waits; or one that is confirmed, as long as its link lives: its process may finish after its caller was told to try
+   * again (no worker, a slow database).
    */
-  async function confirmed(token: string): Promise<{ id: string; userId: string; applicationId: string }> {
+  async function confirmable(token: string): Promise<FoundRegistration> {
     const found = await find(token);
-    if (found?.status === 'pending') {
+    const isAnswered = found?.status === 'confirmed' && found.expiresAt > now();
+    if (!found || !(found.status === 'pending' || isAnswered)) throw linkInvalid();
+    return found;
+  }
+
+  /** Whoever registers with somebody else's address knows the password; whoever reads the mail has the mailbox. It takes both. */
+  async function prove({ id, status, browserHash, passwordHash }: FoundRegistration, { browser, password }: Proof) {
+    if (isBrowserOf(browserHash, browser)) return;
+    const refusal = (code: 'registration.password_required' | 'password.wrong') =>
+      status === 'pending' ? new DomainError(code) : linkInvalid(); // a used link asks for nothing
+    if (!password) throw refusal('registration.password_required');
+    if (!(await registrations.countTry(id))) throw linkInvalid();
+    let isWrong = false;
+    try {
+      isWrong = !(await isChosenPassword(passwords, passwordHash, password));
+    } finally {
+      // While the process cannot answer, a person comes back with the right one as often as they like.
+      if (!isWrong) await registrations.giveTryBack(id);
+    }
+    if (isWrong) throw refusal('password.wrong');
+  }
+
+  /** What the process of a registration made; a link whose registration is confirmed already answers the same. */
+  async function confirmed(token: string, found: FoundRegistration) {
+    if (found.status === 'pending') {
       try {
-        return { id: found.id, ...(await processes.confirmRegistration(found.process)) };
+        return await processes.confirmRegistration(found.process);
       } catch (error) {
         if (!isLinkInvalid(error)) throw error;
         const since = await find(token);
@@ -48,25 +97,43 @@ export function createConfirmEmail({ registrations, processes, signIn, now }: Co
         if (since?.status === 'pending') throw new DomainError('service.unavailable', { retryAfter: 5, cause: error });
         if (since?.status !== 'confirmed') throw error;
       }
-    } else if (found?.status !== 'confirmed' || found.expiresAt <= now()) {
-      throw linkInvalid();
     }
-    return { id: found.id, ...(await registrations.provision(found.id)) };
+    return registrations.provision(found.id);
   }
 
   return {
-    async preview(token) {
+    async preview({ token, browser }) {
       const found = await find(token);
       if (found?.status !== 'pending') throw linkInvalid();
-      return { accountName: found.accountName ?? '', email: found.email ?? '', locale: found.locale };
+      const { accountName, email, locale, browserHash } = found;
+      return {
+        accountName: accountName ?? '',
+        email: email ?? '',
+        locale,
+        asksPassword: !isBrowserOf(browserHash, browser),
+      };
     },
-    async confirm(token, browser) {
-      const { id, userId, applicationId } = await confirmed(token);
-      return signIn.signInConfirmed({ userId, applicationId, sessionId: id, ...browser }).catch((error: unknown) => {
-        throw isAlreadyStarted(error) ? linkInvalid() : error;
-      });
+    async confirm({ token, ...proof }, browser) {
+      const found = await confirmable(token);
+      await prove(found, proof);
+      const { userId, applicationId } = await confirmed(token, found);
+      return signIn
+        .signInConfirmed({ userId, applicationId, sessionId: found.id, ...browser })
+        .catch((error: unknown) => {
+          throw isAlreadyStarted(error) ? linkInvalid() : error;
+        });
+    },
+    async decline(token) {
+      const found = await find(token);
+      if (found?.status !== 'pending') throw linkInvalid();
+      if ((await registrations.decline(found.id)) !== 'discarded') throw linkInvalid();
     },
   };
+}
+
+interface Proof {
+  browser: string | null;
+  password: string | null;
 }
 
 const linkInvalid = () => new DomainError('registration.link_invalid');

@@ -1,5 +1,5 @@
 import { type Passwords, passwordLength } from '../passwords/passwords.js';
-import type { Registrations } from '../registration/registrations.js';
+import type { ParkedRegistration, Registrations } from '../registration/registrations.js';
 
 export interface RegistrationRequest {
   email: string;
@@ -16,12 +16,16 @@ export interface RegisterDeps {
   registrations: Pick<Registrations, 'park'>;
 }
 
-/** Takes a registration. Every path checks and hashes the password, so that the time says nothing about the address. */
+/**
+ * Takes a registration. Every path checks and hashes the password, so that the time says nothing about the address, and gives the browser
+ * a cookie to confirm with (docs/decisions/0011).
+ * @throws DomainError validation.failed, password.breached, password.context_specific
+ */
 export const createRegister =
   ({ passwords, registrations }: RegisterDeps) =>
-  async ({ password, ...request }: RegistrationRequest): Promise<void> => {
+  async ({ password, ...request }: RegistrationRequest): Promise<ParkedRegistration> => {
     const { email, firstName, lastName, accountName, applicationName } = request;
     const context = [email, firstName, lastName, accountName, applicationName];
     await passwords.assertAcceptable(password, { minLength: passwordLength.min, context, field: 'password' });
-    await registrations.park({ ...request, passwordHash: await passwords.hash(password) });
+    return registrations.park({ ...request, passwordHash: await passwords.hash(password) });
   };

@@ -6,7 +6,7 @@ import { createInviteAcceptance, type InviteAcceptance } from '../invites/accept
 import type { SigningKeys } from '../oidc/keys.js';
 import type { RefreshTokens } from '../oidc/refresh-tokens.js';
 import type { Passwords } from '../passwords/passwords.js';
-import type { Registrations } from '../registration/registrations.js';
+import type { ParkedRegistration, Registrations } from '../registration/registrations.js';
 import { type AccountCreation, type AccountCreationDeps, createAccountCreation } from './account-creation.js';
 import { type AdminSubject, type AdminTokens, createAdminTokens } from './admin-tokens.js';
 import { type ConfirmEmail, type ConfirmEmailDeps, createConfirmEmail } from './confirm-email.js';
@@ -26,7 +26,7 @@ export interface UsersDeps {
   refreshTokens: Pick<RefreshTokens, 'issue' | 'rotate'>;
   sealing: Pick<Sealing, 'seal' | 'open' | 'derive'>;
   passwords: Passwords;
-  registrations: Pick<Registrations, 'find' | 'park' | 'provision'>;
+  registrations: Pick<Registrations, 'park'> & ConfirmEmailDeps['registrations'];
   accountIntents: AccountCreationDeps['accountIntents'];
   processes: ConfirmEmailDeps['processes'] & AccountCreationDeps['processes'];
   /** Whether guesses are counted. */
@@ -39,7 +39,7 @@ export interface UsersDeps {
 
 /** Everything about platform admins: from their registration to what they may reach. */
 export interface Users {
-  register(request: RegistrationRequest): Promise<void>;
+  register(request: RegistrationRequest): Promise<ParkedRegistration>;
   email: ConfirmEmail;
   signIn: SignIn;
   mfa: AdminMfa;

@@ -37,7 +37,9 @@ export const acceptInvite: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
   app.post(
     '/accept-invite',
     {
-      config: { events: ['administrator_invite.accepted', 'member.added', 'auth.password_set'] },
+      config: {
+        events: ['administrator_invite.accepted', 'member.added', 'auth.password_set', 'auth.registration_discarded'],
+      },
       onRequest: [sameOrigin(pages), limits.exact(perAddress)],
       schema: {
         operationId: 'acceptInvite',

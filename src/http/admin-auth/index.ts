@@ -30,6 +30,7 @@ import { sessions } from './sessions.js';
 import { requireSignIn, userOf } from './signed-in.js';
 import { sso as ssoStart } from './sso.js';
 import { verifyEmail } from './verify-email.js';
+import { verifyEmailDecline } from './verify-email-decline.js';
 
 /** Admin authentication, `/v1/auth`: a file's name is its path. */
 export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
@@ -45,7 +46,7 @@ export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
     anonymous.addHook('onRequest', (request, reply) => limits.general('anonymous', request.ip, reply));
     await anonymous.register(async (pages) => {
       await pages.register(formbody); // its page posts a form
-      await registerEach(pages, [verifyEmail, passwordReset, acceptInvite, ssoStart], options);
+      await registerEach(pages, [verifyEmail, verifyEmailDecline, passwordReset, acceptInvite, ssoStart], options);
     });
     const challenges = [totpChallenge, recoveryCodeChallenge, webauthnChallenge];
     await registerEach(anonymous, [selectApplication, refresh, logout, ...challenges], options);

@@ -1,27 +1,32 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { countedAddress } from '../../domain/counted-address.js';
+import { after } from '../../platform/clock.js';
+import { secretCookie } from '../oauth/secret-cookie.js';
 import { errors } from '../operation.js';
 import { chooseLocale } from '../pages/locale.js';
 import { Body, Email, Message, Name } from '../schemas.js';
 import type { AdminAuthOptions } from './options.js';
+import { sameOrigin } from './origin.js';
 
 const perIp = { name: 'admin-register', points: 5, windowSeconds: 3600 };
 const perAddress = { name: 'admin-register-address', points: 5, windowSeconds: 3600 };
 
-export const register: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, limits }) => {
+export const register: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, options) => {
+  const { users, limits, baseUrl, now } = options;
+  const browserCookie = secretCookie(baseUrl, 'admin_registration');
   app.post(
     '/register',
     {
       config: { events: ['auth.registration_requested'], hashes: true },
-      onRequest: limits.exact(perIp),
+      onRequest: [sameOrigin(options), limits.exact(perIp)],
       // Counted whether or not the address is known: each registration is a mail to it.
       preHandler: limits.exact(perAddress, ({ body }) => countedAddress((body as { email: string }).email)),
       schema: {
         operationId: 'register',
         summary: 'Register as a platform admin',
         description:
-          'Mails a link, valid for 24 hours, that creates the account. The answer is the same for every address, known or not. 5 per hour per IP, and 5 per hour per address.',
+          'Mails a link, valid for 24 hours, that creates the account. The answer is the same for every address, known or not, with a cookie by which this browser confirms with one click. 5 per hour per IP, and 5 per hour per address.',
         tags: ['Admin authentication'],
         body: Body({
           email: Email,
@@ -40,6 +45,7 @@ export const register: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
             'validation.failed',
             'password.breached',
             'password.context_specific',
+            'origin.foreign',
             'rate_limit.exceeded',
             'service.unavailable',
           ),
@@ -47,7 +53,7 @@ export const register: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
       },
     },
     async ({ body, headers }, reply) => {
-      await users.register({
+      const { browser, livesMs } = await users.register({
         email: body.email,
         password: body.password,
         firstName: body.first_name.trim(),
@@ -56,6 +62,8 @@ export const register: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
         applicationName: body.application_name.trim(),
         locale: chooseLocale({ acceptLanguage: headers['accept-language'] ?? null }),
       });
+      const at = now();
+      browserCookie.set(reply, browser, after(at, livesMs), at);
       const message = 'We have sent an email to this address. Follow its instructions to go on.';
       return reply.code(201).send({ data: { message } });
     },

@@ -1,5 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import { DomainError } from '../../domain/errors.js';
+import type { HeldRegistrationLink } from '../../domain/users/confirm-email.js';
+import type { TextKey } from '../../platform/mail/texts.js';
+import { statusOf } from '../errors.js';
+import { secretCookie } from '../oauth/secret-cookie.js';
 import { errors } from '../operation.js';
 import { Body, single } from '../schemas.js';
 import { accountEvents } from './account-events.js';
@@ -19,6 +25,7 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
   { users, baseUrl, adminAppUrl },
 ) => {
   const cookies = createAdminCookies(baseUrl);
+  const browserCookie = secretCookie(baseUrl, 'admin_registration');
   app.setErrorHandler(sendVerifyEmailError);
 
   app.get(
@@ -27,7 +34,8 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
       schema: {
         operationId: 'verifyEmailPage',
         summary: 'Show what the link of a registration would create',
-        description: 'A page with a button. Nothing is consumed.',
+        description:
+          'A page with a button, and with a field for the password of the registration in every browser but the one that registered. Nothing is consumed.',
         tags,
         querystring: Type.Object({ token: Type.String() }),
         response: { 200: { description: 'The page', ...Html }, ...errors('registration.link_invalid') },
@@ -35,9 +43,7 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
     },
     async (request, reply) => {
       const { token } = request.query;
-      const { accountName, email, locale } = await users.email.preview(token);
-      const action = request.url.split('?', 1)[0] as string;
-      return sendPage(reply, 'verify-email', { action, token, accountName, email }, localeOf(request, locale));
+      return sendConfirm(request, reply, { token, browser: browserCookie.read(request), error: null });
     },
   );
 
@@ -45,33 +51,72 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
     '/verify-email',
     {
       config: {
-        events: ['auth.registration_confirmed', ...accountEvents],
+        events: ['auth.registration_confirmed', 'auth.registration_discarded', ...accountEvents],
       },
       onRequest: sameOrigin({ baseUrl, adminAppUrl }),
       schema: {
         operationId: 'verifyEmail',
         summary: 'Confirm a registration',
         description:
-          'Creates the account and signs its owner in, with both cookies. JSON is answered with JSON (201), a form with a page (200).',
+          'Creates the account and signs its owner in, with both cookies. The browser that registered, by its cookie, needs the token alone; whoever else confirms sends the password that was chosen at the registration: who registers with a stranger’s address knows it, and who reads the mail does not. Ten wrong passwords make the link void. JSON is answered with JSON (201), a form with a page (200).',
         tags,
-        body: Body({ token: Type.String() }),
+        body: Body({
+          token: Type.String(),
+          password: Type.Optional(
+            Type.String({
+              maxLength: 1024,
+              description: 'The one of the registration. Not looked at in the browser that registered.',
+            }),
+          ),
+        }),
         response: {
           200: { description: 'The page, for a form', ...Html },
           201: single(Type.Object(SignedInFields)),
-          ...errors('registration.link_invalid', 'validation.failed', 'origin.foreign', 'service.unavailable'),
+          ...errors(
+            'registration.link_invalid',
+            'registration.password_required',
+            'password.wrong',
+            'validation.failed',
+            'origin.foreign',
+            'service.unavailable',
+          ),
         },
       },
     },
     async (request, reply) => {
-      const signedIn = await users.email.confirm(request.body.token, browserOf(request));
-      cookies.set(reply, signedIn);
-      if (!isForm(request)) return reply.code(201).send({ data: presentSignedIn(signedIn) });
-      const values = {
-        accountName: signedIn.account?.name ?? '',
-        accountSlug: signedIn.account?.slug ?? '',
-        nextUrl: null,
-      };
-      return sendPage(reply, 'email-verified', values, localeOf(request));
+      const { token, password = null } = request.body;
+      const held = { token, browser: browserCookie.read(request) };
+      try {
+        const signedIn = await users.email.confirm({ ...held, password }, browserOf(request));
+        cookies.set(reply, signedIn);
+        browserCookie.clear(reply);
+        if (!isForm(request)) return reply.code(201).send({ data: presentSignedIn(signedIn) });
+        const { account } = signedIn;
+        const values = { accountName: account?.name ?? '', accountSlug: account?.slug ?? '', nextUrl: null };
+        return sendPage(reply, 'email-verified', values, localeOf(request));
+      } catch (error) {
+        const asked = isForm(request) && error instanceof DomainError ? asksAgain[error.code] : undefined;
+        if (asked === undefined) throw error;
+        (reply as FastifyReply).code(statusOf('password.wrong'));
+        return sendConfirm(request, reply, { ...held, error: asked });
+      }
     },
   );
+
+  async function sendConfirm(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { error, ...held }: HeldRegistrationLink & { error: TextKey | null },
+  ) {
+    const { locale, ...shown } = await users.email.preview(held);
+    const action = request.url.split('?', 1)[0] as string;
+    const values = { ...shown, token: held.token, action, declineAction: `${action}/decline`, error };
+    return sendPage(reply, 'verify-email', values, localeOf(request, locale));
+  }
+};
+
+/** What a person can mend on the same page, and what that says of it. */
+const asksAgain: Partial<Record<string, TextKey | null>> = {
+  'registration.password_required': null,
+  'password.wrong': 'verify_email.error.password',
 };

@@ -20,6 +20,7 @@ const adminSsoEvents = [
   'auth.admin_sign_in_failed',
   'member.added',
   'administrator_invite.accepted',
+  'auth.registration_discarded',
 ] as const satisfies readonly EventAction[];
 const enrollmentInSignIn = [...signInEvents, ...enrollmentEvents] as const;
 

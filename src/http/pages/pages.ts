@@ -208,7 +208,19 @@ export interface Pages extends AccountPages, SignUpPages {
     requestId: string;
     retryAfterSeconds?: number;
   };
-  'verify-email': { action: string; token: string; accountName: string; email: string };
+  'verify-email': {
+    action: string;
+    /** Where the form of somebody who has not registered goes. */
+    declineAction: string;
+    token: string;
+    accountName: string;
+    email: string;
+    /** Whether it takes the password of the registration: in every browser but the one that registered. */
+    asksPassword: boolean;
+    /** What was wrong with the password that was sent. */
+    error: TextKey | null;
+  };
+  'registration-declined': Record<string, never>;
   'email-verified': { accountName: string; accountSlug: string; nextUrl: string | null };
   'choose-password': {
     action: string;

@@ -64,7 +64,10 @@ async function becomeCustomer({ mails }: World, ask: Ask): Promise<Customer> {
   const names = { first_name: 'Ada', last_name: 'Kovač', account_name: 'Initech', application_name: 'Shop' };
   await ask('register', { path: '/v1/auth/register', json: { ...person, ...names } });
   const mail = await until('the verification mail', () => mails.deliveredTo(person.email)[0]);
-  await ask('confirm', { path: '/v1/auth/verify-email', json: { token: linkTokenIn(mail.raw) } });
+  await ask('confirm', {
+    path: '/v1/auth/verify-email',
+    json: { token: linkTokenIn(mail.raw), password: person.password },
+  });
   const { access_token: token } = await ask('admin sign in', { path: '/v1/auth/login', json: person }, 200);
   const headers = { authorization: `Bearer ${token}` };
   const me = await ask('who am I', { method: 'GET', path: '/v1/auth/me', headers }, 200);

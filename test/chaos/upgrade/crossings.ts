@@ -1,6 +1,7 @@
 import { Client, Connection } from '@temporalio/client';
 import { until } from '../../support/until.js';
 import { newKey } from '../faults/client.js';
+import { confirmLink } from '../faults/confirm.js';
 import { linkTokenIn } from '../faults/mails.js';
 import { isStatus, viaApi, type World } from '../faults/world.js';
 import type { Version } from './versions.js';
@@ -38,7 +39,7 @@ export function createCrossings(world: World) {
     async end(begun: Begun | null): Promise<void> {
       if (!begun) return;
       const { person, token, inviteId } = begun;
-      const confirmed = await client.decided('confirm', { path: '/v1/auth/verify-email', json: { token } });
+      const confirmed = await confirmLink(client, { ...person, token });
       if (isStatus(world, `confirm ${person.email}`, confirmed, 201)) ledger.note('registration', person);
       if (!inviteId) return;
       const revocation = { method: 'POST', path: `/identity-invites/${inviteId}/revoke` } as const;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newKey } from '../client.js';
+import { confirmLink } from '../confirm.js';
 import { linkTokenIn } from '../mails.js';
 import { type Actor, dataOf, isGone, isStatus, viaApi, viaPortal, type World } from '../world.js';
 
@@ -21,8 +22,7 @@ export function registrations(world: World, lane: number): Actor {
       let mail = mails.deliveredTo(person.email)[0];
       for (; !mail && !world.isOver(); mail = mails.deliveredTo(person.email)[0]) await sleep(50);
       if (!mail) return; // it has to come all the same: that is looked at when all is over
-      const json = { token: linkTokenIn(mail.raw) };
-      const confirmed = await client.decided('confirm', { path: '/v1/auth/verify-email', json });
+      const confirmed = await confirmLink(client, { ...person, token: linkTokenIn(mail.raw) });
       if (isStatus(world, `confirm ${person.email}`, confirmed, 201)) ledger.note('registration', person);
     },
   };

@@ -1,0 +1,47 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { errors } from '../operation.js';
+import { Body, Message } from '../schemas.js';
+import type { AdminAuthOptions } from './options.js';
+import { sameOrigin } from './origin.js';
+import { sendVerifyEmailError } from './verify-email-error.js';
+import { isForm, localeOf, sendPage } from './verify-email-page.js';
+
+/** The way out for somebody with whose address a stranger has registered (docs/decisions/0011). */
+export const verifyEmailDecline: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
+  app,
+  { users, baseUrl, adminAppUrl },
+) => {
+  app.setErrorHandler(sendVerifyEmailError);
+
+  app.post(
+    '/verify-email/decline',
+    {
+      config: { events: ['auth.registration_discarded'] },
+      onRequest: sameOrigin({ baseUrl, adminAppUrl }),
+      schema: {
+        operationId: 'declineRegistration',
+        summary: 'Discard a registration that the owner of the address did not make',
+        description:
+          'Its link works no more, and what was entered for it is deleted. Other registrations of the address stay. JSON is answered with JSON, a form with a page.',
+        tags: ['Admin authentication'],
+        body: Body({ token: Type.String() }),
+        response: {
+          200: {
+            description: 'A message, or the page for a form',
+            content: {
+              'application/json': { schema: Message },
+              'text/html': { schema: Type.String() },
+            },
+          },
+          ...errors('registration.link_invalid', 'validation.failed', 'origin.foreign'),
+        },
+      },
+    },
+    async (request, reply) => {
+      await users.email.decline(request.body.token);
+      if (isForm(request)) return sendPage(reply, 'registration-declined', {}, localeOf(request));
+      return reply.send({ data: { message: 'The registration is discarded. Nothing was created.' } });
+    },
+  );
+};
