@@ -6,6 +6,7 @@ import { DomainError } from '../errors.js';
 import { countEvent } from '../event-counts.js';
 import { eventRow, recordEvent } from '../events.js';
 import { endedByPolicy } from '../organizations/belonging.js';
+import { providerSessionsOf } from './former-providers.js';
 import { lastUse, openUntil, usesKeptEvery } from './idle.js';
 import { type SignInRow, signInStatement } from './sign-in-statement.js';
 
@@ -178,7 +179,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
         const [ended] = await tx.query<[EndedRow[], number]>(
           `update sessions set revoked_at = $2
            where browser_hash = $1 and revoked_at is null and ($3::uuid is null or environment_id = $3)
-           returning id, identity_id as "identityId", sso_session_id as "ssoSessionId", account_id as "accountId", environment_id as "environmentId",
+           returning id, identity_id as "identityId", ${providerSessionsOf('sessions')} as "ssoSessionIds", account_id as "accountId", environment_id as "environmentId",
              (select application_id from environments where environments.id = environment_id) as "applicationId"`,
           [hashSecret(browser), at, environmentId],
         );
@@ -186,7 +187,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
           `update grants set revoked_at = $2, revoked_reason = 'logout' where session_id = any($1) and revoked_at is null`,
           [ended.map(({ id }) => id), at],
         );
-        for (const { id, identityId, ssoSessionId: _, ...scope } of ended) {
+        for (const { id, identityId, ssoSessionIds: _, ...scope } of ended) {
           const actor = { type: 'identity', id: identityId } as const;
           await recordEvent(tx, 'auth.identity_signed_out', { ...scope, resourceId: id, actor });
         }
@@ -194,7 +195,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
           `select exists (select from sessions where browser_hash = $1 and revoked_at is null and expires_at > $2) as any`,
           [hashSecret(browser), at],
         );
-        const ssoSessionIds = ended.flatMap(({ ssoSessionId }) => ssoSessionId ?? []);
+        const ssoSessionIds = ended.flatMap(({ ssoSessionIds: ids }) => ids);
         return { othersLeft: left?.any ?? false, ssoSessionIds };
       });
     },
@@ -226,5 +227,5 @@ export type Sessions = ReturnType<typeof createSessions>;
 interface EndedRow extends EnvironmentScope {
   id: string;
   identityId: string;
-  ssoSessionId: string | null;
+  ssoSessionIds: string[];
 }
