@@ -4,7 +4,7 @@ import type { LightMyRequestResponse } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
 import type { EnvironmentSettings } from '../../entities/environment-settings.js';
 import type { SsoConnection } from '../../entities/sso-connection.js';
-import { minutes } from '../../src/platform/clock.js';
+import { minutes, seconds } from '../../src/platform/clock.js';
 import { loopback } from '../../src/platform/outbound/addresses.js';
 import { codeIn, enrollTotp } from '../support/mfa.js';
 import {
@@ -236,6 +236,19 @@ describe('whoever has come by SAML and signs out', () => {
     const link = String(out.json().data?.redirect_to).replace(baseUrl, '');
     expect(leavingIn(goingOnTo(await ana.browser.get(link)))).toMatchObject({ nameId: ana.nameId });
     expect(await isOpen(at, ana)).toBe(false);
+  });
+
+  test('leaves the provider of a session that only the hint names; an application of others without the browser does not', async () => {
+    const at = await place('saml');
+    const ana = await bySaml(at);
+    expect(leavingIn(await leave(world.browser(), at, ana.tokens.id_token))).toMatchObject({ nameId: ana.nameId });
+    expect(await isOpen(at, ana)).toBe(false);
+    const [others, ben] = [await place('saml'), { nameId: acmeAddress() }];
+    const came = await bySaml(others, ben);
+    await world.query('update oauth_clients set consent_required = true where id = $1', [others.client.id]);
+    world.wait(seconds(2)); // clients are remembered
+    expect(here(await world.browser().get(logoutUrl(others, came.tokens.id_token)))).toBe(after);
+    expect(await isOpen(others, came)).toBe(false);
   });
 
   test('stays at the provider where the connection says so, or has no place for it', async () => {
