@@ -10,6 +10,7 @@ import { SsoConnection } from './sso-connection.js';
 @Index('sessions_identity', ['identityId', 'environmentId'])
 @Index('sessions_expiry', ['expiresAt', 'id'])
 @Index('sessions_sso_connection', ['ssoConnectionId'], { where: 'sso_connection_id is not null' })
+@Index('sessions_former_sso_connections', ['environmentId'], { where: 'former_sso_connection_ids is not null' })
 export class Session {
   @PrimaryColumn('uuid') id!: string;
   @ForeignKey(() => Account, { name: 'sessions_account_fk', onDelete: 'CASCADE' })
@@ -31,12 +32,15 @@ export class Session {
   @Column('text') acr!: string;
   /** When a second factor was last proved in it, or a trusted device stood in for one. */
   @Column('timestamptz', { nullable: true }) secondFactorAt!: Date | null;
-  /** The identity provider by which it began, if it did. */
+  /** The identity provider by which it began, or goes on since the last sign-in, if by one. */
   @ForeignKey(() => SsoConnection, { name: 'sessions_sso_connection_fk', onDelete: 'SET NULL' })
   @Column('uuid', { nullable: true })
   ssoConnectionId!: string | null;
   /** In `sso_sessions`, where it may have gone: their session at that provider. */
   @Column('uuid', { nullable: true }) ssoSessionId!: string | null;
+  /** By which it had begun, or gone on, before its person signed in to it in another way: the latest first. */
+  @Column('uuid', { array: true, nullable: true }) formerSsoConnectionIds!: string[] | null;
+  @Column('uuid', { array: true, nullable: true }) formerSsoSessionIds!: string[] | null;
   @Column('text', { nullable: true }) ipAddress!: string | null;
   @Column('text', { nullable: true }) userAgent!: string | null;
   @Column('timestamptz') createdAt!: Date;

@@ -57,6 +57,7 @@ import { AMonthAtATime1763700000106 } from './1763700000106-a-month-at-a-time.js
 import { RingByWhatCameLast1763700000107 } from './1763700000107-ring-by-what-came-last.js';
 import { TimeOfAuthentication1763700000108 } from './1763700000108-time-of-authentication.js';
 import { PlacesOfEvents1763700000109 } from './1763700000109-places-of-events.js';
+import { FormerProviders1763700000110 } from './1763700000110-former-providers.js';
 import { BrowsersThatRegister1763700000111 } from './1763700000111-browsers-that-register.js';
 
 /** In the order in which they run. */
@@ -120,5 +121,6 @@ export const migrations = [
   RingByWhatCameLast1763700000107,
   TimeOfAuthentication1763700000108,
   PlacesOfEvents1763700000109,
+  FormerProviders1763700000110,
   BrowsersThatRegister1763700000111,
 ];

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { decodeJwt } from 'jose';
 import { hours, minutes } from '../../src/platform/clock.js';
 import {
   authorizeUrl,
@@ -35,6 +36,14 @@ beforeEach(async () => {
 });
 
 const url = (parameters: Record<string, string>) => `/oauth/logout?${new URLSearchParams(parameters)}`;
+const holdings = async (of = tokens, by = client) => [
+  (await refresh(world.app, by, of.refresh_token)).statusCode,
+  (await userinfo(world.app, of.access_token)).statusCode,
+];
+const [living, ended] = [
+  [200, 200],
+  [400, 401],
+];
 const isSignedIn = async () => (await browser.get(authorizeUrl(client))).statusCode === 303;
 
 test('with the hint of this session it ends session and grants at once, and goes where the client registered', async () => {
@@ -79,11 +88,77 @@ test('with a hint whose key is gone the person is asked, and then goes where its
   expect(await isSignedIn()).toBe(false);
 });
 
-test('with somebody else’s hint the person is asked', async () => {
+test('with somebody else’s hint the person is asked, and nobody is out before they say so', async () => {
   const bob = await environment.newIdentity();
-  const { id_token: hint } = await tokensFor(world.browser(), client, bob.email);
-  expect((await browser.get(url({ id_token_hint: hint }))).body).toContain('Sign out?');
+  const bobs = await tokensFor(world.browser(), client, bob.email);
+  const page = await browser.get(url({ id_token_hint: bobs.id_token }));
+  expect(page.body).toContain('Sign out?');
+  await browser.submit(page, { confirm: 'no' });
   expect(await isSignedIn()).toBe(true);
+  expect([await holdings(), await holdings(bobs)]).toEqual([living, living]);
+  // What the application holds of Bob is what it asked to be rid of.
+  await browser.submit(page, { confirm: 'yes' });
+  expect([await holdings(), await holdings(bobs)]).toEqual([ended, ended]);
+});
+
+describe('what the client holds of a session that is not, or no longer, the browser’s ends with its own hint', () => {
+  const byHint = (who: Browser) =>
+    who.get(url({ id_token_hint: tokens.id_token, post_logout_redirect_uri: loggedOutUri }));
+  /** The browser's session is over, and the application goes on. */
+  async function outlived() {
+    world.wait(hours(13));
+    const refreshed = await refresh(world.app, client, tokens.refresh_token);
+    tokens = { ...tokens, access_token: refreshed.json().access_token };
+    expect(await holdings()).toEqual(living);
+  }
+
+  test('one that its person has signed in after, to another application', async () => {
+    await outlived();
+    const other = await environment.newClient();
+    const others = await tokensFor(browser, other, ana.email);
+    const sid = (token: string) => decodeJwt(token).sid;
+    expect(sid(others.id_token)).not.toBe(sid(tokens.id_token));
+    expect((await byHint(browser)).headers.location).toBe(loggedOutUri);
+    expect(await holdings()).toEqual(ended);
+    expect(await holdings(others, other)).toEqual(ended);
+    expect(browser.cookies.size).toBe(0);
+    const events = await world.query(
+      `select resource_id from events where action = 'auth.identity_signed_out' and actor_id = $1 order by resource_id`,
+      [ana.id],
+    );
+    expect(events).toEqual([tokens, others].map(({ id_token }) => ({ resource_id: sid(id_token) })));
+  });
+
+  test.each<[string, () => Browser]>([
+    ['with its cookie', () => browser],
+    ['without', () => world.browser()],
+  ])('one after which nobody has signed in, %s', async (_name, who) => {
+    await outlived();
+    const answer = await byHint(who());
+    expect([answer.statusCode, answer.headers.location]).toEqual([303, loggedOutUri]);
+    expect(await holdings()).toEqual(ended);
+    expect((await byHint(who())).headers.location).toBe(loggedOutUri);
+  });
+
+  test('one of two that began at once in two tabs, of which the browser kept the other', async () => {
+    const kept = world.browser();
+    const others = await tokensFor(kept, client, ana.email);
+    expect((await byHint(kept)).statusCode).toBe(303);
+    expect([await holdings(), await holdings(others)]).toEqual([ended, ended]);
+  });
+
+  test('and no other of the same person, without the cookie', async () => {
+    const others = await tokensFor(world.browser(), client, ana.email);
+    expect((await byHint(world.browser())).statusCode).toBe(303);
+    expect([await holdings(), await holdings(others)]).toEqual([ended, living]);
+  });
+
+  test('but not by one whose key is gone', async () => {
+    await world.query('delete from signing_keys');
+    world.wait(minutes(1));
+    expect((await byHint(world.browser())).statusCode).toBe(303);
+    expect((await refresh(world.app, client, tokens.refresh_token)).statusCode).toBe(200);
+  });
 });
 
 test('without a client all of the browser’s sessions end after asking', async () => {

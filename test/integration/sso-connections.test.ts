@@ -361,6 +361,21 @@ describe('status', () => {
     expect((await settings()).default_sso_connection_id).toBeNull();
   });
 
+  test.each(['disable', 'delete'])('%s signs out whose session went on in another way since', async (verb) => {
+    const { connection } = (await portal('POST', `${inEnvironment}/sso-connections`, oidc)).json().data;
+    const path = `${inEnvironment}/sso-connections/${connection.id}`;
+    await portal('POST', `${path}/activate`);
+    const through = await newIdentityCaller(api, account);
+    await rowsOf(api, 'update sessions set former_sso_connection_ids = array[$2::uuid] where identity_id = $1', [
+      through.id,
+      connection.id,
+    ]);
+    const answer = verb === 'disable' ? await portal('POST', `${path}/disable`) : await portal('DELETE', path);
+    expect(answer.statusCode).toBeLessThan(300);
+    const me = await api.app.inject({ url: '/v1/identity/auth/me', headers: through.headers });
+    expect(me.statusCode).toBe(401);
+  });
+
   test('the default of an Environment is an active one of its own', async () => {
     const { connection } = (await portal('POST', `${inEnvironment}/sso-connections`, oidc)).json().data;
     expect(faultsOf(await setDefault(connection.id))).toEqual(['default_sso_connection_id not_active']);

@@ -4,7 +4,7 @@ import type { LightMyRequestResponse } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
 import type { EnvironmentSettings } from '../../entities/environment-settings.js';
 import type { SsoConnection } from '../../entities/sso-connection.js';
-import { minutes } from '../../src/platform/clock.js';
+import { minutes, seconds } from '../../src/platform/clock.js';
 import { loopback } from '../../src/platform/outbound/addresses.js';
 import { codeIn, enrollTotp } from '../support/mfa.js';
 import {
@@ -82,6 +82,14 @@ const logoutUrl = ({ client }: SsoPlace, idToken: string) =>
     post_logout_redirect_uri: loggedOutUri,
     state: 'after',
   })}`;
+/** The same person, in the same browser, by a mailed code: with the tokens of it. */
+async function byCode({ client }: SsoPlace, { browser, nameId: email }: { browser: Browser; nameId: string }) {
+  const url = authorizeUrl(client, { code_challenge: pkce.challenge, prompt: 'login', method: 'code' });
+  const sent = await browser.submit(await browser.get(url), { email });
+  const code = codeIn(await browser.submit(sent, { code: await world.mailedCode('login') }));
+  const tokens = (await redeem(world.app, client, { code, verifier: pkce.verifier, redirect: redirectUri })).json();
+  return { browser, nameId: email, tokens };
+}
 /** Signs out, and takes the link to the provider; answers with where that sends the browser. */
 async function leave(browser: Browser, at: SsoPlace, idToken: string): Promise<string> {
   const out = await browser.get(logoutUrl(at, idToken));
@@ -202,6 +210,47 @@ describe('whoever has come by SAML and signs out', () => {
     expect((await ana.browser.get(answerQuery(other, sent))).headers.location).toBeUndefined();
   });
 
+  test('leaves the provider also after another sign-in in between, and once after two by it', async () => {
+    const at = await place('saml', {}, { emailOtpLoginEnabled: true });
+    const ana = await bySaml(at, { sessionIndex: '_first' });
+    const { path, form } = answerTo(await sentAway(ana.browser, at), idp, world.now(), {
+      nameId: ana.nameId,
+      sessionIndex: '_second',
+    });
+    const answered = await world.browser().post(path, form, { origin: 'https://idp.acme.example' });
+    await ana.browser.get(here(answered));
+    const { tokens } = await byCode(at, ana);
+    const sent = leavingIn(await leave(ana.browser, at, tokens.id_token));
+    expect(sent).toMatchObject({ nameId: ana.nameId, sessionIndex: '_second' });
+    expect(await isOpen(at, ana)).toBe(false);
+    const back = await ana.browser.get(answerQuery(at, sent));
+    expect(here(await ana.browser.get(here(back)))).toBe(after);
+  });
+
+  test('leaves the provider also after another sign-in in between, where the application signs out by the API', async () => {
+    const at = await place('saml', {}, { emailOtpLoginEnabled: true });
+    const ana = await bySaml(at);
+    const { tokens } = await byCode(at, ana);
+    const payload = { client_id: at.client.clientId, refresh_token: tokens.refresh_token };
+    const out = await world.app.inject({ method: 'POST', url: '/v1/identity/auth/logout', payload });
+    const link = String(out.json().data?.redirect_to).replace(baseUrl, '');
+    expect(leavingIn(goingOnTo(await ana.browser.get(link)))).toMatchObject({ nameId: ana.nameId });
+    expect(await isOpen(at, ana)).toBe(false);
+  });
+
+  test('leaves the provider of a session that only the hint names; an application of others without the browser does not', async () => {
+    const at = await place('saml');
+    const ana = await bySaml(at);
+    expect(leavingIn(await leave(world.browser(), at, ana.tokens.id_token))).toMatchObject({ nameId: ana.nameId });
+    expect(await isOpen(at, ana)).toBe(false);
+    const [others, ben] = [await place('saml'), { nameId: acmeAddress() }];
+    const came = await bySaml(others, ben);
+    await world.query('update oauth_clients set consent_required = true where id = $1', [others.client.id]);
+    world.wait(seconds(2)); // clients are remembered
+    expect(here(await world.browser().get(logoutUrl(others, came.tokens.id_token)))).toBe(after);
+    expect(await isOpen(others, came)).toBe(false);
+  });
+
   test('stays at the provider where the connection says so, or has no place for it', async () => {
     for (const overrides of [
       { singleLogoutEnabled: false },
@@ -263,6 +312,33 @@ describe('a provider’s own sign-out', () => {
     expect([await isOpen(at, one), await isOpen(at, two)]).toEqual([false, true]);
     await send(at, request(at, nameId, '<samlp:SessionIndex>_never</samlp:SessionIndex>'));
     expect(await isOpen(at, two)).toBe(false);
+  });
+
+  test.each([
+    ['names none of the sessions', ''],
+    ['names the session', '<samlp:SessionIndex>_anas</samlp:SessionIndex>'],
+  ])('that %s ends what it gave also where the session went on by a mailed code', async (_name, content) => {
+    const at = await place('saml', {}, { emailOtpLoginEnabled: true });
+    const ana = await bySaml(at, { sessionIndex: '_anas' });
+    const again = await byCode(at, ana);
+    const elsewhere = await byCode(at, { ...ana, browser: world.browser() });
+    expect([await isOpen(at, ana), await isOpen(at, again)]).toEqual([true, true]);
+    expect((await send(at, request(at, ana.nameId, content))).statusCode).toBe(303);
+    // With the session, in which the application would be given the same once more without a question.
+    expect([await isOpen(at, ana), await isOpen(at, again), await isOpen(at, elsewhere)]).toEqual([false, false, true]);
+  });
+
+  test('that names the session of before ends what went on by another one of the provider’s', async () => {
+    const at = await place('saml');
+    const ana = await bySaml(at, { sessionIndex: '_one' });
+    const { path, form } = answerTo(await sentAway(ana.browser, at), idp, world.now(), {
+      nameId: ana.nameId,
+      sessionIndex: '_two',
+    });
+    const answered = await world.browser().post(path, form, { origin: 'https://idp.acme.example' });
+    expect((await ana.browser.get(here(answered))).statusCode).toBe(303);
+    await send(at, request(at, ana.nameId, '<samlp:SessionIndex>_one</samlp:SessionIndex>'));
+    expect(await isOpen(at, ana)).toBe(false);
   });
 
   test('leaves nothing to sign out of, for whoever is on the way there', async () => {

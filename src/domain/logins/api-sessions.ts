@@ -7,6 +7,7 @@ import type { Client } from '../oidc/clients.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
 import type { Put } from '../put.js';
 import { columnsOf, readWhole } from '../row-pages.js';
+import { providerSessionsOf } from '../sessions/former-providers.js';
 import type { SignedInPerson } from '../sessions/hold.js';
 import { idleSecondsOf, openUntil } from '../sessions/idle.js';
 import { endSessions, livingGrant } from '../sessions/own-sessions.js';
@@ -60,7 +61,7 @@ where t.token_hash = $1 and t.kind = 'grant' and g.oauth_client_id = $2`,
 
 const providersStatement = {
   name: 'sso_sessions_of_ended',
-  text: 'select sso_session_id as id from sessions where id = any ($1) and sso_session_id is not null',
+  text: `select unnest(${providerSessionsOf('sessions')}) as id from sessions where id = any ($1)`,
 };
 
 /** The signed-in person's sessions in this Environment, whichever way they were started. */
@@ -73,7 +74,7 @@ export function createApiSessions({ db, now }: { db: Db; now: Clock }) {
 
   /**
    * Signs out: the session with all its grants. One that has ended is no error.
-   * @returns by which session at an identity provider (`sso_sessions`) it began, if by one
+   * @returns by which sessions at identity providers (`sso_sessions`) it began or went on, if by any
    */
   async function signOut(subject: ApiSubject): Promise<string[]> {
     const ended = await end(subject, subject.sessionId, 'logout');

@@ -6,6 +6,7 @@ import { DomainError } from '../errors.js';
 import { countEvent } from '../event-counts.js';
 import { eventRow, recordEvent } from '../events.js';
 import { endedByPolicy } from '../organizations/belonging.js';
+import { providerSessionsOf } from './former-providers.js';
 import { lastUse, openUntil, usesKeptEvery } from './idle.js';
 import { type SignInRow, signInStatement } from './sign-in-statement.js';
 
@@ -58,6 +59,16 @@ export interface SignedIn {
   /** The cookie's new value, and how long any session of this browser lasts. */
   browser: string;
   expiresAt: Date;
+}
+
+/** What has ended of a browser. */
+export interface Ended {
+  /** Whether the cookie is still of use, in other Environments. */
+  othersLeft: boolean;
+  /** By which sessions at identity providers (`sso_sessions`) those of the browser had begun or gone on. */
+  ssoSessionIds: string[];
+  /** The same of the named one, where it was not the browser's. */
+  namedSsoSessionIds: string[];
 }
 
 const findStatement = {
@@ -166,36 +177,46 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
     },
 
     /**
-     * Ends the browser's session in an Environment, or in all of them, with every grant that it gave.
-     * @returns also by which sessions at identity providers (`sso_sessions`) they began
+     * Ends the browser's session in an Environment, or in all of them, with every grant that it gave, and one that an application
+     * names: that can be the browser's no longer, and what the application holds of it goes on (docs/decisions/0006).
+     * @param browser the cookie's value; null: the named one alone
+     * @param named in `environmentId`; where its person is another one, nothing of it ends
      */
     async end(
-      browser: string,
+      browser: string | null,
       environmentId: string | null,
-    ): Promise<{ othersLeft: boolean; ssoSessionIds: string[] }> {
+      named: Pick<HostedSession, 'id' | 'identityId'> | null = null,
+    ): Promise<Ended> {
       const at = now();
+      const browserHash = browser === null ? null : hashSecret(browser);
       return db.transaction('system', async (tx) => {
         const [ended] = await tx.query<[EndedRow[], number]>(
           `update sessions set revoked_at = $2
-           where browser_hash = $1 and revoked_at is null and ($3::uuid is null or environment_id = $3)
-           returning id, identity_id as "identityId", sso_session_id as "ssoSessionId", account_id as "accountId", environment_id as "environmentId",
+           where revoked_at is null and (browser_hash = $1 and ($3::uuid is null or environment_id = $3)
+             or id = $4 and identity_id = $5 and environment_id = $3)
+           returning id, identity_id as "identityId", account_id as "accountId", environment_id as "environmentId",
+             ${providerSessionsOf('sessions')} as "ssoSessionIds", (browser_hash = $1) is true as "isOfBrowser",
              (select application_id from environments where environments.id = environment_id) as "applicationId"`,
-          [hashSecret(browser), at, environmentId],
+          [browserHash, at, environmentId, named?.id ?? null, named?.identityId ?? null],
         );
         await tx.query(
           `update grants set revoked_at = $2, revoked_reason = 'logout' where session_id = any($1) and revoked_at is null`,
           [ended.map(({ id }) => id), at],
         );
-        for (const { id, identityId, ssoSessionId: _, ...scope } of ended) {
+        for (const { id, identityId, ssoSessionIds: _, isOfBrowser: __, ...scope } of ended) {
           const actor = { type: 'identity', id: identityId } as const;
           await recordEvent(tx, 'auth.identity_signed_out', { ...scope, resourceId: id, actor });
         }
         const [left] = await tx.query<{ any: boolean }[]>(
           `select exists (select from sessions where browser_hash = $1 and revoked_at is null and expires_at > $2) as any`,
-          [hashSecret(browser), at],
+          [browserHash, at],
         );
-        const ssoSessionIds = ended.flatMap(({ ssoSessionId }) => ssoSessionId ?? []);
-        return { othersLeft: left?.any ?? false, ssoSessionIds };
+        const providersOf = (rows: readonly EndedRow[]) => rows.flatMap(({ ssoSessionIds }) => ssoSessionIds);
+        return {
+          othersLeft: left?.any ?? false,
+          ssoSessionIds: providersOf(ended.filter(({ isOfBrowser }) => isOfBrowser)),
+          namedSsoSessionIds: providersOf(ended.filter(({ isOfBrowser }) => !isOfBrowser)),
+        };
       });
     },
   };
@@ -226,5 +247,6 @@ export type Sessions = ReturnType<typeof createSessions>;
 interface EndedRow extends EnvironmentScope {
   id: string;
   identityId: string;
-  ssoSessionId: string | null;
+  ssoSessionIds: string[];
+  isOfBrowser: boolean;
 }

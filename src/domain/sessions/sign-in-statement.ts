@@ -2,6 +2,7 @@ import type { Statement } from '../../platform/db.js';
 import { eventInsert } from '../events.js';
 import { endedByPolicy } from '../organizations/belonging.js';
 import { codeInsert } from './code-insert.js';
+import { withFormer } from './former-providers.js';
 import { standingAtProvider } from './provider-standing.js';
 
 /** What a sign-in comes to; none where no session begins. */
@@ -43,8 +44,8 @@ const ifOwn = (column: string, value: string) =>
 
 /**
  * All sessions of a browser move to its new cookie, so that a value from before the sign-in is worth nothing. In this
- * Environment the same Identity goes on in its session; another one's ends. Sessions that have expired stay behind with the
- * old value: their refresh tokens are good until they are revoked.
+ * Environment the same Identity goes on in its session, which remembers the provider that it has come by until now; another
+ * one's ends. Sessions that have expired stay behind with the old value: their refresh tokens are good until they are revoked.
  */
 const move = ({ provider }: ComesWith) => `moved as (
   update sessions set browser_hash = $1,
@@ -53,6 +54,8 @@ const move = ({ provider }: ComesWith) => `moved as (
     ${ifOwn('second_factor_at', '$14')},
     ${ifOwn('amr', '$6')},
     ${ifOwn('acr', '$7')},
+    ${ifOwn('former_sso_connection_ids', withFormer('former_sso_connection_ids', 'sso_connection_id', '$17::uuid'))},
+    ${ifOwn('former_sso_session_ids', withFormer('former_sso_session_ids', 'sso_session_id', '$18::uuid'))},
     ${ifOwn('sso_connection_id', '$17::uuid')},
     ${ifOwn('sso_session_id', '$18::uuid')},
     ${ifOwn('expires_at', '(select expires_at from life)')},

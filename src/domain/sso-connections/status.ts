@@ -14,7 +14,8 @@ import { assertComplete } from './settings.js';
 
 /**
  * `configuring → active ⇄ disabled`, and what follows from it. With a connection that is disabled or deleted go the sessions
- * that began by it, and what applications were given in them: whoever disables one no longer trusts what it said.
+ * that began by it, or went on by it for a while, and what applications were given in them: whoever disables one no longer trusts
+ * what it said.
  */
 export function createStatusChanges({
   db,
@@ -122,7 +123,12 @@ async function endSessions(tx: EntityManager, connection: SsoConnection, reason:
   const { id, accountId, environmentId } = connection;
   const [ended] = await tx.query<[Ended[], number]>(
     `update sessions set revoked_at = $4
-     where sso_connection_id = $1 and account_id = $2 and environment_id = $3 and revoked_at is null
+     where id in (
+       select id from sessions where sso_connection_id = $1
+       union all -- no index takes what row-level security does not let it see: of the few of the Environment
+       select id from sessions
+         where environment_id = $3 and former_sso_connection_ids is not null and $1 = any (former_sso_connection_ids))
+       and account_id = $2 and environment_id = $3 and revoked_at is null
      returning id, identity_id as "identityId"`,
     [id, accountId, environmentId, at],
   );

@@ -35,11 +35,16 @@ export interface SsoLeavingDeps {
   now: Clock;
 }
 
+// Of each provider the latest alone: a browser has one session there, and a second question would be about one that is over.
 const leaveableText = `
-select s.id from sso_sessions s cross join lateral (select * from sso_connections where id = s.connection_id offset 0) c
-where s.id = any ($1) and s.expires_at > $2 and s.ended_at is null and c.single_logout_enabled and c.status = 'active'
-  and (c.type = 'oidc' or c.saml_slo_url is not null)
-order by s.created_at desc`;
+select id from (
+  select distinct on (s.connection_id) s.id, s.created_at
+  from sso_sessions s cross join lateral (select * from sso_connections where id = s.connection_id offset 0) c
+  where s.id = any ($1) and s.expires_at > $2 and s.ended_at is null and c.single_logout_enabled and c.status = 'active'
+    and (c.type = 'oidc' or c.saml_slo_url is not null)
+  order by s.connection_id, s.created_at desc, s.id desc
+) latest
+order by created_at desc`;
 const columns = `id, sso_session_ids as "ssoSessionIds", onward, answered_at as "answeredAt", refusal, expires_at as "expiresAt"`;
 const claimStatement = {
   name: 'claim_sso_logout',

@@ -1,4 +1,4 @@
-import { type EntityManager, type FindOptionsWhere, In, IsNull } from 'typeorm';
+import { ArrayContains, ArrayOverlap, type EntityManager, type FindOptionsWhere, In, IsNull } from 'typeorm';
 import { PendingSignIn } from '../../../entities/pending-sign-in.js';
 import { PendingUserSignIn } from '../../../entities/pending-user-sign-in.js';
 import { Session } from '../../../entities/session.js';
@@ -28,9 +28,9 @@ export interface EndedAtProvider {
 }
 
 /**
- * Ends the sessions that a person has begun by a connection, since their provider says that theirs is over, and what is on its
- * way to become one: an answer that its browser has not come for yet, a sign-in that waits for a second factor or whose session
- * is just being made. In a transaction of the system.
+ * Ends the sessions that a person has begun by a connection, or gone on with for a while, since their provider says that theirs is
+ * over, and what is on its way to become one: an answer that its browser has not come for yet, a sign-in that waits for a second
+ * factor or whose session is just being made. In a transaction of the system.
  */
 export async function endProviderSessions(
   tx: EntityManager,
@@ -97,8 +97,17 @@ async function endOfIdentity(
 ) {
   const applicationId = environmentId && (await applicationOf(tx, environmentId));
   if (!environmentId || !applicationId) return;
-  const open = { accountId, environmentId, identityId, ssoConnectionId, revokedAt: IsNull() };
-  const where = ids ? { ...open, ssoSessionId: In(ids) } : open;
+  const open = { accountId, environmentId, identityId, revokedAt: IsNull() };
+  // What went on in another way since holds what it was given by the provider, too.
+  const where = ids
+    ? [
+        { ...open, ssoConnectionId, ssoSessionId: In(ids) },
+        { ...open, formerSsoSessionIds: ArrayOverlap(ids) },
+      ]
+    : [
+        { ...open, ssoConnectionId },
+        { ...open, formerSsoConnectionIds: ArrayContains([ssoConnectionId]) },
+      ];
   const sessions = await tx.find(Session, { where, select: { id: true } });
   const scope = { accountId, applicationId, environmentId };
   await tx.delete(PendingSignIn, {

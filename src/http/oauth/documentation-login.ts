@@ -173,8 +173,9 @@ export const loginDocumentation: Documentation = {
   }),
   'GET /oauth/logout': page('askToEndSession', 'Sign out (OpenID Connect RP-Initiated Logout)', {
     description:
-      'With the `id_token_hint` of the session in this browser it is over at once; without, the person is asked. Whoever is sent back goes ' +
-      'to a registered address only.',
+      'With an `id_token_hint` of whom this browser has signed in it is over at once, with all that applications were given in it; without, the ' +
+      'person is asked. The session that the hint is of (`sid`) ends, too, where the browser has another one by now, or none. Whoever is sent ' +
+      'back goes to a registered address only.',
     querystring: Type.Object(logoutParameters),
     response: {
       200: Page('Asks (409 in JSON), or says that it is done', SignedOut),

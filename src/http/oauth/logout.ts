@@ -10,7 +10,10 @@ import { assertOwnOrigin } from './origin.js';
 import { redirect, sendPage, wantsJson } from './pages.js';
 import { secretCookie } from './secret-cookie.js';
 
-/** RP-Initiated Logout 1.0: ends the browser's session in the client's Environment, and the grants that it gave. */
+/**
+ * RP-Initiated Logout 1.0: ends the browser's session in the client's Environment, the one that the ID token of the client is of, and
+ * the grants that they gave.
+ */
 export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { provider, sso }) => {
   const { baseUrl, sessions } = provider;
   const cookie = secretCookie(baseUrl, 'hosted_session');
@@ -19,10 +22,9 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
     const asked = await parseLogoutRequest(readParameters(request.query), provider);
     const browser = cookie.read(request);
     const current = await currentSession(asked, browser);
-    if (browser === null || current === 'none') return goOn(request, reply, asked);
     // §2: without a hint that is about this very session, only the person can say that they meant it.
     if (current === 'other') return askFirst(request, reply, asked);
-    return end(request, reply, asked, browser);
+    return end(request, reply, asked, current === 'none' ? null : browser);
   });
 
   app.post('/oauth/logout', async (request, reply) => {
@@ -34,7 +36,7 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
     if (confirm === undefined) return redirect(request, reply, '/oauth/logout', asked.parameters);
     const browser = cookie.read(request);
     if (confirm !== 'yes') return stay(request, reply, asked);
-    return browser === null ? goOn(request, reply, asked) : end(request, reply, asked, browser);
+    return end(request, reply, asked, browser);
   });
 
   async function currentSession({ client, hint }: LogoutRequest, browser: string | null) {
@@ -48,10 +50,17 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
       : 'other';
   }
 
-  async function end(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest, browser: string) {
-    const { othersLeft, ssoSessionIds } = await sessions.end(browser, asked.client?.environmentId ?? null);
-    if (!othersLeft) cookie.clear(reply);
-    const token = await sso.leaving.begin(ssoSessionIds, onwardOf(asked));
+  /** Ends what the cookie stands for, where it counts, and what the hint proves to be meant. */
+  async function end(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest, browser: string | null) {
+    const named = namedSession(asked);
+    if (browser === null && named === null) return goOn(request, reply, asked);
+    const ended = await sessions.end(browser, asked.client?.environmentId ?? null, named);
+    if (browser !== null && !ended.othersLeft) cookie.clear(reply);
+    // Without its person's browser an application of others would read there what their provider says of them.
+    const left = asked.client?.consentRequired
+      ? ended.ssoSessionIds
+      : [...ended.ssoSessionIds, ...ended.namedSsoSessionIds];
+    const token = await sso.leaving.begin(left, onwardOf(asked));
     return token === null ? goOn(request, reply, asked) : redirect(request, reply, leavingUrl(baseUrl, token));
   }
 
@@ -92,6 +101,13 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
     uiLocales: parameters.ui_locales,
   });
 };
+
+/**
+ * The session that the client's ID token is of. It need not be the browser's any more: that one may be over, while what the client
+ * was given in it goes on. Whoever holds the token may end it, and no other, without the cookie.
+ */
+const namedSession = ({ hint }: LogoutRequest) =>
+  hint?.isProven && hint.sessionId !== null ? { id: hint.sessionId, identityId: hint.subject } : null;
 
 /** Where it goes on after the identity provider, or past it. */
 const onwardOf = (asked: LogoutRequest): Onward => ({
