@@ -390,6 +390,7 @@ test('nothing that a client sends is a fault of ours', async () => {
   ];
   bodies.push(
     { userName: 'a\0@example.com' },
+    { userName: anAddress(), title: '\ud800' },
     { userName: anAddress(), emails: 7 },
     { userName: anAddress(), name: [] },
   );
