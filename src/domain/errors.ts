@@ -214,5 +214,5 @@ export const invalidField = (field: string, code: string, message: string): Doma
 export const unstorable: ErrorDetail = {
   field: '',
   code: 'unstorable',
-  message: 'holds a character that cannot be stored',
+  message: 'holds a character or a number that cannot be stored',
 };

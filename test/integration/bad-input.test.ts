@@ -547,6 +547,18 @@ describe('what cannot be stored as it was sent is refused before anything reads 
     expect([page.statusCode, page.body]).toEqual([400, expect.stringContaining('</html>')]);
   });
 
+  test('a number that is more than a double can say', async () => {
+    const key = await account.apiKey();
+    const email = `${newMarked('big')}@example.com`;
+    const { id } = (await send('POST', '/api/v1/identities', key, JSON.stringify({ email }))).json().data;
+    for (const number of ['1e400', '-1e400', `${'9'.repeat(400)}`]) {
+      const answer = await send('PATCH', `/api/v1/identities/${id}`, key, `{"metadata":{"n":[${number}]}}`);
+      expect([answer.statusCode, answer.json()]).toMatchObject([400, { error: unstorable }]);
+    }
+    const largest = await send('PATCH', `/api/v1/identities/${id}`, key, '{"metadata":{"n":1.7976931348623157e308}}');
+    expect([largest.statusCode, largest.json().data.metadata]).toEqual([200, { n: Number.MAX_VALUE }]);
+  });
+
   test('URLs know no half characters: percent-decoding leaves what is none as it is', async () => {
     const q = '%ED%A0%80';
     const answer = await api.app.inject({ url: `/api/v1/roles?q=${q}`, headers: await account.apiKey() });
