@@ -573,6 +573,33 @@ test('a path whose part is longer than any id is 404 in the envelope', async () 
   expect([answer.statusCode, answer.json().error.code]).toEqual([404, 'route.not_found']);
 });
 
+test('a path that leaves a parameter empty is as unknown as any, on every surface and whatever the method', async () => {
+  const key = await account.apiKey();
+  const routes = routesIn(api.app.printRoutes({ commonPrefix: false, includeHooks: false }));
+  const withParameters = routes.filter(({ method, url }) => /:\w/.test(url) && !['HEAD', 'OPTIONS'].includes(method));
+  expect(withParameters.length).toBeGreaterThan(150);
+  for (const { method, url } of withParameters) {
+    const names = url.match(/:\w+/g) as string[];
+    for (const empty of names) {
+      const path = url.replace(/:\w+/g, (name) => (name === empty ? '' : person.id));
+      const answer = await api.app.inject({ method: method as 'GET', url: path, headers: key });
+      expect([method, path, answer.statusCode]).toEqual([method, path, 404]);
+      if (/^\/(api|portal|v1)\//.test(path)) expect(answer.json().error.code).toBe('route.not_found');
+    }
+  }
+  for (const [method, path] of [
+    ['POST', '/api/v1/roles/'],
+    ['PUT', '/api/v1/nodes/'],
+    ['GET', '/api/v1/identities/?take=5'],
+  ] as const) {
+    const answer = await api.app.inject({ method, url: path, headers: key });
+    expect([path, answer.statusCode, answer.json().error.code]).toEqual([path, 404, 'route.not_found']);
+    expect(answer.headers.allow).toBeUndefined();
+  }
+  // Nothing behind a path that takes whatever follows is something.
+  expect((await api.app.inject({ url: '/docs/' })).statusCode).toBe(200);
+});
+
 test('a path that cannot be decoded is 400 in the envelope, with the headers of every answer', async () => {
   const answer = await api.app.inject({ url: '/api/v1/api-keys/%zz', headers: await account.apiKey() });
   expect([answer.statusCode, answer.json().error.path]).toEqual([400, '/api/v1/api-keys/%zz']);
