@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * List identities
-         * @description Profile data only: no credentials, no assignments. `q` searches first name, last name and email; one that finds more than 100 000 is refused, as is one without three letters or digits in a row where there are more members than that.
+         * @description Profile data only: no credentials, no assignments. `q` searches first name, last name and email; one that finds more than 100 000 is refused, as is one without three letters or digits in a row where there are more members than that. Without `status` those who are deactivated are listed, too, with `is_active` false.
          *
          *     Requires `identity.view` at the environment's root.
          */
@@ -8152,7 +8152,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "email" | "first_name" | "last_name";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -8215,7 +8215,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "email" | "first_name" | "last_name";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -8452,7 +8452,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "authenticated_at" | "created_at";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -8785,7 +8785,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "expires_at" | "email";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -8944,7 +8944,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "name" | "slug";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -9143,7 +9143,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "name" | "slug";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -9183,7 +9183,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "name" | "slug";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -9246,7 +9246,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "email" | "first_name" | "last_name";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -9335,7 +9335,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "name" | "slug";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -9576,7 +9576,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "email" | "first_name" | "last_name";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -9695,7 +9695,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "domain";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -10115,7 +10115,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "name";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -10280,7 +10280,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "key" | "name";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -10445,7 +10445,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "name" | "updated_at";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -10640,7 +10640,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -10792,7 +10792,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "expires_at" | "email";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -10990,7 +10990,7 @@ export interface operations {
                 take?: number;
                 /** @description An id of an actor, a resource or a request; anything else is looked for in the names of actions. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -11144,7 +11144,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "url";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -11375,7 +11375,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -11678,7 +11678,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "email" | "last_name";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -11825,7 +11825,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "name";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -11973,7 +11973,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "expires_at" | "email";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -12121,7 +12121,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "email";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -12211,7 +12211,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "expires_at" | "email";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -12388,7 +12388,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -12576,7 +12576,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "name";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -12891,7 +12891,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "name";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -13252,7 +13252,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "domain";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -13398,7 +13398,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "name";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -13492,7 +13492,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -13642,7 +13642,7 @@ export interface operations {
                 take?: number;
                 /** @description An id of an actor, a resource or a request; anything else is looked for in the names of actions. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -13749,7 +13749,7 @@ export interface operations {
                 take?: number;
                 /** @description An id of an actor, a resource or a request; anything else is looked for in the names of actions. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -13856,7 +13856,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "name" | "slug";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -14010,7 +14010,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "name" | "slug";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -14321,7 +14321,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "name";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -14554,7 +14554,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at" | "url";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
@@ -14807,7 +14807,7 @@ export interface operations {
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. */
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
                 sort_by?: "created_at";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";

@@ -212,3 +212,10 @@ export class DomainError extends Error {
 /** A validation refusal of one field. */
 export const invalidField = (field: string, code: string, message: string): DomainError =>
   new DomainError('validation.failed', { details: [{ field, code, message }] });
+
+/** The detail of what PostgreSQL cannot hold as it was sent (`isStorable`), here or as it says itself. */
+export const unstorable: ErrorDetail = {
+  field: '',
+  code: 'unstorable',
+  message: 'holds a character or a number that cannot be stored',
+};

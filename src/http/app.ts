@@ -26,6 +26,7 @@ import { type SheddingOptions, shedLoad } from './shedding.js';
 import { endSpan, traceRequests, withinSpan } from './tracing.js';
 import { answerUnknownRoutes } from './unknown-routes.js';
 import { answerUnreadable } from './unreadable-requests.js';
+import { refuseUnstorableBodies } from './unstorable-bodies.js';
 import { validatorCompiler } from './validation.js';
 
 export interface AppOptions {
@@ -107,6 +108,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   app.removeContentTypeParser('text/plain'); // bodies are JSON; what takes forms says so itself
   refuseEncodedBodies(app);
   readJsonBodies(app);
+  refuseUnstorableBodies(app);
   linkPages(app);
   await app.register(fastifyCookie);
   await app.register(openApi, { baseUrl: options.baseUrl });

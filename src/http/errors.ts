@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { DomainError, type ErrorCode, type ErrorDetail } from '../domain/errors.js';
+import { DomainError, type ErrorCode, type ErrorDetail, unstorable } from '../domain/errors.js';
 import type { LimitPolicy, LimitState } from '../platform/limiter.js';
 import { isOutage } from '../platform/outages.js';
 import { driverErrorOf } from '../platform/postgres-errors.js';
@@ -240,7 +240,6 @@ export function refusalOf(error: unknown): DomainError | null {
 }
 
 const undecodable: ErrorDetail = { field: 'path', code: 'encoding', message: 'is not UTF-8 in percent-encoding' };
-const unstorable: ErrorDetail = { field: '', code: 'unstorable', message: 'holds a character that cannot be stored' };
 
 /** When to try again, and which limit it was (contract §1); what counted in the HTTP layer has said so already. */
 export function tellWhen(reply: FastifyReply, { options: { retryAfter, limit } }: DomainError): void {

@@ -25,7 +25,11 @@ export function mount(
       method: operation.method,
       url: surface.pathOf(operation),
       schema: schemaOf(operation, surface),
-      config: { events: operation.events ?? [], waitsMs: operation.waitsMs ?? 0 },
+      config: {
+        events: operation.events ?? [],
+        waitsMs: operation.waitsMs ?? 0,
+        eachAlone: operation.eachAlone !== undefined,
+      },
       attachValidation: true,
       ...(operation.bodyLimit !== undefined && { bodyLimit: operation.bodyLimit }),
       onRequest: async (request, reply) => {

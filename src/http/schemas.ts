@@ -42,7 +42,10 @@ export const LogoUrl = Type.String({
   ),
   description: 'By `https`, or a picture in a `data:` URL.',
 });
+/** An address that is to be somebody's, within the bounds of RFC 5321 (`isMailAddress`). */
 export const Email = Type.String({ format: 'email', maxLength: 254 });
+/** One that is looked up, and may be from before there were bounds. Nobody's is answered as anybody's is. */
+export const TypedEmail = Type.String({ format: 'idn-email', maxLength: 254 });
 /** No control character; written so that other languages' expressions, too, can read it in the document. */
 const control = '\\x00-\\x1f\\x7f-\\x9f';
 const printable = `[^${control}]`;

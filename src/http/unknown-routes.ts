@@ -14,6 +14,7 @@ declare module 'fastify' {
 /**
  * 404 for an unknown path, and 405 with `Allow` for a known one that does not take the method (RFC 9110 §15.5.6), whatever its
  * body is. The surface that the path would be of gives the answer its form; a browser is shown a page where people come by hand.
+ * Unknown is also what leaves a parameter of a known path empty, as `/identities/` does: the router would take it for `/identities/:id`.
  */
 export function answerUnknownRoutes(app: FastifyInstance): void {
   const methodsOf = new Map<string, Set<string>>();
@@ -30,11 +31,15 @@ export function answerUnknownRoutes(app: FastifyInstance): void {
   });
   const refusal = (request: FastifyRequest, reply: FastifyReply): DomainError => {
     const found = paths.find('GET', pathOf(request));
-    if (!found) return new DomainError('route.not_found');
+    if (!found || leavesOneEmpty(found.params)) return new DomainError('route.not_found');
     reply.header('allow', (found.store as string[]).join(', '));
     return new DomainError('route.method_not_allowed');
   };
   app.decorate('refusalOfUnknown', refusal);
+  // Before anybody asks who may: there is nothing that they could be asking for.
+  app.addHook('onRequest', ({ params }, _reply, done) =>
+    done(leavesOneEmpty(params) ? new DomainError('route.not_found') : undefined),
+  );
   // After whoever asks has been looked at, and before a body is: it may be of any type and length, and is not read.
   app.addHook('preParsing', async (request, reply) => {
     if (!request.is404) return;
@@ -43,6 +48,13 @@ export function answerUnknownRoutes(app: FastifyInstance): void {
     await sendErrorPage(request, reply, refused);
   });
   app.setNotFoundHandler((request, reply) => sendError(refusal(request, reply), request, reply));
+}
+
+/** Of parameters with a name: `*` is whatever comes behind a path, nothing as well. */
+function leavesOneEmpty(params: unknown): boolean {
+  const values = params as Record<string, string | undefined>;
+  for (const name in values) if (values[name] === '' && name !== '*') return true;
+  return false;
 }
 
 /** Whether somebody has opened it in a browser: an address that they have typed, kept or cut short, where there are pages. */

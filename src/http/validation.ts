@@ -3,6 +3,7 @@ import type { DataValidationCxt } from 'ajv/dist/types/index.js';
 import addFormats from 'ajv-formats';
 import type { FastifySchemaCompiler, FastifySchemaValidationError } from 'fastify';
 import type { ErrorDetail } from '../domain/errors.js';
+import { isMailAddress } from '../domain/logins/address.js';
 import { wordsOf } from './validation-words.js';
 
 const options = { allErrors: true, useDefaults: true, allowUnionTypes: true, strict: false } as const;
@@ -21,7 +22,9 @@ const lowerCaseId: FuncKeywordDefinition = {
   },
 };
 // What comes is taken as it is: Fastify by default would turn a null into "" and drop what it does not know.
-const ajv = formats(new Ajv({ ...options, coerceTypes: false, removeAdditional: false }), ['email', 'uri', 'date-time'])
+const ajv = formats(new Ajv({ ...options, coerceTypes: false, removeAdditional: false }), ['uri', 'date-time'])
+  .addFormat('email', isMailAddress)
+  .addFormat('idn-email', /^[^\s@]+@[^\s@]+$/) // one that somebody may have already
   .addFormat('uuid', uuid) // the usual one takes `urn:uuid:` before it, which PostgreSQL does not
   .addKeyword(lowerCaseId);
 

@@ -508,9 +508,98 @@ test.each([
   },
 );
 
+describe('what cannot be stored as it was sent is refused before anything reads it', () => {
+  /** As a client writes it that escapes what is no character of its own. */
+  const raw = (fields: object) => JSON.stringify(fields).replaceAll('HALF', '\\ud800').replaceAll('NUL', '\\u0000');
+  const send = (method: 'POST' | 'PATCH', url: string, headers: object, payload: string, type = 'application/json') =>
+    api.app.inject({ method, url, headers: { ...headers, 'content-type': type }, payload });
+  const unstorable = { code: 'validation.failed', details: [{ field: '', code: 'unstorable' }] };
+
+  test.each(['HALF', 'a NUL', 'HALF\ud83d\ude00'])('by the APIs: %j', async (odd) => {
+    const [key, owner] = [await account.apiKey(), await account.as('owner')];
+    const email = () => `${newMarked('odd')}@example.com`;
+    const evaluated = { action: { name: 'door.open' }, resource: { type: 'node', id: person.id } };
+    const answers = [
+      await send('POST', '/api/v1/roles', key, raw({ name: newMarked('Role'), description: odd })),
+      await send('POST', '/api/v1/identities', key, raw({ email: email(), password: `aaaaaaaa long ${odd}` })),
+      await send('POST', '/api/v1/identities', key, raw({ email: email(), metadata: { [odd]: [1] } })),
+      await send('PATCH', account.portalPath(''), owner, raw({ name: odd })),
+      await send('POST', '/v1/auth/login', {}, raw({ email: email(), password: odd })),
+      await send('POST', '/v1/identity/auth/login', {}, raw({ client_id: clientId, email: email(), password: odd })),
+      await send('POST', '/access/v1/evaluation', key, raw({ ...evaluated, subject: { type: 'identity', id: odd } })),
+    ];
+    expect(answers.map((answer) => answer.json())).toMatchObject(answers.map(() => ({ error: unstorable })));
+    // Whole characters are none of that, however they are written.
+    const whole = String.raw`{"name":"${newMarked('Role')}","description":"\ud83d\ude00 \\ud800 \\u0000"}`;
+    const made = await send('POST', '/api/v1/roles', key, whole);
+    expect([made.statusCode, made.json().data.description]).toEqual([201, '😀 \\ud800 \\u0000']);
+  });
+
+  test('by OAuth, as form and as JSON, and by its pages, each with errors of its own', async () => {
+    const fields = { grant_type: 'refresh_token', client_id: clientId, refresh_token: 'a NUL' };
+    const form = 'application/x-www-form-urlencoded';
+    const asForm = new URLSearchParams(fields).toString().replaceAll('NUL', '%00');
+    for (const answer of [
+      await send('POST', '/oauth/token', {}, raw(fields)),
+      await send('POST', '/oauth/token', {}, raw({ ...fields, refresh_token: 'HALF' })),
+      await send('POST', '/oauth/token', {}, asForm, form),
+    ])
+      expect([answer.statusCode, answer.json().error]).toEqual([400, 'invalid_request']);
+    const page = await send('POST', '/oauth/authorize', { accept: 'text/html' }, 'email=a%00&password=b', form);
+    expect([page.statusCode, page.body]).toEqual([400, expect.stringContaining('</html>')]);
+  });
+
+  test('a number that is more than a double can say', async () => {
+    const key = await account.apiKey();
+    const email = `${newMarked('big')}@example.com`;
+    const { id } = (await send('POST', '/api/v1/identities', key, JSON.stringify({ email }))).json().data;
+    for (const number of ['1e400', '-1e400', `${'9'.repeat(400)}`]) {
+      const answer = await send('PATCH', `/api/v1/identities/${id}`, key, `{"metadata":{"n":[${number}]}}`);
+      expect([answer.statusCode, answer.json()]).toMatchObject([400, { error: unstorable }]);
+    }
+    const largest = await send('PATCH', `/api/v1/identities/${id}`, key, '{"metadata":{"n":1.7976931348623157e308}}');
+    expect([largest.statusCode, largest.json().data.metadata]).toEqual([200, { n: Number.MAX_VALUE }]);
+  });
+
+  test('URLs know no half characters: percent-decoding leaves what is none as it is', async () => {
+    const q = '%ED%A0%80';
+    const answer = await api.app.inject({ url: `/api/v1/roles?q=${q}`, headers: await account.apiKey() });
+    expect([answer.statusCode, answer.json().items]).toEqual([200, []]);
+    const nul = await api.app.inject({ url: '/api/v1/roles?q=%00', headers: await account.apiKey() });
+    expect([nul.statusCode, nul.json()]).toMatchObject([400, { error: unstorable }]);
+  });
+});
+
 test('a path whose part is longer than any id is 404 in the envelope', async () => {
   const answer = await api.app.inject({ url: `/api/v1/api-keys/${'x'.repeat(301)}`, headers: await account.apiKey() });
   expect([answer.statusCode, answer.json().error.code]).toEqual([404, 'route.not_found']);
+});
+
+test('a path that leaves a parameter empty is as unknown as any, on every surface and whatever the method', async () => {
+  const key = await account.apiKey();
+  const routes = routesIn(api.app.printRoutes({ commonPrefix: false, includeHooks: false }));
+  const withParameters = routes.filter(({ method, url }) => /:\w/.test(url) && !['HEAD', 'OPTIONS'].includes(method));
+  expect(withParameters.length).toBeGreaterThan(150);
+  for (const { method, url } of withParameters) {
+    const names = url.match(/:\w+/g) as string[];
+    for (const empty of names) {
+      const path = url.replace(/:\w+/g, (name) => (name === empty ? '' : person.id));
+      const answer = await api.app.inject({ method: method as 'GET', url: path, headers: key });
+      expect([method, path, answer.statusCode]).toEqual([method, path, 404]);
+      if (/^\/(api|portal|v1)\//.test(path)) expect(answer.json().error.code).toBe('route.not_found');
+    }
+  }
+  for (const [method, path] of [
+    ['POST', '/api/v1/roles/'],
+    ['PUT', '/api/v1/nodes/'],
+    ['GET', '/api/v1/identities/?take=5'],
+  ] as const) {
+    const answer = await api.app.inject({ method, url: path, headers: key });
+    expect([path, answer.statusCode, answer.json().error.code]).toEqual([path, 404, 'route.not_found']);
+    expect(answer.headers.allow).toBeUndefined();
+  }
+  // Nothing behind a path that takes whatever follows is something.
+  expect((await api.app.inject({ url: '/docs/' })).statusCode).toBe(200);
 });
 
 test('a path that cannot be decoded is 400 in the envelope, with the headers of every answer', async () => {

@@ -73,6 +73,17 @@ describe('the right password', () => {
     expect(event?.metadata).toMatchObject({ amr: ['pwd'] });
   });
 
+  test('lets in who has an address from before addresses were bounded, and refuses a wrong one as any', async () => {
+    const place = await provider.newEnvironment();
+    const client = await place.newClient();
+    for (const email of [`${'a'.repeat(65)}@example.com`, `a@${'b'.repeat(64)}.example`, 'x@1.2.3.4']) {
+      const stranger = await api.login(client, { email });
+      expect((await api.signedIn(client, await place.newIdentity({ email }))).access_token).toEqual(expect.any(String));
+      const wrong = await api.login(client, { email }, { password: 'something else 7' });
+      expect([stranger.statusCode, shapeOf(stranger)]).toEqual([401, shapeOf(wrong)]);
+    }
+  });
+
   test('grants the scope that was asked for, without what is unknown', async () => {
     const place = await provider.newEnvironment();
     const [client, ana] = [await place.newClient(), await place.newIdentity()];

@@ -73,6 +73,13 @@ test('the first right code of an unknown address makes its identity, confirmed a
   expect(await membershipsOf(environment)).toHaveLength(1);
 });
 
+test('an address out of the bounds of RFC 5321 is mailed no code, and answered as any', async () => {
+  const environment = await passwordless();
+  const { sent } = await asked(await environment.newClient(), 'x@1.2.3.4');
+  expect(sent.body).toContain('If x@1.2.3.4 can sign in here, a code is on its way.');
+  expect(await waitingMails(world, environment.environmentId)).toEqual([]);
+});
+
 test('codes entered at the same time make one identity, and both sign in', async () => {
   const environment = await passwordless();
   const client = await environment.newClient();

@@ -51,6 +51,19 @@ const confirmIn = async (browser: Browser, link: string, fields: Record<string, 
 const nextOf = (body: string) =>
   /<a class="button" href="([^"]+)"/.exec(body)?.[1]?.replaceAll('&amp;', '&').replaceAll('&#39;', "'") ?? '';
 
+test('an address out of the bounds of RFC 5321 is none, whether or not somebody has it from before', async () => {
+  const { environment, url } = await newShop();
+  const [nobodys, somebodys] = ['x@1.2.3.4', `${'é'.repeat(33)}@example.com`];
+  await environment.newIdentity({ email: somebodys });
+  for (const email of [nobodys, somebodys]) {
+    const page = await signUp(provider.browser(), url, { email });
+    expect(messageOf(page.body)).toMatch(/email address/);
+    expect(page.body).toContain('name="first_name"');
+  }
+  expect(await identity(environment, nobodys)).toBeUndefined();
+  expect(await waitingMails(provider, environment.environmentId)).toEqual([]);
+});
+
 test('a person signs up, confirms the address, and arrives at the client with everything that it asked for', async () => {
   const { environment, client } = await newShop();
   const { verifier, challenge } = newPkce();

@@ -311,6 +311,7 @@ describe('whom an answer lets in', () => {
       'mallory\r\nbcc: victim@other.example@acme.example',
       'mallory\u0000@acme.example',
       `${'m'.repeat(300)}@acme.example`,
+      `${'m'.repeat(65)}@acme.example`,
       '@acme.example',
     ]) {
       idp.people.set(login, { email, email_verified: true });
@@ -319,6 +320,9 @@ describe('whom an answer lets in', () => {
     const nobody = `nobody\u0000${uuidv7()}`;
     idp.people.set(nobody, { email: 'nobody@acme.example' });
     expect(await enter(there, nobody)).toEqual([403, 'sso.subject_missing']);
+    const known = await there.environment.newIdentity({ email: `${'k'.repeat(65)}@acme.example` }); // from before there were bounds
+    idp.people.set(known.id, { email: known.email, email_verified: true });
+    expect(await enter(there, known.id)).toBe('in');
     idp.people.set(login, { email: `${login}@ＡＣＭＥ.example` });
     expect(await enter(there, login)).toBe('in');
     expect(await identitiesWith(`${login}@acme.example`)).toHaveLength(1);

@@ -91,6 +91,7 @@ describe('creating', () => {
       ],
       ...[
         { email: address(), metadata: { '\ud800': 1 } },
+        { email: address(), password: 'violet tractor 19 \ud800' },
         { email: address(), node_id: gone },
       ],
       ...[
@@ -108,7 +109,7 @@ describe('creating', () => {
     const invalid = 'validation.failed';
     expect(statuses(items)).toEqual([
       ...[invalid, invalid, invalid, invalid, invalid],
-      ...['identity.external_id_taken', invalid, invalid, invalid, invalid, invalid],
+      ...['identity.external_id_taken', invalid, invalid, invalid, invalid, invalid, invalid],
       ...['role.not_found', invalid, 'password.breached', 'password.context_specific'],
       ...['password.hash_unreadable', invalid, 'created'],
     ]);
@@ -116,9 +117,9 @@ describe('creating', () => {
     expect(fields).toEqual([
       ...['identities[0] type', 'identities[1].email format', 'identities[2].shoe_size unknown_field'],
       ...['identities[3].email required', 'identities[4] type', undefined, 'identities[6].metadata too_large'],
-      ...['identities[7] unstorable', 'identities[8] unstorable', 'identities[9] unstorable'],
-      ...['identities[10].node_id without_role', undefined, 'identities[12].password password.too_short'],
-      ...[undefined, undefined, undefined, 'identities[16].password_hash with_password', undefined],
+      ...['identities[7] unstorable', 'identities[8] unstorable', 'identities[9] unstorable', 'identities[10] unstorable'],
+      ...['identities[11].node_id without_role', undefined, 'identities[13].password password.too_short'],
+      ...[undefined, undefined, undefined, 'identities[17].password_hash with_password', undefined],
     ]);
     expect(await total()).toBe(before + 2); // the one of before, and the last
   });

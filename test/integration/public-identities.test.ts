@@ -240,6 +240,25 @@ describe('changing', () => {
     await call('PATCH', path, 400, { metadata: { a: 'x'.repeat(17_000) } });
   });
 
+  test('an address out of the bounds of RFC 5321 is none, and who has one from before is read and changed otherwise', async () => {
+    const outOfBounds = [`${'a'.repeat(65)}@example.com`, `a@${'b'.repeat(64)}.example`, 'a@1.2.3.4'];
+    const id = await create();
+    for (const email of outOfBounds) {
+      const answers = [
+        await call('POST', '/identities', 400, { email }),
+        await call('PATCH', `/identities/${id}`, 400, { email }),
+        await call('POST', '/identity-invites', 400, { email, intent: 'activate' }),
+      ];
+      for (const answer of answers)
+        expect(answer.json().error.details).toEqual([expect.objectContaining({ field: 'email', code: 'format' })]);
+      const items = (await call('POST', '/identities/bulk', 200, { identities: [{ email }] })).json().items;
+      expect(items).toMatchObject([{ status: 'failed', error: { details: [{ field: 'identities[0].email', code: 'format' }] } }]);
+      await rowsOf(api, 'update identities set email = $2 where id = $1', [id, email]);
+      expect((await call('GET', `/identities/${id}`, 200)).json().data.email).toBe(email);
+      expect((await call('PATCH', `/identities/${id}`, 200, { last_name: email[0] })).json().data.email).toBe(email);
+    }
+  });
+
   test('another address is unverified unless said, and one that somebody has is refused', async () => {
     const [other, mine] = [address(), address()];
     await create({ email: other });

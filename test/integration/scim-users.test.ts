@@ -171,6 +171,30 @@ test('PUT replaces, PATCH changes; with a version that is old neither does', asy
   expect(patched.json()).toEqual({ schemas: expect.any(Array), id: user.id, title: 'X' });
 });
 
+test('an address out of bounds is refused, and who has one from before is changed and deactivated with it', async () => {
+  const user = await newUser(call, { emails: [{ value: anAddress(), primary: true }, { value: anAddress() }] });
+  const at = `/Users/${user.id}`;
+  for (const value of [`${'a'.repeat(65)}@example.com`, `a@${'b'.repeat(64)}.example`, 'a@1.2.3.4']) {
+    const written = { userName: user.userName, emails: [{ value, primary: true }] };
+    const activated = operations({ op: 'replace', path: 'active', value: true });
+    const refused = [
+      await call('POST', '/Users', { userName: value }),
+      await call('POST', '/Users', { ...written, userName: anAddress() }),
+      await call('PUT', at, written),
+      await call('PATCH', at, operations({ op: 'replace', path: 'emails', value: written.emails })),
+    ];
+    expect(refused.map(scimOutcome)).toEqual(refused.map(() => '400 invalidValue'));
+    await rowsOf(api, 'update identities set email = $2 where id = $1', [user.id, value]);
+    const done = [
+      await call('PATCH', at, operations({ op: 'replace', path: 'active', value: false })),
+      await call('PATCH', at, activated),
+      await call('PUT', at, { ...written, title: 'Engineer' }),
+    ];
+    expect(done.map(scimOutcome)).toEqual(['200', '200', '200']);
+    expect(done[2]?.json()).toMatchObject({ title: 'Engineer', emails: written.emails });
+  }
+});
+
 test('a user that becomes inactive is out of every session at once, and comes in again', async () => {
   const domain = await verified(api, account);
   const person = await newIdentityCaller(api, account);
@@ -390,6 +414,7 @@ test('nothing that a client sends is a fault of ours', async () => {
   ];
   bodies.push(
     { userName: 'a\0@example.com' },
+    { userName: anAddress(), title: '\ud800' },
     { userName: anAddress(), emails: 7 },
     { userName: anAddress(), name: [] },
   );

@@ -154,7 +154,7 @@ function valueFor(name: string, schema: Schema, known: Known): fc.Arbitrary<unkn
   else if (schema.type === 'array') right.push(fc.array(valueFor(name, schema.items ?? {}, known), { maxLength: 3 }));
   else if (schema.type === 'object') {
     right.push(schema.properties ? objectFor(schema, known) : fc.dictionary(oddText, oddJson, { maxKeys: 3 }));
-  } else if (schema.format === 'email') right.push(fc.uuid().map((id) => `${id}@${marker}.example`));
+  } else if (/^(idn-)?email$/.test(schema.format ?? '')) right.push(fc.uuid().map((id) => `${id}@${marker}.example`));
   else if (schema.format === 'uuid') right.push(fc.uuid());
   else if (schema.format === 'uri') right.push(fc.constantFrom(`https://${marker}.example/a?b=c`, 'urn:x:y', 'data:,'));
   else if (schema.format === 'date-time')

@@ -13,6 +13,7 @@ import type { MfaDecision } from '../../src/domain/mfa/gate.js';
 import { noStanding } from '../../src/domain/mfa/standing.js';
 import { hashSecret } from '../../src/platform/crypto/one-time-secret.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
+import { isBounded, isMailable } from '../../src/platform/mail/addresses.js';
 import { answering } from '../support/answering.js';
 
 /** What is decided after PostgreSQL has answered; what it answers is in the integration tests of each way in. */
@@ -47,7 +48,8 @@ describe('an address that was typed', () => {
 
   test.each([
     ...['ana@example.com', 'Ana.B+c@EXAMPLE.co.uk', "o'neil_x@a-b.example", 'a@1.example', 'a.b.c@x.y'],
-    `${'a'.repeat(242)}@example.com`,
+    ...[`${'a'.repeat(64)}@example.com`, `a@${'b'.repeat(63)}.example`, 'a@1.2.3.4a', 'a@b.1-2'],
+    `${'a'.repeat(64)}@${`${'b'.repeat(61)}.`.repeat(3)}com`,
   ])('%s is one mail address', (text) => expect(isMailAddress(text)).toBe(true));
 
   test.each([
@@ -70,8 +72,15 @@ describe('an address that was typed', () => {
       'ana@.example',
     ],
     ...['x ana@example.com', 'ana@example.com x', 'ana@example.com, ben@example.com', 'ana@exam_ple.com', ''],
-    `${'a'.repeat(243)}@example.com`,
+    `${'a'.repeat(64)}@${`${'b'.repeat(61)}.`.repeat(3)}comm`,
+    // RFC 5321 §4.5.3.1, RFC 1035 §2.3.4 and RFC 3696 §2
+    ...[`${'a'.repeat(65)}@example.com`, `a@${'b'.repeat(64)}.example`, `a@example.${'b'.repeat(64)}`, 'a@1.2.3.4', 'a@b.1'],
   ])('"%s" is none', (text) => expect(isMailAddress(text)).toBe(false));
+
+  test.each([`${'ü'.repeat(33)}@example.com`, 'ü@1.2.3.4', `ü@${'b'.repeat(64)}.example`])(
+    '"%s" can be mailed to, and is out of bounds for somebody new',
+    (text) => expect([isMailable(text), isBounded(text)]).toEqual([true, false]),
+  );
 });
 
 describe('a password', () => {

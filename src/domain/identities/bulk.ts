@@ -7,7 +7,7 @@ import type { Placed } from '../access/assigning.js';
 import type { Assignments } from '../access/assignments.js';
 import { untilNothingVanishes } from '../access/vanishing.js';
 import type { Caller } from '../caller.js';
-import { DomainError, invalidField } from '../errors.js';
+import { DomainError, invalidField, unstorable } from '../errors.js';
 import { environmentRule, type RuleOfEnvironment } from '../passwords/context-rows.js';
 import { importable } from '../passwords/importable.js';
 import type { Passwords } from '../passwords/passwords.js';
@@ -45,7 +45,7 @@ export function createBulkIdentities({ db, passwords, assignments, now }: BulkDe
   /** What will be stored of it. @throws DomainError with what is wrong */
   async function candidate(index: number, one: BulkIdentity, rule: RuleOfEnvironment): Promise<Candidate> {
     const { password, passwordHash, ...rest } = one;
-    if (!isStorable(rest)) throw invalidField('', 'unstorable', 'holds a character that cannot be stored');
+    if (!isStorable(one)) throw new DomainError('validation.failed', { details: [unstorable] });
     assertMetadata(one.metadata);
     if (one.nodeId !== null && one.roleId === null) throw invalidField('node_id', 'without_role', 'needs a `role_id`');
     if (password === null)

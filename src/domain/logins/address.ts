@@ -1,3 +1,5 @@
+import { isBounded } from '../../platform/mail/addresses.js';
+
 /**
  * An address that was typed, as it is looked up. What no identity can have, nor PostgreSQL hold, becomes the empty one, which
  * is nobody's: it is refused like any other, after the same work.
@@ -10,5 +12,8 @@ const isAddress = (email: string) => email.length <= 320 && !/[\x00-\x1f\x7f]/.t
 const form =
   /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/i;
 
-/** Whether it is one mail address, as JSON Schema's `email` has it in this service's own API. */
-export const isMailAddress = (text: string): boolean => text.length <= 254 && form.test(text);
+/** Whether it has the form of one mail address, also of one that was taken before addresses were bounded. */
+export const hasMailForm = (text: string): boolean => text.length <= 254 && form.test(text);
+
+/** Whether it is one mail address that somebody new may have: JSON Schema's `email` in this service's own API, and what directories say. */
+export const isMailAddress = (text: string): boolean => hasMailForm(text) && isBounded(text);

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { isMailAddress } from '../logins/address.js';
+import { hasMailForm, isMailAddress } from '../logins/address.js';
 import { userKind } from './kinds.js';
 import { ScimRefused } from './refusal.js';
 import type { Resource } from './schema.js';
@@ -19,12 +19,15 @@ export interface WantedUser {
 
 const longestName = 200;
 
-/** @throws ScimRefused invalidValue */
-export function wantedOf(resource: Resource): WantedUser {
+/**
+ * @param before the resource that it takes the place of: addresses in it are kept as they are
+ * @throws ScimRefused invalidValue
+ */
+export function wantedOf(resource: Resource, before: Resource = {}): WantedUser {
   const { userName, externalId, active, name, emails, ...others } = resource;
   if (typeof userName !== 'string' || userName.trim() === '') throw invalid('userName is required');
   const { givenName, familyName, ...otherNames } = (name ?? {}) as Record<string, string>;
-  const { email, kept } = addresses(userName, (emails ?? []) as Resource[]);
+  const { email, kept } = addresses(userName, valuesOf(emails), before);
   return {
     email,
     firstName: nameOf('givenName', givenName),
@@ -45,15 +48,20 @@ function nameOf(field: string, value: string | undefined): string | null {
   return value ?? null;
 }
 
+const valuesOf = (emails: unknown) => (emails ?? []) as Resource[];
+
 /** The address to sign in with: the main one, else the first one, else the name. It is not kept twice. */
-function addresses(userName: string, emails: Resource[]): { email: string; kept: Resource[] } {
+function addresses(userName: string, emails: Resource[], before: Resource): { email: string; kept: Resource[] } {
+  // Without this, who has one from before addresses were bounded could not even be deactivated: clients send the whole User.
+  const known = [before.userName, ...valuesOf(before.emails).map(({ value }) => value)];
+  const isAddress = (text: string) => isMailAddress(text) || (known.includes(text) && hasMailForm(text));
   const main = emails.find(({ primary }) => primary === true) ?? emails[0];
   if (!main) {
-    if (isMailAddress(userName)) return { email: userName, kept: [] };
+    if (isAddress(userName)) return { email: userName, kept: [] };
     throw invalid('Where userName is no mail address, emails has to have one');
   }
   for (const { value } of emails) {
-    if (typeof value !== 'string' || !isMailAddress(value)) throw invalid('A value of emails is no mail address');
+    if (typeof value !== 'string' || !isAddress(value)) throw invalid('A value of emails is no mail address');
   }
   const { value, ...rest } = main;
   return { email: value as string, kept: emails.map((one) => (one === main ? rest : one)) };

@@ -93,7 +93,8 @@ export function createScimUsers({ db, broadReads, assignments, now }: ScimUsersD
       change(directory, async (tx) => {
         const { row } = await found(tx, directory, id, false);
         assertExpected(isExpected, row);
-        const wanted = wantedOf(changed(writableOf(row)));
+        const before = writableOf(row);
+        const wanted = wantedOf(changed(before), before);
         const at = now();
         await adopt(tx, directory, row, at);
         await apply(tx, directory, row, wanted, at);

@@ -5,6 +5,7 @@ import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { SsoLink } from '../../../entities/sso-link.js';
 import { User } from '../../../entities/user.js';
 import { statusOf } from '../invites/process.js';
+import { isMailAddress } from '../logins/address.js';
 import { covers } from '../sso-connections/covering.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 import { assertedAddress } from './asserted-address.js';
@@ -41,6 +42,7 @@ export async function recognizeAdministrator(
   if (!linked && assertion.emailVerified === false) return { refusal: 'email_unverified' };
   if (!(await covers(tx, connection, email))) return { refusal: 'domain_not_verified' };
   const user = linked ?? (await userOf(tx, email));
+  if (!user && !isMailAddress(email)) return { refusal: 'email_missing' };
   return { refusal: null, by: linked ? 'subject' : user ? 'address' : 'new', link, user, email };
 }
 

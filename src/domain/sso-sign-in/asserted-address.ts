@@ -1,5 +1,5 @@
 import { domainToASCII } from 'node:url';
-import { isMailAddress } from '../logins/address.js';
+import { hasMailForm } from '../logins/address.js';
 
 /**
  * The address that a provider says, as somebody here can have it: one address, its domain in A-labels. Null for what is none,
@@ -12,5 +12,5 @@ export function assertedAddress(said: string | null): string | null {
   // Node's function reads a URL's host, and leaves what comes behind it.
   if (at === -1 || !/^[\p{L}\p{M}\p{N}.-]+$/u.test(domain)) return null;
   const address = `${text.slice(0, at)}@${domainToASCII(domain)}`;
-  return isMailAddress(address) ? address : null;
+  return hasMailForm(address) ? address : null;
 }

@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { Identity } from '../../../entities/identity.js';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
+import { isMailAddress } from '../logins/address.js';
 import { columnsOf } from '../row-pages.js';
 import { covers } from '../sso-connections/covering.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
@@ -8,7 +9,7 @@ import { assertedAddress } from './asserted-address.js';
 
 /** Why somebody whom the provider vouches for is not let in. */
 export const personRefusals = [
-  /** Nobody is linked to the subject, and there is no address to go by. */
+  /** Nobody is linked to the subject, and there is no address to go by, or none that somebody new may have. */
   'email_missing',
   /** The provider itself says that it has not confirmed the address, or is one for everybody and does not vouch for it. */
   'email_unverified',
@@ -72,6 +73,7 @@ export async function recognize(tx: EntityManager, connection: OfEndUsers, asser
   if (assertion.emailVerified === false) return { refusal: 'email_unverified' };
   if (!(await covers(tx, connection, email))) return { refusal: 'domain_not_verified' };
   const [known] = await tx.query<KnownPerson[]>(addressedText, [accountId, email]);
+  if (!known && !isMailAddress(email)) return { refusal: 'email_missing' };
   if (!known) return recognized(connection, { by: 'new', identity: null, email }, nowhere);
   return recognized(connection, { by: 'address', identity: known, email }, await standingOf(tx, connection, known));
 }

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { errors } from '../operation.js';
-import { Body, Email, Id, single } from '../schemas.js';
+import { Body, Id, single, TypedEmail } from '../schemas.js';
 import { browserOf } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
@@ -27,7 +27,7 @@ export const login: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
           'Answers by `outcome`. Who has a second factor is asked for it (`mfa_required`), whatever else is to come. A session comes with the admin refresh cookie and the session-marker cookie. Whatever is wrong, the refusal is the same, after the same time, whether or not anybody has the address: 401, or `sso_required` for every address of a domain whose account has it verified and an active connection for its administrators. 5 per 15 minutes per IP; for an address, wherever it is tried from, 10 failures in 15 minutes and 50 in a day, which a new password by `password/forgot` ends.',
         tags: ['Admin authentication'],
         body: Body({
-          email: Email,
+          email: TypedEmail,
           password: Type.String({ maxLength: 1024 }),
           application_id: Type.Optional(Id),
         }),

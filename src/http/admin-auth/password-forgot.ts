@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { countedAddress } from '../../domain/counted-address.js';
 import { errors } from '../operation.js';
 import { chooseLocale } from '../pages/locale.js';
-import { Body, Email, Message } from '../schemas.js';
+import { Body, Message, TypedEmail } from '../schemas.js';
 import type { AdminAuthOptions } from './options.js';
 
 const perIp = { name: 'admin-password-forgot', points: 5, windowSeconds: 3600 };
@@ -22,7 +22,7 @@ export const passwordForgot: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
         description:
           'The answer and its time are the same for every address, known or not. The link works once, for an hour; a newer one makes it void. 5 per hour per IP and 3 per hour per address.',
         tags: ['Admin authentication'],
-        body: Body({ email: Email }),
+        body: Body({ email: TypedEmail }),
         response: { 200: Message, ...errors('validation.failed', 'rate_limit.exceeded', 'service.unavailable') },
       },
     },

@@ -8,7 +8,7 @@ import { redirect } from '../oauth/pages.js';
 import { secretCookie } from '../oauth/secret-cookie.js';
 import { sendSsoRefused } from '../oauth/sso-failed-page.js';
 import { errors } from '../operation.js';
-import { Email, Id } from '../schemas.js';
+import { Id, TypedEmail } from '../schemas.js';
 import { browserOf } from './answers.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
@@ -27,7 +27,7 @@ const startSchema = {
   description:
     'Sends the browser to the identity provider of the account that has the address’s domain verified and an active connection for its administrators, whether or not anybody has the address. Without one: 404 `admin_sso.not_available`. Whoever comes back is signed in as by `login`, with both cookies, and led to the administrators’ application; with several applications and no `application_id`, a page asks which. With `Accept: application/json` the answers are JSON. 30 per 15 minutes per IP.',
   tags,
-  querystring: Type.Object({ email: Email, application_id: Type.Optional(Id) }),
+  querystring: Type.Object({ email: TypedEmail, application_id: Type.Optional(Id) }),
   response: {
     200: {
       description: 'On, for a program',

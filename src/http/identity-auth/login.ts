@@ -4,7 +4,7 @@ import { DomainError } from '../../domain/errors.js';
 import { allowOrigins } from '../cors.js';
 import { secretCookie } from '../oauth/secret-cookie.js';
 import { errors } from '../operation.js';
-import { Body, Email, single } from '../schemas.js';
+import { Body, single, TypedEmail } from '../schemas.js';
 import { attemptEvents } from '../sign-in-events.js';
 import { LoginResult, presentLogin } from './answers.js';
 import { authenticateClient, ClientFields, namedClient } from './client.js';
@@ -32,7 +32,7 @@ export const login: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (
         tags: ['End-user authentication'],
         body: Body({
           ...ClientFields,
-          email: Email,
+          email: TypedEmail,
           password: Type.String({ maxLength: 1024 }),
           ...VisitFields,
           'cf-turnstile-response': Type.Optional(

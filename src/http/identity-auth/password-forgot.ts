@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { allowOrigins } from '../cors.js';
 import { errors } from '../operation.js';
 import { chooseLocale } from '../pages/locale.js';
-import { Body, Email, Message } from '../schemas.js';
+import { Body, Message, TypedEmail } from '../schemas.js';
 import { authenticateClient, ClientFields, namedClient } from './client.js';
 import type { IdentityAuthOptions } from './options.js';
 
@@ -24,7 +24,7 @@ export const passwordForgot: FastifyPluginAsyncTypebox<IdentityAuthOptions> = as
         description:
           'The answer and its time are the same for every address, known or not. The link opens a page of this service; its token may also be sent to `password/reset`. It works once, for an hour, and a newer one makes it void. 5 per hour per IP, and 5 per hour per address.',
         tags: ['End-user authentication'],
-        body: Body({ ...ClientFields, email: Email }),
+        body: Body({ ...ClientFields, email: TypedEmail }),
         response: {
           200: Message,
           ...errors(

@@ -77,6 +77,7 @@ const formats: Record<string, string> = {
   uuid: id,
   'date-time': '2026-11-21T09:30:00.000Z',
   email: 'ana@example.com',
+  'idn-email': 'ana@example.com',
   uri: 'https://app.example.com/callback',
 };
 

@@ -7,7 +7,9 @@ const known: Record<string, string> = {
   envSlug: 'Slug of the Environment.',
   page: 'Which page, from 1.',
   take: 'How many items a page has at most.',
-  sort_by: 'What to sort by; what is alike in that is sorted by `id`.',
+  sort_by:
+    "What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded " +
+    'one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case.',
   order: 'Whether the sort ascends or descends.',
   cascade: 'Whether all that stands below goes as well; without it, what has something below is refused.',
   depth: 'How many levels below it; without it, all.',

@@ -34,7 +34,8 @@ export const listIdentities = operation({
   summary: 'List identities',
   description:
     'Profile data only: no credentials, no assignments. `q` searches first name, last name and email; one that finds more than 100 000 is ' +
-    'refused, as is one without three letters or digits in a row where there are more members than that.',
+    'refused, as is one without three letters or digits in a row where there are more members than that. Without `status` those who are ' +
+    'deactivated are listed, too, with `is_active` false.',
   tag: 'Identities',
   level: 'environment',
   query: listQuery(personSorts, { status: Status }),

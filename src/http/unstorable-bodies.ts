@@ -1,0 +1,23 @@
+import type { FastifyInstance } from 'fastify';
+import { DomainError, unstorable } from '../domain/errors.js';
+import { isStorable } from '../platform/storable.js';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Elements of the body stand each for itself (`operation.ts`): the handler says which of them cannot be stored. */
+    eachAlone?: boolean;
+  }
+}
+
+/**
+ * Refuses bodies that would be kept otherwise than they were sent (`isStorable`), on every surface and whatever their type is: half a
+ * character (`"\ud800"`, RFC 8259 §8.2) is U+FFFD in UTF-8, so what is answered would not be what the next read says, and two passwords
+ * that differ in it would be one. URLs need no such look: percent-decoding knows no halves, and NUL is refused by who compares with it.
+ * @throws DomainError validation.failed with `unstorable`, in the form of the surface's errors
+ */
+export function refuseUnstorableBodies(app: FastifyInstance): void {
+  app.addHook('preValidation', ({ body, routeOptions: { config } }, _reply, done) => {
+    if (config.eachAlone || isStorable(body)) return done();
+    done(new DomainError('validation.failed', { details: [unstorable] }));
+  });
+}
