@@ -30,7 +30,7 @@ end $$`);
     await buildIndexes(db, Object.fromEntries(indexes));
     await db.query(`create index events_feed_order on only events ${columns}`);
     for (const [name] of indexes) await db.query(`alter index events_feed_order attach partition ${name}`);
-    await db.query('drop index events_feed');
+    await db.query('drop index if exists events_feed');
   }
 
   async down(): Promise<void> {

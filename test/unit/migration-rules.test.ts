@@ -6,7 +6,13 @@ import { type Rule, split, violationsOf } from '../support/migration-rules.js';
 const firstRelease = 1_763_700_000_085;
 
 /** What breaks a rule all the same, and why nobody notices: `AddedLater1763700000099: { rule: 'reason' }`. */
-const exceptions: Record<string, Partial<Record<Rule, string>>> = {};
+const exceptions: Record<string, Partial<Record<Rule, string>>> = {
+  PlacesOfEvents1763700000109: {
+    'an index is made and dropped concurrently':
+      'None of a partitioned table can be: its own holds no rows, and those of its partitions are made concurrently.',
+    'what runs outside of a transaction can be run once more': 'It begins by dropping the index that it makes.',
+  },
+};
 
 const numberOf = (name: string) => Number(/\d+$/.exec(name)?.[0]);
 
