@@ -164,7 +164,8 @@ test('a password that its owner sets while the invite is accepted stays', async 
   const own = await passwordsHash('their own words 7');
   const accepted = await comingUpon(
     api.database,
-    (tx) => tx.query('update users set password_hash = $2, password_changed_at = now() where id = $1', [person.userId, own]),
+    (tx) =>
+      tx.query('update users set password_hash = $2, password_changed_at = now() where id = $1', [person.userId, own]),
     () => accept(made.token),
   );
   expect(outcomeOf(accepted)).toBe('200');

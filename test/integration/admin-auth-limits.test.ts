@@ -80,7 +80,7 @@ describe('guesses at one address, each from a network of its own,', () => {
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(86_000);
     const [lock, ...more] = await locksOf(id);
     expect([lock?.outcome, more]).toEqual(['success', []]);
-    const { locked_until: until } = lock?.metadata as { locked_until: string };
+    const { locked_until: until } = lock!.metadata as { locked_until: string };
     expect(new Date(until).getTime()).toBeGreaterThan(auth.now().getTime() + 86_000_000);
     await guesses(nobody, 50);
     expect(told(await guess(nobody, password))).toEqual(told(refused));

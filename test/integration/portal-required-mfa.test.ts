@@ -90,7 +90,10 @@ describe('an account that requires a second factor', () => {
       () => keeper.call('PATCH', '', { name: 'Another name', require_mfa: !wanted }),
     );
     expect(refusalOf(answer)).toEqual([403, 'account.owner_required']);
-    expect(ok(await owner.call('GET', ''))).toMatchObject({ require_mfa: wanted, name: expect.not.stringMatching('Another') });
+    expect(ok(await owner.call('GET', ''))).toMatchObject({
+      require_mfa: wanted,
+      name: expect.not.stringMatching('Another'),
+    });
   });
 
   test('refuses everything in it to whoever has none, until they enroll with the same token', async () => {

@@ -117,7 +117,12 @@ describe('creating', () => {
     expect(fields).toEqual([
       ...['identities[0] type', 'identities[1].email format', 'identities[2].shoe_size unknown_field'],
       ...['identities[3].email required', 'identities[4] type', undefined, 'identities[6].metadata too_large'],
-      ...['identities[7] unstorable', 'identities[8] unstorable', 'identities[9] unstorable', 'identities[10] unstorable'],
+      ...[
+        'identities[7] unstorable',
+        'identities[8] unstorable',
+        'identities[9] unstorable',
+        'identities[10] unstorable',
+      ],
       ...['identities[11].node_id without_role', undefined, 'identities[13].password password.too_short'],
       ...[undefined, undefined, undefined, 'identities[17].password_hash with_password', undefined],
     ]);

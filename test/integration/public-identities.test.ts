@@ -252,7 +252,9 @@ describe('changing', () => {
       for (const answer of answers)
         expect(answer.json().error.details).toEqual([expect.objectContaining({ field: 'email', code: 'format' })]);
       const items = (await call('POST', '/identities/bulk', 200, { identities: [{ email }] })).json().items;
-      expect(items).toMatchObject([{ status: 'failed', error: { details: [{ field: 'identities[0].email', code: 'format' }] } }]);
+      expect(items).toMatchObject([
+        { status: 'failed', error: { details: [{ field: 'identities[0].email', code: 'format' }] } },
+      ]);
       await rowsOf(api, 'update identities set email = $2 where id = $1', [id, email]);
       expect((await call('GET', `/identities/${id}`, 200)).json().data.email).toBe(email);
       expect((await call('PATCH', `/identities/${id}`, 200, { last_name: email[0] })).json().data.email).toBe(email);

@@ -74,7 +74,13 @@ describe('an address that was typed', () => {
     ...['x ana@example.com', 'ana@example.com x', 'ana@example.com, ben@example.com', 'ana@exam_ple.com', ''],
     `${'a'.repeat(64)}@${`${'b'.repeat(61)}.`.repeat(3)}comm`,
     // RFC 5321 §4.5.3.1, RFC 1035 §2.3.4 and RFC 3696 §2
-    ...[`${'a'.repeat(65)}@example.com`, `a@${'b'.repeat(64)}.example`, `a@example.${'b'.repeat(64)}`, 'a@1.2.3.4', 'a@b.1'],
+    ...[
+      `${'a'.repeat(65)}@example.com`,
+      `a@${'b'.repeat(64)}.example`,
+      `a@example.${'b'.repeat(64)}`,
+      'a@1.2.3.4',
+      'a@b.1',
+    ],
   ])('"%s" is none', (text) => expect(isMailAddress(text)).toBe(false));
 
   test.each([`${'ü'.repeat(33)}@example.com`, 'ü@1.2.3.4', `ü@${'b'.repeat(64)}.example`])(

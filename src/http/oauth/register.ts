@@ -50,7 +50,8 @@ export const register: FastifyPluginAsyncTypebox<HostedOptions> = async (app, op
   async function signUp(visit: Visit, form: Parameters, typed: ReturnType<typeof typedIn>): Promise<TextKey | null> {
     const { request, reply, client } = visit;
     const password = form.get('password') ?? '';
-    if (!isMailable(typed.email) || !isBounded(typed.email) || typed.email.length > 320) return 'sign_up.error.email_invalid';
+    if (!isMailable(typed.email) || !isBounded(typed.email) || typed.email.length > 320)
+      return 'sign_up.error.email_invalid';
     if (password === '') return 'sign_up.error.password_missing';
     if (!isName(typed.firstName) || !isName(typed.lastName)) return 'sign_up.error.name';
     if (client.settings.selfSignupRequireCaptcha) {
