@@ -90,6 +90,8 @@ export interface FoundLink {
   passwordHash: string | null;
   joins: boolean;
   expiresAt: Date;
+  /** When it did what it is for; null also of one that something else has made void. */
+  usedAt: Date | null;
   email: string;
   /** As the link has it, or else the Identity. */
   firstName: string | null;
@@ -109,7 +111,7 @@ const columns = `
 select l.id, l.purpose, l.account_id as "accountId", e.application_id as "applicationId", l.environment_id as "environmentId",
   l.oauth_client_id as "oauthClientId", c.client_id as "clientId", l.identity_id as "identityId", l.locale,
   l.token_key_id as "tokenKeyId", l.parameters, l.browser_hash as "browserHash", l.password_hash as "passwordHash", l.joins,
-  l.expires_at as "expiresAt", i.email::text, coalesce(l.first_name, i.first_name) as "firstName",
+  l.expires_at as "expiresAt", l.used_at as "usedAt", i.email::text, coalesce(l.first_name, i.first_name) as "firstName",
   coalesce(l.last_name, i.last_name) as "lastName", i.email_verified_at is not null as "isVerified",
   i.password_hash as "currentPasswordHash", m.is_active as "isActive", m.id as "membershipId",
   case

@@ -192,6 +192,22 @@ describe('the page of the link', () => {
     expect((await signIn(user.email, next)).statusCode).toBe(200);
   });
 
+  test.each(['in sequence', 'at once'])('sent twice %s, says twice that the password is saved', async (how) => {
+    const user = await auth.addUser();
+    const token = await tokenOf(user);
+    const send = () => asForm(token, next);
+    const both = how === 'at once' ? await Promise.all([send(), send()]) : [await send(), await send()];
+    for (const answer of both) {
+      expect([answer.statusCode, answer.cookies]).toEqual([200, []]);
+      expect(answer.body).toContain('Your password is saved');
+    }
+    expect(await mailsAbout(user.id, 'password-changed')).toHaveLength(1);
+    expect((await asForm(token, 'yet another one 77')).statusCode).toBe(400); // that one was not set
+    expect(outcome(await auth.post('/password/reset', { token, password: next }))).toBe('400 password.link_invalid');
+    auth.pass(minutes(1));
+    expect((await asForm(token, next)).statusCode).toBe(400);
+  });
+
   test('says what is wrong with a password, and keeps the link', async () => {
     const user = await auth.addUser();
     const token = await tokenOf(user);

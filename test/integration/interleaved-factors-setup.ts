@@ -271,11 +271,14 @@ export async function newInterleavedFactors(api: TestApi, account: TestAccount) 
       const code = searchParams.get('code');
       if (code) person.codes.push(code);
       if (code) return goesOn;
+      if (pathname === '/oauth/authorize') return goesOn; // it is complete, and known here
       return searchParams.get('error') ?? `${statusCode} ${pathname}`;
     }
     const said = /role="alert">([^<]*)</.exec(body)?.[1] ?? /<h1[^>]*>([^<]*)</.exec(body)?.[1] ?? body.slice(0, 200);
     // What such a code is worth is looked at in the end: the sign-in may have ended right after its factor, or its client.
-    return ['This sign-in has expired', 'Page not found'].includes(said) ? goesOn : `${statusCode} ${said}`;
+    return ['This sign-in has expired', 'This sign-in is over', 'Page not found'].includes(said)
+      ? goesOn
+      : `${statusCode} ${said}`;
   }
   const answering = (tab: 0 | 1, fields: (person: Person) => Record<string, string>) => async (person: Person) => {
     const { browser, page } = person.tabs[tab]!;

@@ -50,7 +50,9 @@ test('the page offers the factors and names the deadline; "Later" signs in with 
     expect(page.body).toContain(`name="factor" value="${factor}"`);
   const code = codeIn(await browser.submit(page, { choice: 'later' }));
   expect(await accessOf(client, code, verifier)).toMatchObject({ amr: ['pwd'], acr: 'urn:gatehouse:aal1' });
-  expect((await browser.submit(page, { choice: 'later' })).statusCode).toBe(400); // once
+  const again = await browser.submit(page, { choice: 'later' }); // once: by the session, from then on
+  expect(again.cookies).toEqual([]);
+  codeIn(await browser.get(String(again.headers.location)));
 });
 
 test('an authenticator app: picture, key, first code, recovery codes once, and the sign-in counts as aal2', async () => {
@@ -98,7 +100,10 @@ test('an authenticator app: picture, key, first code, recovery codes once, and t
     amr: ['pwd', 'otp', 'mfa'],
     acr: 'urn:gatehouse:aal2',
   });
-  expect((await browser.submit(codes, {})).statusCode).toBe(400);
+  const twice = await browser.submit(codes, {}); // by the session, from then on
+  expect(twice.cookies).toEqual([]);
+  codeIn(await browser.get(String(twice.headers.location)));
+  expect((await provider.browser().submit(codes, {})).statusCode).toBe(400);
   const stored = await provider.query<{ secret: string; code_hash: Buffer }>(
     'select f.secret, c.code_hash from mfa_factors f join recovery_codes c using (identity_id) where identity_id = $1',
     [ana.id],
@@ -210,6 +215,23 @@ test('a factor that the Environment does not take is not enrolled', async () => 
   const totp = await browser.submit(page, { factor: 'totp' });
   expect((await browser.submit(totp, { code: totpCode(keyOn(totp), provider.now()) })).statusCode).toBe(400);
   expect(await factorsOf(ana.id)).toEqual([]);
+});
+
+test('a browser whose session has outlived the time to enroll lets somebody else sign in', async () => {
+  const { environment, page, browser, client, ana } = await newArrival();
+  codeIn(await browser.submit(page, { choice: 'later' }));
+  await provider.query('update mfa_graces set expires_at = $2 where identity_id = $1', [ana.id, provider.now()]);
+  const refused = await browser.get(authorizeUrl(client, { login_hint: ana.email, prompt: 'consent' }));
+  expect([refused.statusCode, refused.body]).toEqual([403, expect.stringContaining('Ask your administrator')]);
+  const [, link = ''] = /<a href="([^"]+)">Use another account</.exec(refused.body) ?? [];
+  const form = await browser.get(link.replaceAll('&amp;', '&'));
+  expect(form.body).toContain('name="password"');
+  expect(form.body).not.toContain(ana.email);
+  expect(hidden(form, 'prompt')).toBe('login consent');
+  const ben = await environment.newIdentity();
+  const offered = await browser.submit(form, { email: ben.email, password });
+  codeIn(await browser.submit(offered, { choice: 'later' }));
+  codeIn(await browser.get(authorizeUrl(client))); // Ben's, from here on
 });
 
 test('when the time is over the sign-in is refused, on the page and in JSON', async () => {

@@ -46,6 +46,33 @@ describe('the page', () => {
     expect(page.headers['set-cookie']).toBeUndefined();
   });
 
+  test('says what is wrong with a request of a client in the looks and the language of its Environment', async () => {
+    const branding = {
+      name: 'Nordwind',
+      logo_url: null,
+      primary_color: '#aa0044',
+      support_email: 'help@nordwind.example',
+    };
+    const own = await world.newEnvironment({ defaultLocale: 'de', branding });
+    const french = { 'accept-language': 'fr-FR' };
+    const url = authorizeUrl(await own.newClient());
+    const wrong = await world.browser().get(url.replace('response_type=code', 'response_type=token'), french);
+    expect(wrong.statusCode).toBe(400);
+    for (const page of [wrong, await world.browser().get(url, french)]) {
+      expect(page.headers['content-language']).toBe('de');
+      expect(page.body).toContain('Nordwind');
+      expect(page.body).toContain('mailto:help@nordwind.example');
+    }
+    const foreign = await world
+      .browser()
+      .post(`/oauth/consent?${url.split('?')[1]}`, {}, { ...french, origin: 'https://evil.example' });
+    expect(foreign.statusCode).toBe(403); // before its client is looked for
+    expect(foreign.body).not.toContain('Nordwind');
+    const unknown = await world.browser().get(url.replace(/client_id=[^&]+/, `client_id=${own.environmentId}`), french);
+    expect([unknown.statusCode, unknown.headers['content-language']]).toEqual([400, 'en']);
+    expect(unknown.body).not.toContain('Nordwind');
+  });
+
   test('the answer carries code, state and issuer, and keeps the query of the redirect URI', async () => {
     const page = await world.browser().get(authorizeUrl(client, { state: 'a b&c=ü"<>%' }));
     const answer = await world.browser().submit(page, { email: ` ${ana.email.toUpperCase()} `, password });

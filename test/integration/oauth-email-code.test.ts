@@ -115,8 +115,32 @@ test('a code works once', async () => {
   const { browser, sent } = await asked(ana.email);
   const code = await world.mailedCode('login');
   const both = await Promise.all([browser.submit(sent, { code }), world.browser().submit(sent, { code })]);
-  expect(both.map(({ statusCode }) => statusCode).sort()).toEqual([200, 303]);
+  expect(both.map(({ statusCode }) => statusCode).sort()).toEqual([303, 400]);
+  const [spent] = both.filter(({ statusCode }) => statusCode === 400);
+  expect(spent?.cookies).toEqual([]);
+  expect(spent?.body).toContain('This code was used already');
+  const [, next = ''] = /<a class="button" href="([^"]*)"/.exec(spent?.body ?? '') ?? [];
+  expect(next).toMatch(/^\/oauth\/authorize\?/);
+  world.wait(60_000); // by then it is no form that was sent twice
   expectRefused(await world.browser().submit(sent, { code }));
+});
+
+test('the form of a code that comes once more goes on by the session of the first, and is no failed attempt', async () => {
+  const ana = await environment.newIdentity();
+  const { browser, sent } = await asked(ana.email, { prompt: 'login', max_age: '0' });
+  const code = await world.mailedCode('login');
+  expectSignedIn(await browser.submit(sent, { code }));
+  const again = await browser.submit(sent, { code });
+  expect([again.statusCode, again.cookies]).toEqual([303, []]);
+  expectSignedIn(await browser.get(String(again.headers.location)));
+  expect(await world.query('select id from sessions where identity_id = $1', [ana.id])).toHaveLength(1);
+  expectRefused(await browser.submit(sent, { code: anotherThan(code) }));
+  const script = await browser.submit(sent, { code }, { accept: 'application/json' });
+  expect([script.statusCode, script.json().error]).toEqual([401, 'access_denied']);
+  const failed = (await world.events('auth.identity_sign_in_failed')).filter(
+    ({ resource_id }) => resource_id === ana.id,
+  );
+  expect(failed).toHaveLength(1);
 });
 
 test('five wrong codes make the right one worthless, also in parallel; it may be typed with a blank', async () => {

@@ -45,9 +45,22 @@ test('opening the link shows who invites to what and consumes nothing; sending t
   expect(done.body).toContain('Welcome to Portal');
   expect(done.cookies).toEqual([]);
   expect(await statusOf(made.id)).toBe('accepted');
+  const again = await submit(fields); // by a double click: it says what it did
+  expect([again.statusCode, again.cookies]).toEqual([200, []]);
+  expect(again.body).toContain('Welcome to Portal');
+  expect((await submit(fields, { accept: 'application/json' })).statusCode).toBe(400);
+  await rowsOf(api, `update identity_invites set ended_at = ended_at - interval '1 minute' where id = $1`, [made.id]);
   for (const answer of [await open(made.token), await submit(fields)]) {
     expect(answer.statusCode).toBe(400);
     expect(answer.body).toContain('ask the person who invited you');
+  }
+});
+
+test('a form that is sent twice at once is told twice that the invite is accepted', async () => {
+  const made = await inviteTo(key, path);
+  const fields = { token: made.token, first_name: 'Ivan', last_name: 'Kern', password: 'violet tractor 19' };
+  for (const answer of await Promise.all([submit(fields), submit(fields)])) {
+    expect([answer.statusCode, answer.body]).toEqual([200, expect.stringContaining('Welcome to Portal')]);
   }
 });
 

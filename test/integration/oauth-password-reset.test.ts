@@ -372,6 +372,33 @@ describe('the link', () => {
     expect(nextOf(spent.body)).toMatch(/^\/oauth\/password\/forgot\?.*state=the/);
   });
 
+  test.each(['in sequence', 'at once'])(
+    'a form that is sent twice %s is told twice that the password is saved',
+    async (how) => {
+      const { link, person, environment } = await linkFor();
+      const changes = () =>
+        provider.query(`select id from events where resource_id = $1 and action = 'identity.password_changed'`, [
+          person.id,
+        ]);
+      const both = how === 'at once' ? await Promise.all([set(link), set(link)]) : [await set(link), await set(link)];
+      for (const answer of both) {
+        expect([answer.statusCode, answer.cookies]).toEqual([200, []]);
+        expect(answer.body).toContain('Your password is saved');
+      }
+      expect(await changes()).toHaveLength(1);
+      expect((await set(link, 'another lantern seven')).statusCode).toBe(400); // that one was not set
+      const token = link.split('token=')[1] as string;
+      const script = await provider
+        .browser()
+        .post('/oauth/password/reset', { token, password: chosen }, { accept: 'application/json' });
+      expect([script.statusCode, script.json().error]).toEqual([400, 'invalid_request']);
+      expect((await provider.browser().get(link)).statusCode).toBe(400);
+      provider.wait(minutes(1));
+      expect((await set(link)).statusCode).toBe(400);
+      expect(await waitingMails(provider, environment.environmentId)).toHaveLength(1); // the notice
+    },
+  );
+
   test('expires after an hour', async () => {
     const { link, environment } = await linkFor();
     provider.wait(hours(1));

@@ -151,6 +151,21 @@ describe('allowed methods', () => {
     expect((await browser.get(authorizeUrl(client))).statusCode).toBe(303);
   });
 
+  test('where a session of before leads to no way at all, somebody else may sign in', async () => {
+    const { person, organization } = await member({}, { allowed_methods: ['password'] });
+    const browser = world.browser();
+    await codeFor(browser, client, person.email);
+    await setPolicy(world, organization, { allowed_methods: ['email_otp'] });
+    const page = await browser.get(authorizeUrl(client, { login_hint: person.email }));
+    expect([page.statusCode, linksOf(page)]).toEqual([403, []]);
+    const [, link = ''] = /<a href="([^"]+)">Use another account</.exec(page.body) ?? [];
+    const form = await browser.get(link.replaceAll('&amp;', '&'));
+    expect(form.body).not.toContain(person.email);
+    codeIn(await browser.submit(form, { email: (await environment.newIdentity()).email, password }));
+    // Who has proved it just now sees why, and nothing that would lead in circles.
+    expect((await signIn(person)).body).not.toContain('Use another account');
+  });
+
   test('inactive organizations, those below inactive ones and those that one has left ask for nothing', async () => {
     const strict = { allowed_methods: ['passkey' as const], require_mfa: true };
     const person = await environment.newIdentity();

@@ -139,8 +139,8 @@ const everyPage = (value: string): Pages => ({
     codes: [value, value],
     client: { name: value, logoUrl: null },
   },
-  'mfa-expired': { againUrl: `/oauth/authorize?state=${value}` },
-  'mfa-refused': {},
+  'mfa-expired': { texts: 'code_used', againUrl: `/oauth/authorize?state=${value}` },
+  'mfa-refused': { otherUrl: `/oauth/authorize?login=${value}` },
   'method-refused': {
     title: 'method_refused.title',
     message: 'method_refused.others',
@@ -153,6 +153,7 @@ const everyPage = (value: string): Pages => ({
     ],
     recovery: { token: value, isWrong: true },
     recoveryUrl: `/oauth/authorize?state=${value}`,
+    otherUrl: `/oauth/authorize?login=${value}`,
     params: { state: value },
   },
   'sso-leave': { url: `https://idp.example.com/${value}`, client: { name: value, logoUrl: null }, isSignOut: true },
@@ -661,7 +662,7 @@ describe('headers', () => {
   });
 
   test('the captcha is the one thing that comes from elsewhere, and only where there is one', () => {
-    const policyOf = (more: { captcha?: boolean; scripts?: boolean }) => {
+    const policyOf = (more: { captcha?: boolean; scripts?: boolean; webauthn?: boolean }) => {
       const all = pageHeaders({ nonce, locale: 'en', formActions: [], ...more });
       return { policy: all['content-security-policy'], referrer: all['referrer-policy'] };
     };
@@ -670,7 +671,7 @@ describe('headers', () => {
       `; script-src 'nonce-bm9uY2U' ${turnstile}; frame-src ${turnstile};`,
     );
     expect(policyOf({ captcha: true }).referrer).toBe('strict-origin');
-    expect(policyOf({ captcha: true, scripts: true }).policy).toContain(
+    expect(policyOf({ captcha: true, scripts: true, webauthn: true }).policy).toContain(
       `; script-src 'nonce-bm9uY2U' ${turnstile}; connect-src 'self'; frame-src ${turnstile};`,
     );
     expect(policyOf({ scripts: true }).policy).not.toContain('http');
@@ -699,11 +700,14 @@ describe('headers', () => {
     expect(headers([])['cross-origin-opener-policy']).toBe('same-origin');
   });
 
-  test('only a page that has a script may run one, call the service and use passkeys', () => {
+  test('only a page that has a script may run one, and only that of passkeys calls the service and uses them', () => {
     const without = headers([]);
     expect(without['content-security-policy']).not.toMatch(/script-src|connect-src/);
     expect(without['permissions-policy']).toMatch(/publickey-credentials-get=\(\), publickey-credentials-create=\(\)$/);
-    const scripted = pageHeaders({ nonce, locale: 'en', formActions: [], scripts: true });
+    const quiet = pageHeaders({ nonce, locale: 'en', formActions: [], scripts: true });
+    expect(quiet['content-security-policy']).toContain(`; script-src 'nonce-${nonce}'; form-action 'self'`);
+    expect(quiet['permissions-policy']).toBe(without['permissions-policy']);
+    const scripted = pageHeaders({ nonce, locale: 'en', formActions: [], scripts: true, webauthn: true });
     expect(scripted['content-security-policy']).toContain(`; script-src 'nonce-${nonce}'; connect-src 'self'; `);
     expect(scripted['permissions-policy']).toMatch(
       /publickey-credentials-get=\(self\), publickey-credentials-create=\(self\)$/,

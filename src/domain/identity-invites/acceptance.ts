@@ -10,7 +10,7 @@ import { invalidField } from '../errors.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { keepOrganizations, scopeOf } from './events.js';
 import { join } from './join.js';
-import { invitedOf, needsOf, pendingOf, type Told, toldOf } from './standing.js';
+import { invitedOf, justAcceptedOf, needsOf, pendingOf, type Told, toldOf } from './standing.js';
 
 /** What the link of an invite stands for. */
 export interface OfferedIdentityInvite extends Omit<Told, 'settings'> {
@@ -43,6 +43,8 @@ export interface IdentityInviteAcceptance {
    * @throws DomainError invite.link_invalid, password.breached, password.context_specific, validation.failed
    */
   accept(acceptance: IdentityAcceptance): Promise<OfferedIdentityInvite>;
+  /** What was accepted by this link within the last minute: its form has been sent twice. Nothing is done. Null for any other. */
+  justAccepted(token: string): Promise<OfferedIdentityInvite | null>;
   /** From where scripts may use the link of an invite: the pages of the Environment's clients. Null: the link is void. */
   pagesOf(token: string): Promise<ScriptPages | null>;
 }
@@ -65,13 +67,16 @@ export function createIdentityInviteAcceptance({
   passwords,
   now,
 }: IdentityInviteAcceptanceDeps): IdentityInviteAcceptance {
+  async function offeredBy(tx: EntityManager, invite: IdentityInvite) {
+    const told = await toldOf(tx, invite);
+    const needs = needsOf(await invitedOf(tx, invite), told.settings);
+    const { intent, email, firstName, lastName, locale } = invite;
+    return { ...told, ...needs, intent, email, firstName, lastName, locale };
+  }
   const look = (token: string) =>
     db.transaction('system', async (tx) => {
       const invite = await pendingOf(tx, token, now());
-      const told = await toldOf(tx, invite);
-      const needs = needsOf(await invitedOf(tx, invite), told.settings);
-      const { intent, email, firstName, lastName, locale } = invite;
-      return { invite, offered: { ...told, ...needs, intent, email, firstName, lastName, locale } };
+      return { invite, offered: await offeredBy(tx, invite) };
     });
 
   async function accept({ token, password, ...names }: IdentityAcceptance): Promise<OfferedIdentityInvite> {
@@ -104,6 +109,11 @@ export function createIdentityInviteAcceptance({
         // Somebody else was faster with the address; looking again tells the rest.
         if (races.some((constraint) => violates(error, constraint))) return accept(acceptance);
         throw error;
+      }),
+    justAccepted: (token) =>
+      db.transaction('system', async (tx) => {
+        const invite = await justAcceptedOf(tx, token, now());
+        return invite && offeredBy(tx, invite);
       }),
     pagesOf: (token) =>
       db.transaction('system', async (tx) => {

@@ -14,6 +14,7 @@ import { DomainError } from '../errors.js';
 import { fullNameOf } from '../full-name.js';
 import { isInviteToken } from '../invites/link.js';
 import { statusOf } from '../invites/process.js';
+import { wasJustDone } from '../sent-twice.js';
 
 /** Somebody with the invite's address, as they stand in its Environment. */
 export interface Invited {
@@ -28,6 +29,13 @@ export async function pendingOf(tx: EntityManager, token: string, now: Date): Pr
   const place = { id: invite.environmentId, accountId: invite.accountId };
   if (!(await tx.existsBy(Environment, place))) throw new DomainError('invite.link_invalid'); // it is being removed
   return invite;
+}
+
+/** The one that was accepted by this link within the last minute; null for every other. */
+export async function justAcceptedOf(tx: EntityManager, token: string, now: Date): Promise<IdentityInvite | null> {
+  if (!isInviteToken(token)) return null;
+  const invite = await tx.findOneBy(IdentityInvite, { tokenHash: hashSecret(token), status: 'accepted' });
+  return invite && wasJustDone(invite.endedAt, now) ? invite : null;
 }
 
 /**

@@ -9,6 +9,7 @@ import { violates } from '../../platform/postgres-errors.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
 import { DomainError, invalidField } from '../errors.js';
 import { type Passwords, passwordLength } from '../passwords/passwords.js';
+import { wasJustDone } from '../sent-twice.js';
 import { adminConnectionFor } from '../sso-connections/covering.js';
 import { join } from './join.js';
 import { isInviteToken } from './link.js';
@@ -45,6 +46,8 @@ export interface InviteAcceptance {
    * @throws DomainError invite.link_invalid, password.breached, password.context_specific, validation.failed
    */
   accept(acceptance: Acceptance): Promise<{ accountName: string }>;
+  /** Whose invite was accepted by this link within the last minute: its form has been sent twice. Nothing is done. Null for any other. */
+  justAccepted(token: string): Promise<{ accountName: string } | null>;
 }
 
 export interface InviteAcceptanceDeps {
@@ -98,14 +101,22 @@ export function createInviteAcceptance({ db, passwords, now }: InviteAcceptanceD
         if (violates(error, 'users_email')) return accept(acceptance);
         throw error;
       }),
+    justAccepted: (token) =>
+      db.transaction('system', async (tx) => {
+        const invite = await inviteOf(tx, token);
+        if (invite?.status !== 'accepted' || !wasJustDone(invite.endedAt, now())) return null;
+        const account = await tx.findOneBy(Account, { id: invite.accountId });
+        return account && { accountName: account.name };
+      }),
   };
 }
 
+const inviteOf = async (tx: EntityManager, token: string): Promise<AdministratorInvite | null> =>
+  isInviteToken(token) ? tx.findOneBy(AdministratorInvite, { tokenHash: hashSecret(token) }) : null;
+
 /** @throws DomainError invite.link_invalid, alike for every token that does not work */
 async function pendingOf(tx: EntityManager, token: string, now: Date): Promise<AdministratorInvite> {
-  const invite = isInviteToken(token)
-    ? await tx.findOneBy(AdministratorInvite, { tokenHash: hashSecret(token) })
-    : null;
+  const invite = await inviteOf(tx, token);
   if (!invite || statusOf(invite, now) !== 'pending') throw new DomainError('invite.link_invalid');
   return invite;
 }

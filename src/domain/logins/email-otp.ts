@@ -44,8 +44,15 @@ export interface VerifyEmailOtp {
   dailyCap: number | null;
 }
 
-/** Who signed in; every reason why nobody did is `refused`. `email` is where the code went to, for the page to go on with. */
-export type EmailOtpResult = { outcome: 'accepted'; identityId: string } | { outcome: 'refused'; email: string };
+/**
+ * Who signed in; every reason why nobody did is `refused`. `email` is where the code went to, for the page to go on with.
+ * `spent`: the code let somebody in within the last minute, and its form has come once more. That proves nothing, and is no
+ * failed attempt; `identityId` is null where they are being made this very moment.
+ */
+export type EmailOtpResult =
+  | { outcome: 'accepted'; identityId: string }
+  | { outcome: 'spent'; email: string; identityId: string | null; spentAt: Date }
+  | { outcome: 'refused'; email: string };
 
 export interface EmailOtpDeps {
   db: Db;
@@ -152,10 +159,13 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
     }
   }
 
+  /** False for nobody's code, and where the address has passed to somebody else since it was mailed. */
+  const isTheirs = (right: RightCode, member: Member | null) =>
+    right.identityId === null ? right.email !== null : right.identityId === member?.identityId;
+
   /** Whom a right code lets in; null for nobody. @throws DomainError sign_up.daily_cap_reached */
   async function admit(scope: EnvironmentScope, right: RightCode, member: Member | null, cap: number | null) {
-    // Nobody's code, or the address has passed to somebody else since it was mailed.
-    if (right.identityId === null ? right.email === null : right.identityId !== member?.identityId) return null;
+    if (!isTheirs(right, member)) return null;
     if (member) {
       if (!member.isActive) return null;
       const { identityId, isVerified, email } = member;
@@ -198,8 +208,14 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
       if (!flow) return { outcome: 'refused', email: '' };
       const { email } = flow;
       const attempt = await attempts.begin({ accountId: scope.accountId, email, ipAddress });
-      const right = await emailedCodes.redeem(scope, { purpose: 'login', flow: flow.flow, code });
+      const typed = { purpose: 'login', flow: flow.flow, code } as const;
+      const right = await emailedCodes.redeem(scope, typed);
+      const spent = right ? null : await emailedCodes.justSpent(scope, typed);
       const member = await find(scope, email);
+      if (spent && isTheirs(spent, member) && member?.isActive !== false) {
+        await attempts.succeeded(attempt);
+        return { outcome: 'spent', email, identityId: member?.identityId ?? null, spentAt: spent.consumedAt };
+      }
       const identityId = right && (await admit(scope, right, member, dailyCap));
       if (identityId === null) {
         await attempts.failed(scope, attempt, { identityId: member?.identityId ?? null, method: 'email_otp' });

@@ -8,6 +8,7 @@ import type { Db, EnvironmentScope } from '../../platform/db.js';
 import type { EmailTemplates } from '../../platform/mail/templates.js';
 import { queueEmail } from '../emails/queue.js';
 import { recordEvent } from '../events.js';
+import { wasJustDone } from '../sent-twice.js';
 
 /** Contract §3. */
 export const emailedCodeLife = minutes(10);
@@ -50,6 +51,9 @@ export function digitsOf(sealing: Pick<Sealing, 'derive'>, { id, keyId }: { id: 
   return { digits: String(secret.readUIntBE(0, 6) % 1_000_000).padStart(6, '0'), keyId: usedKey };
 }
 
+/** People copy the blank that the mail shows between the groups. */
+const isTyped = (code: string, digits: string) => equalInConstantTime(code.replace(/\s/g, ''), digits);
+
 // The try is counted before it is looked at, and the row's lock makes parallel ones queue: five guesses are five.
 const tryStatement = {
   name: 'try_emailed_code',
@@ -59,6 +63,18 @@ where id = (select id from emailed_codes
     where environment_id = $1 and flow_hash = $2 and purpose = $3 order by created_at desc, id desc limit 1)
   and consumed_at is null and expires_at > $4 and attempts < ${mostTries}
 returning id, key_id as "keyId", identity_id as "identityId", email::text`,
+};
+/** Of a code that was just spent: whose it is, and since when. */
+export interface SpentCode extends RightCode {
+  consumedAt: Date;
+}
+
+type NewestCode = RightCode & { id: string; keyId: string; consumedAt: Date | null };
+const newestStatement = {
+  name: 'find_newest_emailed_code',
+  text: `
+select id, key_id as "keyId", identity_id as "identityId", email::text, consumed_at as "consumedAt" from emailed_codes
+where environment_id = $1 and flow_hash = $2 and purpose = $3 order by created_at desc, id desc limit 1`,
 };
 const consumeStatement = {
   name: 'consume_emailed_code',
@@ -110,10 +126,22 @@ export function createEmailedCodes({ db, sealing, now }: { db: Db; sealing: Pick
       ]);
       if (!tried) return null;
       const { digits } = digitsOf(sealing, tried);
-      // People copy the blank that the mail shows between the groups.
-      if (!equalInConstantTime(code.replace(/\s/g, ''), digits)) return null;
+      if (!isTyped(code, digits)) return null;
       const consumed = await on.statement(consumeStatement, [tried.id, now()]);
       return consumed.length === 0 ? null : { identityId: tried.identityId, email: tried.email };
+    },
+
+    /** Whose code this was, where it was right and spent within the last minute: its form has been sent twice. It proves nothing. */
+    async justSpent(
+      { environmentId }: EnvironmentScope,
+      { purpose, flow, code }: TriedCode,
+    ): Promise<SpentCode | null> {
+      const values = [environmentId, hashSecret(flow), purpose];
+      const [newest] = await db.statement<NewestCode>(newestStatement, values);
+      if (!newest?.consumedAt || !wasJustDone(newest.consumedAt, now())) return null;
+      if (!isTyped(code, digitsOf(sealing, newest).digits)) return null;
+      const { identityId, email, consumedAt } = newest;
+      return { identityId, email, consumedAt };
     },
   };
 }

@@ -11,6 +11,7 @@ import { recordEvent } from '../events.js';
 import { type FoundLink, findIdentityLink, insertIdentityLink, type LinkClient } from '../identity-links.js';
 import { countUse } from '../limits.js';
 import { environmentRule, type RuleOfEnvironment } from '../passwords/context-rows.js';
+import { hasJustSet } from '../passwords/just-set.js';
 import { settleNewPassword } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
 import type { Attempts } from './attempts.js';
@@ -42,6 +43,8 @@ export interface IdentityPasswordReset {
    * @throws DomainError password.link_invalid, or validation.failed, password.breached and password.context_specific with the link still good
    */
   reset(held: HeldResetLink & { password: string }): Promise<FoundLink>;
+  /** The link, where it has set this very password within the last minute: its form has been sent twice. Nothing is done. */
+  hasJustSet(held: HeldResetLink & { password: string }): Promise<FoundLink | null>;
 }
 
 export type LookedAtReset =
@@ -55,7 +58,7 @@ const perAddress = { name: 'password-forgot-address', points: 5, windowSeconds: 
 export interface PasswordResetDeps {
   db: Db;
   sealing: Pick<Sealing, 'derive'>;
-  passwords: Pick<Passwords, 'hash' | 'assertAcceptable'>;
+  passwords: Pick<Passwords, 'hash' | 'verify' | 'assertAcceptable'>;
   attempts: Pick<Attempts, 'forgive'>;
   rateLimits: boolean;
   now: Clock;
@@ -127,6 +130,13 @@ export function createIdentityPasswordReset({
       const { accountId, identityId, email } = link;
       await attempts.forgive({ accountId }, { identityId, email });
       return link;
+    },
+
+    async hasJustSet({ password, ...held }) {
+      const link = await db.transaction('system', (tx) => find(tx, held));
+      if (!link) return null;
+      const used = { usedAt: link.usedAt, passwordHash: link.currentPasswordHash };
+      return (await hasJustSet(passwords, used, { password, now: now() })) ? link : null;
     },
   };
 }

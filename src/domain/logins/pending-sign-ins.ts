@@ -52,6 +52,9 @@ export type OpenSignIn = Pick<
   | 'expiresAt'
 > & { acr: Acr; applicationId: string; email: string; isVerified: boolean };
 
+/** One that goes on no more before its time: it is complete, or somebody has ended it. */
+export type OverSignIn = Pick<PendingSignIn, 'environmentId' | 'identityId' | 'authenticatedAt' | 'parameters'>;
+
 type HeldSignIn = Pick<OpenSignIn, 'id' | 'accountId' | 'identityId'>;
 
 /** What it has proved so far, as the gate takes it. */
@@ -105,6 +108,14 @@ from pending_sign_ins p
   cross join lateral (select application_id from environments where id = p.environment_id offset 0) e
 where p.token_hash = $1 and p.channel = $2 and p.expires_at > $3 and p.completed_at is null and m.is_active
   and ${environmentStands('p')}`,
+};
+
+const findOverStatement = {
+  name: 'find_pending_sign_in_over',
+  text: `
+select environment_id as "environmentId", identity_id as "identityId", authenticated_at as "authenticatedAt", parameters
+from pending_sign_ins
+where token_hash = $1 and channel = $2 and expires_at > $3 and completed_at is not null`,
 };
 
 // The person before the sign-in, as whoever ends the sign-ins of somebody takes them.
@@ -162,6 +173,13 @@ export function createPendingSignIns({ db, now }: { db: Db; now: Clock }) {
     async find(token: string, channel: PendingSignIn['channel']): Promise<OpenSignIn | null> {
       if (!/^[\w-]{43}$/.test(token)) return null;
       const [found] = await db.statement<OpenSignIn>(findStatement, [hashSecret(token), channel, now()]);
+      return found ?? null;
+    },
+
+    /** The one that a token names although it is over, to tell its browser so. It proves nothing. */
+    async findOver(token: string, channel: PendingSignIn['channel']): Promise<OverSignIn | null> {
+      if (!/^[\w-]{43}$/.test(token)) return null;
+      const [found] = await db.statement<OverSignIn>(findOverStatement, [hashSecret(token), channel, now()]);
       return found ?? null;
     },
 

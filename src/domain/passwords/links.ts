@@ -3,6 +3,7 @@ import { PasswordLink } from '../../../entities/password-link.js';
 import { after, hours } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
+import type { UsedLink } from './just-set.js';
 
 /** How long a link to set a password works (contract §4). */
 export const passwordLinkLife = hours(1);
@@ -77,7 +78,18 @@ export async function findPasswordLink(
   return rows[0] ?? null;
 }
 
-/** The same by its id, for the mail. */
+/** The link with this token, once it has set a password. */
+export async function findUsedPasswordLink(tx: EntityManager, token: string): Promise<UsedLink | null> {
+  if (!/^[\w-]{43}$/.test(token)) return null;
+  const [used] = await tx.query<UsedLink[]>(
+    `select l.used_at as "usedAt", u.password_hash as "passwordHash" from password_links l join users u on u.id = l.user_id
+where l.token_hash = $1 and l.used_at is not null`,
+    [hashSecret(token)],
+  );
+  return used ?? null;
+}
+
+/** One that works by its id, for the mail. */
 export async function readPasswordLink(tx: EntityManager, id: string, now: Date): Promise<UsablePasswordLink | null> {
   const rows = await tx.query<UsablePasswordLink[]>(`${usable} and l.id = $1`, [id, now]);
   return rows[0] ?? null;

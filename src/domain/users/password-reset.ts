@@ -4,7 +4,8 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import { contextOfUser } from '../passwords/context-rows.js';
-import { findPasswordLink, type UsablePasswordLink } from '../passwords/links.js';
+import { hasJustSet } from '../passwords/just-set.js';
+import { findPasswordLink, findUsedPasswordLink, type UsablePasswordLink } from '../passwords/links.js';
 import { type Passwords, passwordLength } from '../passwords/passwords.js';
 import type { UserGuesses } from './guesses.js';
 import { lockForPassword, writePassword } from './password-write.js';
@@ -19,11 +20,13 @@ export interface PasswordReset {
    * link still good
    */
   reset(request: { token: string; password: string }): Promise<void>;
+  /** Whether it has set this very password within the last minute: its form has been sent twice. Nothing is done. */
+  hasJustSet(request: { token: string; password: string }): Promise<boolean>;
 }
 
 export interface PasswordResetDeps {
   db: Db;
-  passwords: Pick<Passwords, 'hash' | 'assertAcceptable'>;
+  passwords: Pick<Passwords, 'hash' | 'verify' | 'assertAcceptable'>;
   guesses: UserGuesses;
   now: Clock;
 }
@@ -58,6 +61,11 @@ export function createPasswordReset({ db, passwords, guesses, now }: PasswordRes
       });
       await guesses.signIn.forget(email);
       await guesses.passwordChange.forget(userId);
+    },
+
+    async hasJustSet({ token, password }) {
+      const used = await db.transaction('system', (tx) => findUsedPasswordLink(tx, token));
+      return used !== null && hasJustSet(passwords, used, { password, now: now() });
     },
   };
 }

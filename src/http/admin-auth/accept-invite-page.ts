@@ -28,7 +28,7 @@ export function sendInvitePage(request: FastifyRequest, reply: FastifyReply, { t
 
 /** A refusal in the form that the request is in. What a person can mend is said on the form itself. */
 export const acceptInviteError =
-  (invites: Pick<InviteAcceptance, 'preview'>) =>
+  (invites: Pick<InviteAcceptance, 'preview' | 'justAccepted'>) =>
   async (error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const refusal = refusalOf(error);
     const isPage = request.method === 'POST' ? isForm(request) : !wantsJson(request);
@@ -36,6 +36,10 @@ export const acceptInviteError =
     const token = textOf((request.body as Record<string, unknown> | null)?.token);
     const wrong = token && wrongWith(refusal);
     const invite = wrong ? await invites.preview(token).catch(() => null) : null;
+    // A form that was sent twice has accepted it.
+    const isVoid = token && request.method === 'POST' && refusal.code === 'invite.link_invalid';
+    const done = isVoid ? await invites.justAccepted(token) : null;
+    if (done) return sendPage(reply.code(200), 'invite-accepted', done, localeOf(request));
     reply.code(400);
     if (!wrong || !invite) return sendPage(reply, 'invite-invalid', {}, localeOf(request));
     return sendInvitePage(request, reply, { token, invite, error: wrong });

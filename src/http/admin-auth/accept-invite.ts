@@ -48,7 +48,7 @@ export const acceptInvite: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
           'Creates the user as verified, or verifies an unverified one with the names and the password given here. ' +
           'Of a verified user nothing changes: names and password of the request are not looked at, and none is needed, ' +
           'unless the user has no password yet: setting the first one ends their sessions, and a mail tells them. Otherwise a password is required, where no admin SSO covers the address. ' +
-          'Starts no session. JSON is answered with JSON, a form with a page. 5 per hour per IP.',
+          'Starts no session. JSON is answered with JSON, a form, also one sent twice within a minute, with a page. 5 per hour per IP.',
         tags,
         body: Body({
           token: InviteToken,

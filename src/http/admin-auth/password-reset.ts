@@ -56,7 +56,7 @@ export const passwordReset: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
         operationId: 'resetPassword',
         summary: 'Set a password with a mailed link',
         description:
-          'Ends every session of the user, counts the address as verified, and mails a notice. A refused password leaves the link as it was. JSON is answered with JSON, a form with a page. 20 per hour per IP.',
+          'Ends every session of the user, counts the address as verified, and mails a notice. A refused password leaves the link as it was. JSON is answered with JSON, a form, also one sent twice within a minute, with a page. 20 per hour per IP.',
         tags,
         body: Body({ token: Type.String(), password: Password }),
         response: {
@@ -78,6 +78,9 @@ export const passwordReset: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
       try {
         await users.passwords.link.reset(request.body);
       } catch (error) {
+        if (isForm(request) && isVoid(error) && (await users.passwords.link.hasJustSet(request.body))) {
+          return sendPage(reply, 'password-saved', { nextUrl }, localeOf(request)); // by the same form, sent twice
+        }
         const wrong = isForm(request) && wrongWith(error);
         if (!wrong) throw error;
         const { locale, purpose, email } = await users.passwords.link.preview(token);
@@ -92,6 +95,8 @@ export const passwordReset: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
 };
 
 const bothForms = { content: { 'application/json': { schema: Message }, ...Html.content } };
+
+const isVoid = (error: unknown) => error instanceof DomainError && error.code === 'password.link_invalid';
 
 /** What to tell somebody who can choose another password on the same page. */
 function wrongWith(error: unknown): TextKey | null {

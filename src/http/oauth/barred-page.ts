@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify';
 import { type Barred, type LoginMethod, methodsOf } from '../../domain/organizations/barred.js';
 import type { OfferedConnection } from '../../domain/organizations/sign-in-policy.js';
 import { pageOptions, sendPage, wantsJson } from './pages.js';
-import type { Visit } from './visit.js';
+import { anotherPersonUrl, type Visit } from './visit.js';
 
 /** How pages and scripts name the ways of signing in. */
 export const methodNames = {
@@ -19,6 +19,8 @@ const descriptions = {
 export interface Shown {
   /** False where nobody has proved anything yet, and the organization of the sign-in leaves no way at all. */
   isKnown?: boolean;
+  /** Whether a session of before has led here: it would again, whoever sits there. */
+  isResumed?: boolean;
   /** What stands for the person who can go on by a recovery code; whether one was typed that is wrong. */
   recovery?: { token: string; isWrong: boolean } | null;
 }
@@ -29,7 +31,7 @@ export interface Shown {
 export function sendBarred(
   visit: Visit,
   { code, methods, connections }: Barred,
-  { isKnown = true, recovery = null }: Shown = {},
+  { isKnown = true, isResumed = false, recovery = null }: Shown = {},
 ): FastifyReply {
   const { request, reply } = visit;
   const providers = code === 'sso_required' ? providersOf(visit, connections) : [];
@@ -70,6 +72,7 @@ export function sendBarred(
       ways,
       recovery,
       recoveryUrl: leadsToRecovery ? urlOf(visit, 'recovery') : null,
+      otherUrl: isResumed && ways.length === 0 ? anotherPersonUrl(visit) : null,
       params: visit.asked.parameters,
     },
     { ...pageOptions(visit), status: 403 },

@@ -165,7 +165,10 @@ export const loginDocumentation: Documentation = {
     response: {
       200: Page('Asks for the code again, because it is not right. Or the next step: a second factor. 401 in JSON'),
       303: Redirect,
-      400: Page('The parameters are not valid'),
+      400: Page(
+        'The parameters are not valid. Or the form has come twice, and the session of the first one is not in this browser, which ' +
+          'would go on by it (303); 401 in JSON',
+      ),
       401: Page(changedMeanwhile, CodeRefused, SignInRequired, ...goesOn[401]),
       403: Page(notLetIn, ...goesOn[403]),
       429: Page('Too many tries; `Retry-After` says when'),

@@ -46,7 +46,9 @@ const Done = {
   description: 'Back to the client with `code`, `state` and `iss`; or to the page of new recovery codes',
   type: 'null',
 };
-const notOpen = 'The sign-in is unknown, has expired or is complete; a link begins again. `expired` in JSON';
+const notOpen =
+  'The sign-in is unknown, has expired or is complete; a link begins again. `expired` in JSON. A form that comes twice goes on (303) ' +
+  'by the session that the first one has brought to its browser';
 const NotOpen = Page(notOpen);
 const notLetIn =
   'Sent from a foreign origin. Or an organization of the person does not take the way in which they signed in, or the time to enroll is over';

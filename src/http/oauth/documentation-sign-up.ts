@@ -24,6 +24,8 @@ const done = <const S extends string>(status: S) =>
     continue_to: Nullable(Type.String({ description: 'The authorization request that it began with, if any' })),
   });
 const linkVoid = Page('The link is unknown, has expired or was used already; another one is offered where that can be');
+/** What the forms of mailed links say of themselves. */
+const twice = 'A form that is sent twice within a minute is answered as the first one; JSON is not.';
 
 /** What the OpenAPI document says of the pages of people who sign up, or have forgotten their password. */
 export const signUpDocumentation: Documentation = {
@@ -84,7 +86,7 @@ export const signUpDocumentation: Documentation = {
     },
   }),
   'POST /oauth/invite': page('submitInvite', 'Accept an invite', {
-    description: 'As `POST /v1/identity/auth/accept-invite`, for the form. 20 per hour per IP.',
+    description: `As \`POST /v1/identity/auth/accept-invite\`, for the form. 20 per hour per IP. ${twice}`,
     consumes: forms,
     body: Type.Object({
       token: Type.String(),
@@ -116,7 +118,7 @@ export const signUpDocumentation: Documentation = {
   'POST /oauth/verify-email': page('confirmSignUp', 'Confirm the address of a sign-up', {
     description:
       'By one click in the browser that signed up, which has a cookie of it; elsewhere with the password that was chosen, ' +
-      'since it becomes the person’s. 20 per 15 minutes per IP, and 10 tries per link.',
+      `since it becomes the person’s. 20 per 15 minutes per IP, and 10 tries per link. ${twice}`,
     consumes: forms,
     body: Type.Object({ token: Type.String(), password: text('That the sign-up chose') }),
     response: {
@@ -168,7 +170,7 @@ export const signUpDocumentation: Documentation = {
   'POST /oauth/password/reset': page('submitNewPassword', 'Set a new password with a mailed link', {
     description:
       'Counts the address as verified, ends every session, grant and half-done sign-in of the person, and mails a notice. A ' +
-      'refused password leaves the link as it was. 20 per hour per IP.',
+      `refused password leaves the link as it was. 20 per hour per IP. ${twice}`,
     consumes: forms,
     body: Type.Object({ token: Type.String(), password: text('The new one') }),
     response: {

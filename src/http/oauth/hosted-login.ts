@@ -132,7 +132,7 @@ export function createHostedLogin(
   /** Who has just proved who they are may have a recovery code, for the day on which the provider is down. */
   function bar(visit: Visit, first: FirstFactor, { step: _, ...barred }: { step: 'barred' } & Barred) {
     const isOffered = barred.code === 'sso_required' && first.method !== 'session';
-    if (!isOffered) return sendBarred(visit, barred);
+    if (!isOffered) return sendBarred(visit, barred, { isResumed: first.method === 'session' });
     const token = recovery.offer(recoveredBy(visit), { first, connections: barred.connections });
     return sendBarred(visit, barred, { recovery: { token, isWrong: false } });
   }

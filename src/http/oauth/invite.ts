@@ -16,7 +16,7 @@ const action = '/oauth/invite';
 
 /** The link in the mail of an invite. Opening it shows a form; only sending that consumes it, so mail scanners cannot. */
 export const invite: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { provider, logins, limits }) => {
-  const { preview, accept } = logins.inviteAcceptance;
+  const { preview, accept, justAccepted } = logins.inviteAcceptance;
 
   app.get('/oauth/invite', async (request, reply) => {
     const token = onlyOnce(readParameters(request.query), ['token']).get('token') ?? '';
@@ -29,7 +29,7 @@ export const invite: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { pr
     const form = onlyOnce(readParameters(request.body), ['token', 'first_name', 'last_name', 'password']);
     const token = form.get('token') ?? '';
     const offered = await preview(token).catch(voided);
-    if (!offered) return sendVoid(request, reply);
+    if (!offered) return sendDoneBefore(request, reply, token);
     const visit = { request, reply, offered };
     const typed = { firstName: form.get('first_name')?.trim(), lastName: form.get('last_name')?.trim() };
     const names = { firstName: typed.firstName || undefined, lastName: typed.lastName || undefined };
@@ -42,10 +42,16 @@ export const invite: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { pr
     } catch (error) {
       const wrong = passwordErrorOf(error);
       if (wrong) return again(wrong);
-      return voided(error) ?? sendVoid(request, reply);
+      return voided(error) ?? sendDoneBefore(request, reply, token);
     }
     return sendDone(visit);
   });
+
+  /** A form that was sent twice has accepted it. */
+  async function sendDoneBefore(request: FastifyRequest, reply: FastifyReply, token: string) {
+    const offered = wantsJson(request) ? null : await justAccepted(token).catch(voided);
+    return offered ? sendDone({ request, reply, offered }) : sendVoid(request, reply);
+  }
 };
 
 interface Visit {

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type FoundLink, wayBack } from '../../domain/identity-links.js';
 import type { Client } from '../../domain/oidc/clients.js';
 import type { Provider } from '../../domain/oidc/provider.js';
+import { wasJustDone } from '../../domain/sent-twice.js';
 import { sendPage, wantsJson } from './pages.js';
 
 /** A request that came with a mailed link. */
@@ -19,7 +20,15 @@ export const linkVisit = async (
   request: FastifyRequest,
   reply: FastifyReply,
   link: FoundLink | null,
-): Promise<LinkVisit> => ({ request, reply, link, client: link && (await clients.find(link.clientId)) });
+): Promise<LinkVisit> => {
+  const client = link && (await clients.find(link.clientId));
+  request.looks = client;
+  return { request, reply, link, client };
+};
+
+/** Whether it comes by a form for what its link has just done: that is told once more, and nothing is done again. */
+export const isSentTwice = ({ request, link }: LinkVisit, now: Date): boolean =>
+  request.method === 'POST' && !wantsJson(request) && wasJustDone(link?.usedAt ?? null, now);
 
 export const linkPageOptions = ({ client, link }: Pick<LinkVisit, 'client' | 'link'>) => ({
   client,

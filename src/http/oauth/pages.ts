@@ -19,6 +19,13 @@ export interface Looks extends Pick<Client, 'logoUrl'> {
   settings: Pick<Client['settings'], 'branding' | 'defaultLocale'>;
 }
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Of whose page a request is, once that is found: whatever goes wrong from there on is told in their looks, too. */
+    looks?: Looks | null;
+  }
+}
+
 interface PageOptions {
   status?: number;
   client?: Looks | null;
@@ -42,6 +49,19 @@ export const wantsJson = ({ headers: { accept = '' } }: FastifyRequest): boolean
 const isKept = ({ method }: FastifyRequest, name: keyof Pages): boolean =>
   method === 'POST' && name !== 'mfa-enroll-totp' && !name.startsWith('account');
 
+/**
+ * What proves something that counts once, and ends in a session: a second click would have the browser drop the answer to the
+ * first one, with the cookie, so that a script of ours keeps it back. Without scripts it is answered all the same (`wayOnSignedIn`).
+ */
+const sentOnce: readonly (keyof Pages)[] = [
+  'code-sent',
+  'mfa-challenge',
+  'mfa-enroll',
+  'mfa-enroll-email',
+  'mfa-enroll-totp',
+  'recovery-codes',
+];
+
 /** A hosted page in the Environment's looks and the reader's language. */
 export function sendPage<P extends keyof Pages>(
   request: FastifyRequest,
@@ -55,8 +75,10 @@ export function sendPage<P extends keyof Pages>(
   const branding = client ? brandingOf(client) : null;
   const logo = Boolean(client?.logoUrl || branding?.logo_url);
   const kept = isKept(request, name);
-  reply.headers(pageHeaders({ nonce, locale, formActions, logo, scripts: scripts.length > 0, captcha, kept }));
-  return reply.code(status).send(renderPage(name, { locale, nonce, branding, scripts }, values));
+  const webauthn = scripts.includes('webauthn');
+  const all = sentOnce.includes(name) ? [...scripts, 'sent-once' as const] : scripts;
+  reply.headers(pageHeaders({ nonce, locale, formActions, logo, scripts: all.length > 0, webauthn, captcha, kept }));
+  return reply.code(status).send(renderPage(name, { locale, nonce, branding, scripts: all }, values));
 }
 
 interface Reader {
@@ -100,6 +122,7 @@ export function redirect(
 
 /** Answers whatever goes wrong as a page: never a redirect, since nothing malformed is trusted with one. */
 export function handlePageErrors(app: FastifyInstance): void {
+  app.decorateRequest('looks', null);
   app.setErrorHandler((error, request, reply) => {
     const refusal = error instanceof OAuthError ? error : refusalOf(error);
     if (!refusal) request.log.error({ fault: faultOf(error), frames: framesOf(error) }, 'unexpected error');
@@ -135,7 +158,7 @@ export function sendErrorPage(
       requestId: request.id,
       retryAfterSeconds,
     },
-    { status, uiLocales: localesAskedFor(request) },
+    { status, client: request.looks ?? null, uiLocales: localesAskedFor(request) },
   );
 }
 

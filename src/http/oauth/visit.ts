@@ -60,6 +60,18 @@ export function flowOf({ asked }: Pick<Visit, 'asked'>): Record<string, string> 
   return prompt === undefined || asked.prompt.none ? parameters : { ...parameters, prompt };
 }
 
+/** The same once somebody has signed in for it: what asks for that (OpenID Connect Core 3.1.2.1) would ask for it again. */
+export function onceSignedIn({ prompt, max_age: _, ...rest }: Record<string, string>): Record<string, string> {
+  return prompt?.split(' ').includes('consent') ? { ...rest, prompt: 'consent' } : rest;
+}
+
+/** Where somebody else signs in for it, in a browser that knows a person who cannot go on: `login_hint` names that one. */
+export function anotherPersonUrl(visit: Pick<Visit, 'asked'>): string {
+  const { login_hint: _, ...parameters } = flowOf(visit);
+  const prompt = visit.asked.prompt.consent ? 'login consent' : 'login';
+  return `/oauth/authorize?${new URLSearchParams({ ...parameters, prompt })}`;
+}
+
 /** Whether somebody new can go on with it: who signs up belongs to no organization yet. */
 export const letsSignUp = ({ client, organization }: Pick<Visit, 'client' | 'organization'>): boolean =>
   organization === null && client.settings.allowSelfSignup;
@@ -75,6 +87,7 @@ export function createVisits({ askedOrganizations, baseUrl, clients, keys }: Vis
   async function enter(request: FastifyRequest, reply: FastifyReply, read: ReadParameters): Promise<Visit | null> {
     const client = await clients.find(clientIdOf(read));
     if (!client) throw new OAuthError('invalid_request', 'client_id is unknown');
+    request.looks = client;
     const ofAccount = parseAccountRequest(read, baseUrl);
     const parsed = ofAccount ?? parseAuthorizeRequest(read, client);
     if ('redirected' in parsed) {

@@ -145,8 +145,12 @@ export interface Pages extends AccountPages, SignUpPages {
     codes: readonly string[] | null;
     client: PageClient | null;
   };
-  'mfa-expired': { againUrl: string | null };
-  'mfa-refused': Record<never, never>;
+  'mfa-expired': {
+    /** Whether it is too late; or too often, since the sign-in has gone on already, or the code has let somebody in. */
+    texts: 'mfa_expired' | 'sign_in_over' | 'code_used';
+    againUrl: string | null;
+  };
+  'mfa-refused': { otherUrl: string };
   'method-refused': {
     title: TextKey;
     message: TextKey;
@@ -156,6 +160,8 @@ export interface Pages extends AccountPages, SignUpPages {
     recovery: { token: string; isWrong: boolean } | null;
     /** Where others prove who they are, to have one asked for. */
     recoveryUrl: string | null;
+    /** Where somebody else signs in. */
+    otherUrl: string | null;
     params: Params;
   };
   /** On to an identity provider, after a form: to sign in there, or out. */

@@ -28,7 +28,7 @@ export interface PageContext {
 }
 
 /** Our scripts, in `templates/pages/scripts`: they stand in the page itself, below what it shows. */
-export type PageScript = 'webauthn';
+export type PageScript = 'webauthn' | 'sent-once';
 
 const folder = join(projectRoot, 'templates/pages');
 
@@ -43,7 +43,10 @@ for (const file of readdirSync(folder)) {
   if (file.endsWith('.eta')) eta.loadTemplate(`@${file.slice(0, -4)}`, readFileSync(join(folder, file), 'utf8'));
 }
 
-const scriptTexts: Record<PageScript, string> = { webauthn: readScript('webauthn') };
+const scriptTexts: Record<PageScript, string> = {
+  webauthn: readScript('webauthn'),
+  'sent-once': readScript('sent-once'),
+};
 
 /** A script as it is sent: without the indentation and the comments that are for us. */
 function readScript(name: PageScript): string {

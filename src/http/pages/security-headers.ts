@@ -8,8 +8,10 @@ interface PageHeaders {
   formActions: readonly string[];
   /** Whether the page shows a logo, of the client or of the Environment. */
   logo?: boolean;
-  /** Whether the page has scripts of ours: they may run under the nonce, call this service and use WebAuthn. */
+  /** Whether the page has scripts of ours: they may run under the nonce. */
   scripts?: boolean;
+  /** Whether one of them calls this service and uses WebAuthn. */
+  webauthn?: boolean;
   /** Whether the page shows the captcha's widget: its script, and the frame that it works in. */
   captcha?: boolean;
   /** Whether the browser may keep it as it was, for whoever goes back to it. */
@@ -24,7 +26,16 @@ const turnstile = 'https://challenges.cloudflare.com';
  * address leaks from it.
  */
 export function pageHeaders(page: PageHeaders) {
-  const { nonce, locale, formActions, logo = false, scripts = false, captcha = false, kept = false } = page;
+  const {
+    nonce,
+    locale,
+    formActions,
+    logo = false,
+    scripts = false,
+    webauthn = false,
+    captcha = false,
+    kept = false,
+  } = page;
   if (!/^[A-Za-z0-9+/_=-]+$/.test(nonce)) throw new Error('A nonce is base64');
   // Browsers apply form-action to the redirects after a submission too, hence the client's scheme.
   const targets = ["'self'", ...new Set(formActions.map(redirectSource))];
@@ -36,7 +47,7 @@ export function pageHeaders(page: PageHeaders) {
       `style-src 'nonce-${nonce}'`,
       `img-src ${logo ? "'self' https: " : ''}data:`,
       ...(scripts || captcha ? [`script-src 'nonce-${nonce}'${captcha ? ` ${turnstile}` : ''}`] : []),
-      ...(scripts ? ["connect-src 'self'"] : []),
+      ...(webauthn ? ["connect-src 'self'"] : []),
       ...(captcha ? [`frame-src ${turnstile}`] : []),
       `form-action ${targets.join(' ')}`,
       "base-uri 'none'",
@@ -52,7 +63,7 @@ export function pageHeaders(page: PageHeaders) {
     'cross-origin-opener-policy': formActions.length > 0 ? 'unsafe-none' : 'same-origin',
     'permissions-policy': [
       'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
-      ...['get', 'create'].map((use) => `publickey-credentials-${use}=(${scripts ? 'self' : ''})`),
+      ...['get', 'create'].map((use) => `publickey-credentials-${use}=(${webauthn ? 'self' : ''})`),
     ].join(', '),
   };
 }

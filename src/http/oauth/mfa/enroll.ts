@@ -14,9 +14,9 @@ export const mfaEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async (app, o
   app.post('/oauth/mfa/enroll', async (request, reply) => {
     const step = await steps.open(request, reply, 'enrollment', ['factor', 'choice']);
     if (!step) return reply;
-    const { visit, pending, read, form } = step;
+    const { visit, pending, form } = step;
     if (form.get('choice') === 'later') {
-      if (!(await logins.pendingSignIns.complete(pending.id))) return steps.expired(request, reply, read);
+      if (!(await logins.pendingSignIns.complete(pending.id))) return steps.over(request, reply, step);
       return steps.orExpired(step, hosted.postponed(visit, provedIn(pending), pending));
     }
     switch (form.get('factor')) {
@@ -29,7 +29,7 @@ export const mfaEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async (app, o
       default:
         return steps.orExpired(
           step,
-          hosted.chooseFactor(visit, step, () => steps.expired(request, reply, read)),
+          hosted.chooseFactor(visit, step, () => steps.over(request, reply, step)),
         );
     }
   });

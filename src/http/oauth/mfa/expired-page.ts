@@ -5,12 +5,21 @@ import type { Client } from '../../../domain/oidc/clients.js';
 import { OAuthError } from '../../../domain/oidc/oauth-error.js';
 import type { ReadParameters } from '../../../domain/oidc/parameters.js';
 import type { Provider } from '../../../domain/oidc/provider.js';
+import type { Pages } from '../../pages/pages.js';
 import { sendPage, wantsJson } from '../pages.js';
 
-/** Says that a sign-in is over, and offers to begin again with what the form replayed, where that is a request of a client. */
+/** Why a sign-in goes on no more, in words. */
+type Texts = Pages['mfa-expired']['texts'];
+
+/** Says that a sign-in goes on no more, and offers to begin again with what the form replayed, where that is a request of a client. */
 export const createExpiredPage =
   ({ baseUrl, clients }: Pick<Provider, 'baseUrl' | 'clients'>) =>
-  async (request: FastifyRequest, reply: FastifyReply, read: ReadParameters): Promise<FastifyReply> => {
+  async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    read: ReadParameters,
+    texts: Texts = 'mfa_expired',
+  ): Promise<FastifyReply> => {
     if (wantsJson(request)) {
       const error_description = 'the sign-in is unknown, has expired or is complete';
       return reply.code(400).header('cache-control', 'no-store').send({ error: 'expired', error_description });
@@ -19,7 +28,7 @@ export const createExpiredPage =
     const parameters = client && repeatable(read, client, baseUrl);
     const againUrl = parameters && `/oauth/authorize?${new URLSearchParams(parameters)}`;
     const uiLocales = read.values.get('ui_locales');
-    return sendPage(request, reply, 'mfa-expired', { againUrl }, { status: 400, client, uiLocales });
+    return sendPage(request, reply, 'mfa-expired', { texts, againUrl }, { status: 400, client, uiLocales });
   };
 
 function repeatable(read: ReadParameters, client: Client, baseUrl: string): Record<string, string> | null {

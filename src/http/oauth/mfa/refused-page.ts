@@ -1,8 +1,8 @@
 import type { FastifyReply } from 'fastify';
 import { pageOptions, sendPage, wantsJson } from '../pages.js';
-import type { Visit } from '../visit.js';
+import { anotherPersonUrl, type Visit } from '../visit.js';
 
-/** The time to enroll a factor is over; only an admin's reset opens the door again (`mfa.enrollment_required`). */
+/** The time to enroll a factor is over; only an admin's reset opens the door again (`mfa.enrollment_required`), to this person. */
 export function sendMfaRefused(visit: Visit): FastifyReply {
   const { request, reply } = visit;
   if (wantsJson(request)) {
@@ -11,5 +11,12 @@ export function sendMfaRefused(visit: Visit): FastifyReply {
       error_description: 'the time to enroll a second factor is over; ask an administrator to reset it',
     });
   }
-  return sendPage(request, reply, 'mfa-refused', {}, { ...pageOptions(visit), status: 403 });
+  // The session that led here goes on for hours: nobody else would get past it.
+  return sendPage(
+    request,
+    reply,
+    'mfa-refused',
+    { otherUrl: anotherPersonUrl(visit) },
+    { ...pageOptions(visit), status: 403 },
+  );
 }

@@ -7,9 +7,10 @@ import type { Enrolled } from '../../../domain/mfa/enrollments.js';
 import type { TrustedBrowser } from '../../../domain/mfa/trusted-devices.js';
 import { onlyOnce, type Parameters, type ReadParameters, readParameters } from '../../../domain/oidc/parameters.js';
 import type { Provider } from '../../../domain/oidc/provider.js';
+import { wayOnSignedIn } from '../already-signed-in.js';
 import { type HostedLogin, unlessGone } from '../hosted-login.js';
 import { assertOwnOrigin } from '../origin.js';
-import { redirect } from '../pages.js';
+import { redirect, wantsJson } from '../pages.js';
 import type { Visit } from '../visit.js';
 import { isTicked } from '../webauthn-json.js';
 import { createExpiredPage } from './expired-page.js';
@@ -54,18 +55,31 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
     return session?.identityId === pending.identityId ? pending : null;
   }
 
+  /**
+   * Answers a form whose sign-in goes on no more. One that has come twice goes on by the session of the first, where the browser
+   * has it; a script is told what it ever was.
+   */
+  async function over(request: FastifyRequest, reply: FastifyReply, { read, token }: Pick<Step, 'read' | 'token'>) {
+    const done = wantsJson(request) ? null : await pendingSignIns.findOver(token, 'hosted');
+    if (!done) return expired(request, reply, read);
+    const before = { ...done, since: done.authenticatedAt };
+    const wayOn = await wayOnSignedIn(provider, hosted.cookies.browser, request, before);
+    return wayOn ? redirect(request, reply, '/oauth/authorize', wayOn) : expired(request, reply, read, 'sign_in_over');
+  }
+
   /** What a sign-in that is complete goes on to; the password can be another one since, or the person gone. */
   const orExpired = ({ visit: { request, reply }, read }: Ending, goesOn: Promise<FastifyReply>) =>
     unlessGone(goesOn, () => expired(request, reply, read));
 
   return {
     expired,
+    over,
     find,
     orExpired,
 
     /**
      * Finds the sign-in that a form of ours goes on with. Null when the token is unknown, expired or complete: then that was
-     * answered, with a way to begin again.
+     * answered, with a way to begin again or on.
      * @throws DomainError origin.foreign; OAuthError invalid_request for changed parameters
      */
     async open(
@@ -81,7 +95,7 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
       const token = form.get(field) ?? '';
       const pending = await find(request, token);
       if (pending?.purpose !== purpose) {
-        await expired(request, reply, read);
+        await over(request, reply, { read, token });
         return null;
       }
       return { visit: await hosted.resume(request, reply, pending, read), pending, token, form, read };
@@ -92,13 +106,13 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
      * @throws DomainError mfa.code_invalid, mfa.challenge_locked
      */
     async answer(step: Step, proof: SecondFactor): Promise<FastifyReply> {
-      const { visit, pending, read } = step;
+      const { visit, pending } = step;
       const { request, reply } = visit;
       const answered = await mfaChallenges.answer(pending, proof, browserToTrust(visit)).catch((error: unknown) => {
         if (error instanceof DomainError && error.code === 'mfa.challenge_invalid') return null;
         throw error;
       });
-      if (!answered) return expired(request, reply, read);
+      if (!answered) return over(request, reply, step);
       const { proved, trusted } = answered;
       if (trusted) hosted.cookies.device.set(reply, trusted.device, trusted.expiresAt, now());
       return orExpired(step, hosted.proved(visit, { ...provedIn(pending), ...proved }, { hasProvedFactor: true }));
@@ -116,11 +130,11 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
 
     /** Ends a sign-in in which a factor was enrolled, once. */
     async finish(step: Pick<Step, 'visit' | 'token' | 'read'>): Promise<FastifyReply> {
-      const { visit, token, read } = step;
+      const { visit, token } = step;
       const { request, reply } = visit;
       const pending = await pendingSignIns.find(token, 'hosted');
       const isOver = !pending || pending.secondFactorAt === null || !(await pendingSignIns.complete(pending.id));
-      if (isOver) return expired(request, reply, read);
+      if (isOver) return over(request, reply, step);
       return orExpired(step, hosted.proved(visit, provedIn(pending), { hasProvedFactor: true }));
     },
   };

@@ -13,7 +13,7 @@ import { passwordErrorOf } from './errors.js';
 
 /** The mailed link with which a password is replaced. Opening it shows a form; only sending that consumes it. */
 export const passwordReset: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { provider, logins, limits }) => {
-  const { look, reset } = logins.passwordReset;
+  const { look, reset, hasJustSet } = logins.passwordReset;
 
   app.get('/oauth/password/reset', async (request, reply) => {
     const token = onlyOnce(readParameters(request.query), ['token']).get('token') ?? '';
@@ -29,7 +29,7 @@ export const passwordReset: FastifyPluginAsyncTypebox<HostedOptions> = async (ap
     const [token, password] = [form.get('token') ?? '', form.get('password') ?? ''];
     const looked = await look({ token });
     const visit = await linkVisit(provider, request, reply, looked.link);
-    if (looked.outcome === 'void') return sendLinkVoid(visit, { resendToken: null });
+    if (looked.outcome === 'void') return sendVoid(visit, { token, password });
     const { link, rule } = looked;
     const { minLength } = rule;
     try {
@@ -37,7 +37,7 @@ export const passwordReset: FastifyPluginAsyncTypebox<HostedOptions> = async (ap
       await reset({ token, password });
     } catch (error) {
       if (error instanceof DomainError && error.code === 'password.link_invalid') {
-        return sendLinkVoid(visit, { resendToken: null });
+        return sendVoid(visit, { token, password });
       }
       const wrong = passwordErrorOf(error);
       if (wrong === null) throw error;
@@ -45,6 +45,12 @@ export const passwordReset: FastifyPluginAsyncTypebox<HostedOptions> = async (ap
     }
     return sendDone(visit, link);
   });
+
+  /** A form that was sent twice has set the password. */
+  async function sendVoid(visit: LinkVisit, sent: { token: string; password: string }) {
+    const done = wantsJson(visit.request) ? null : await hasJustSet(sent);
+    return done ? sendDone(visit, done) : sendLinkVoid(visit, { resendToken: null });
+  }
 };
 
 interface Asked {

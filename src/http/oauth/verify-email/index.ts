@@ -3,7 +3,7 @@ import { type FoundLink, wayBack } from '../../../domain/identity-links.js';
 import { onlyOnce, readParameters } from '../../../domain/oidc/parameters.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
 import type { SignUpPages } from '../../pages/sign-up-pages.js';
-import { type LinkVisit, linkPageOptions, linkVisit, sendLinkVoid, shownClient } from '../link-pages.js';
+import { isSentTwice, type LinkVisit, linkPageOptions, linkVisit, sendLinkVoid, shownClient } from '../link-pages.js';
 import type { HostedOptions } from '../options.js';
 import { assertOwnOrigin } from '../origin.js';
 import { sendPage, wantsJson } from '../pages.js';
@@ -31,6 +31,9 @@ export const verifyEmail: FastifyPluginAsyncTypebox<HostedOptions> = async (app,
     const browser = browserCookie.read(request);
     const result = await logins.signUps.link.confirm({ token, browser, password: form.get('password') ?? null });
     const visit = await linkVisit(provider, request, reply, result.link);
+    if (result.outcome === 'void' && result.link && isSentTwice(visit, provider.now())) {
+      return sendConfirmed(visit, result.link);
+    }
     if (result.outcome === 'void') return sendVoid(visit, token);
     if (result.outcome === 'password_required') {
       const error = result.wrong ? 'confirm_sign_up.error.password' : null;

@@ -3,8 +3,11 @@ import { DomainError } from '../../../../domain/errors.js';
 import { createsIdentities } from '../../../../domain/logins/email-otp.js';
 import { onlyOnce, readParameters } from '../../../../domain/oidc/parameters.js';
 import { firstFactor } from '../../../../domain/sessions/first-factor.js';
+import { wayOnSignedIn } from '../../already-signed-in.js';
+import { createExpiredPage } from '../../mfa/expired-page.js';
 import type { HostedOptions } from '../../options.js';
 import { assertOwnOrigin } from '../../origin.js';
+import { redirect, wantsJson } from '../../pages.js';
 import { throttled } from '../../throttles.js';
 import { boundParametersOf, letsSignUp } from '../../visit.js';
 import { sendCodeRefused } from './code-sent-page.js';
@@ -12,6 +15,7 @@ import { sendCodeRefused } from './code-sent-page.js';
 /** Signs in with the code that was mailed, where the page that asks for it was asked by the same authorization request. */
 export const emailOtpVerify: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
   const { provider, logins, limits, captcha, hosted, signInPage } = options;
+  const expired = createExpiredPage(provider);
 
   app.post(
     '/oauth/login/email-otp/verify',
@@ -36,7 +40,15 @@ export const emailOtpVerify: FastifyPluginAsyncTypebox<HostedOptions> = async (a
           ipAddress: request.ip,
           dailyCap: letsSignUp(visit) && createsIdentities(settings) ? settings.dailySelfSignupCap : null,
         });
-        if (result.outcome === 'refused') return sendCodeRefused(visit, { token, email: result.email }, captcha);
+        if (result.outcome === 'spent' && !wantsJson(request)) {
+          const { identityId, spentAt: since } = result;
+          const before = { environmentId, identityId, since, parameters: visit.asked.parameters };
+          const wayOn = await wayOnSignedIn(provider, hosted.cookies.browser, request, before);
+          return wayOn
+            ? redirect(request, reply, '/oauth/authorize', wayOn)
+            : expired(request, reply, read, 'code_used');
+        }
+        if (result.outcome !== 'accepted') return sendCodeRefused(visit, { token, email: result.email }, captcha);
         return hosted.proved(visit, firstFactor(result.identityId, 'email_otp', ['otp'], { now: provider.now() }));
       } catch (error) {
         if (!(error instanceof DomainError) || error.code !== 'sign_up.daily_cap_reached') throw error;

@@ -38,7 +38,7 @@ export const mfaEmailOtpEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async
     async (request, reply) => {
       const step = await steps.open(request, reply, 'enrollment', ['code']);
       if (!step) return reply;
-      const { pending, form, read } = step;
+      const { pending, form } = step;
       const { id: flow, identityId } = pending;
       try {
         const code = form.get('code') ?? '';
@@ -50,7 +50,7 @@ export const mfaEmailOtpEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async
           return sendEmailEnrollment(step, { isSent: true, error: 'mfa_challenge.error.email_otp' });
         }
         if (error.code !== 'mfa.enrollment_expired' && error.code !== 'mfa.already_enrolled') throw error;
-        return steps.expired(request, reply, read);
+        return steps.over(request, reply, step);
       }
     },
   );

@@ -13,7 +13,7 @@ export const mfaTotpEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async (ap
   app.post('/oauth/mfa/totp/enroll', throttled(limits, 'POST /oauth/mfa/totp/enroll'), async (request, reply) => {
     const step = await steps.open(request, reply, 'enrollment', ['code', 'totp_token']);
     if (!step) return reply;
-    const { pending, form, read, visit } = step;
+    const { pending, form, visit } = step;
     const sealed = form.get('totp_token') ?? '';
     try {
       const { totpDriftSteps: drift } = visit.client.settings;
@@ -27,7 +27,7 @@ export const mfaTotpEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async (ap
         return sendTotpEnrollment(step, shown, 'mfa_enroll_totp.error');
       }
       if (error.code !== 'mfa.enrollment_expired' && error.code !== 'mfa.already_enrolled') throw error;
-      return steps.expired(request, reply, read);
+      return steps.over(request, reply, step);
     }
   });
 };
