@@ -1,6 +1,6 @@
 import { eventsRecorded, secondFactors, signIns } from '../platform/metrics.js';
 import { type EventAction, eventCatalogue } from './event-catalogue.js';
-import { firstFactorOf } from './sessions/first-factor.js';
+import { firstFactorOf } from './first-factor-of.js';
 
 type Metadata = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
+import { firstFactorOf } from '../../src/domain/first-factor-of.js';
 import { barOf } from '../../src/domain/organizations/barred.js';
 import type { SignInPolicy } from '../../src/domain/organizations/sign-in-policy.js';
-import { firstFactorOf } from '../../src/domain/sessions/first-factor.js';
 
 test.each([
   [['pwd'], 'password'],

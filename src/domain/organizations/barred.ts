@@ -1,6 +1,7 @@
 import type { FirstFactorMethod } from '../../../entities/pending-sign-in.js';
+import { firstFactorOf } from '../first-factor-of.js';
 import type { Client } from '../oidc/clients.js';
-import { type FirstFactor, firstFactorOf } from '../sessions/first-factor.js';
+import type { FirstFactor } from '../sessions/first-factor.js';
 import type { OfferedConnection, SignInPolicy } from './sign-in-policy.js';
 
 /** A way of signing in by which somebody proves who they are here, and to nobody else. */

@@ -12,6 +12,15 @@ const perAddress = { name: 'admin-accept-invite', points: 5, windowSeconds: 3600
 const Html = { content: { 'text/html': { schema: Type.String() } } };
 const tags = ['Admin authentication'];
 
+const Acceptance = Body({
+  token: InviteToken,
+  first_name: Name,
+  last_name: Name,
+  password: Type.Optional(
+    Type.String({ maxLength: 1024, description: '8 to 128 characters, not known from a breach.' }),
+  ),
+});
+
 /** The link of an invite. Opening it shows a form; only sending that consumes it, so mail scanners cannot. */
 export const acceptInvite: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, limits, ...pages }) => {
   app.setErrorHandler(acceptInviteError(users.invites));
@@ -50,14 +59,7 @@ export const acceptInvite: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
           'unless the user has no password yet: setting the first one ends their sessions, and a mail tells them. Otherwise a password is required, where no admin SSO covers the address. ' +
           'Starts no session. JSON is answered with JSON, a form, also one sent twice within a minute, with a page. 5 per hour per IP.',
         tags,
-        body: Body({
-          token: InviteToken,
-          first_name: Name,
-          last_name: Name,
-          password: Type.Optional(
-            Type.String({ maxLength: 1024, description: '8 to 128 characters, not known from a breach.' }),
-          ),
-        }),
+        body: Acceptance,
         response: {
           200: {
             description: 'A message, or the page for a form',

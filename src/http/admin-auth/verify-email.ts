@@ -19,6 +19,16 @@ import { isForm, localeOf, sendPage } from './verify-email-page.js';
 const Html = { content: { 'text/html': { schema: Type.String() } } };
 const tags = ['Admin authentication'];
 
+const Confirmation = Body({
+  token: Type.String(),
+  password: Type.Optional(
+    Type.String({
+      maxLength: 1024,
+      description: 'The one of the registration. Not looked at in the browser that registered.',
+    }),
+  ),
+});
+
 /** The link of a registration. Opening it shows a page; only the page's button consumes it, so mail scanners cannot. */
 export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
   app,
@@ -60,15 +70,7 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
         description:
           'Creates the account and signs its owner in, with both cookies. The browser that registered, by its cookie, needs the token alone; whoever else confirms sends the password that was chosen at the registration: who registers with a stranger’s address knows it, and who reads the mail does not. Ten wrong passwords make the link void. JSON is answered with JSON (201), a form with a page (200).',
         tags,
-        body: Body({
-          token: Type.String(),
-          password: Type.Optional(
-            Type.String({
-              maxLength: 1024,
-              description: 'The one of the registration. Not looked at in the browser that registered.',
-            }),
-          ),
-        }),
+        body: Confirmation,
         response: {
           200: { description: 'The page, for a form', ...Html },
           201: single(Type.Object(SignedInFields)),
