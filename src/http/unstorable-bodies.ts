@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { DomainError, unstorable } from '../domain/errors.js';
-import { isStorable } from '../platform/storable.js';
+import { unstorableIn } from '../platform/storable.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -10,14 +10,14 @@ declare module 'fastify' {
 }
 
 /**
- * Refuses bodies that would be kept otherwise than they were sent (`isStorable`), on every surface and whatever their type is: half a
+ * Refuses bodies that would be kept otherwise than they were sent (`unstorableIn`), on every surface and whatever their type is: half a
  * character (`"\ud800"`, RFC 8259 §8.2) is U+FFFD in UTF-8, so what is answered would not be what the next read says, and two passwords
  * that differ in it would be one. URLs need no such look: percent-decoding knows no halves, and NUL is refused by who compares with it.
- * @throws DomainError validation.failed with `unstorable`, in the form of the surface's errors
+ * @throws DomainError validation.failed with `unstorable` of the field, in the form of the surface's errors
  */
 export function refuseUnstorableBodies(app: FastifyInstance): void {
   app.addHook('preValidation', ({ body, routeOptions: { config } }, _reply, done) => {
-    if (config.eachAlone || isStorable(body)) return done();
-    done(new DomainError('validation.failed', { details: [unstorable] }));
+    const field = config.eachAlone ? null : unstorableIn(body);
+    done(field === null ? undefined : new DomainError('validation.failed', { details: [{ ...unstorable, field }] }));
   });
 }

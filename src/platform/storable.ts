@@ -1,12 +1,32 @@
 /**
  * Whether PostgreSQL can hold a value as it is: no text in it, keys included, has NUL, or half a character, which `text` would keep as
  * U+FFFD and `jsonb` refuse; and no number is beyond a double, which JavaScript reads as infinite and would write as null (RFC 8259 §6).
- * A body is looked through at every request, so that this is to cost less than reading it did.
  */
-export function isStorable(value: unknown): boolean {
-  if (typeof value === 'string') return value.isWellFormed() && !value.includes('\0');
-  if (typeof value === 'number') return Number.isFinite(value);
-  if (typeof value !== 'object' || value === null) return true;
-  if (Array.isArray(value)) return value.every(isStorable);
-  return Object.keys(value).every((key) => isStorable(key) && isStorable((value as Record<string, unknown>)[key]));
+export const isStorable = (value: unknown): boolean => unstorableIn(value) === null;
+
+/**
+ * Where the first thing is that PostgreSQL cannot hold (`isStorable`), as a JSON path like `tags[0].name`; null where there is none. What
+ * has it in a key of its own is named itself, and empty is the value as a whole. A body is looked through at every request, so that this
+ * is to cost less than reading it did.
+ */
+export function unstorableIn(value: unknown): string | null {
+  if (typeof value === 'string') return value.isWellFormed() && !value.includes('\0') ? null : '';
+  if (typeof value === 'number') return Number.isFinite(value) ? null : '';
+  if (typeof value !== 'object' || value === null) return null;
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) {
+      const below = unstorableIn(value[i]);
+      if (below !== null) return pathOf(`[${i}]`, below);
+    }
+    return null;
+  }
+  for (const key of Object.keys(value)) {
+    if (unstorableIn(key) !== null) return '';
+    const below = unstorableIn((value as Record<string, unknown>)[key]);
+    if (below !== null) return pathOf(key, below);
+  }
+  return null;
 }
+
+const pathOf = (step: string, below: string) =>
+  below === '' || below.startsWith('[') ? `${step}${below}` : `${step}.${below}`;
