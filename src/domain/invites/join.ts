@@ -8,8 +8,8 @@ import { UserSession } from '../../../entities/user-session.js';
 import { actAs } from '../../platform/context.js';
 import { recordEvent } from '../events.js';
 import { startLater } from '../outbox.js';
+import { lockForPassword, writePassword } from '../passwords/password-write.js';
 import { discardWaiting } from '../registration/rivals.js';
-import { lockForPassword, writePassword } from '../users/password-write.js';
 import { processInput } from './process.js';
 
 export interface Joining {

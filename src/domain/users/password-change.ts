@@ -3,10 +3,10 @@ import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { contextOfUser } from '../passwords/context-rows.js';
+import { lockForPassword, writePassword } from '../passwords/password-write.js';
 import { type Passwords, passwordLength } from '../passwords/passwords.js';
 import type { AdminSubject } from './admin-tokens.js';
 import type { UserGuesses } from './guesses.js';
-import { lockForPassword, writePassword } from './password-write.js';
 
 export interface PasswordChange {
   currentPassword: string;

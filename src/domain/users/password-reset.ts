@@ -6,9 +6,9 @@ import { DomainError } from '../errors.js';
 import { contextOfUser } from '../passwords/context-rows.js';
 import { hasJustSet } from '../passwords/just-set.js';
 import { findPasswordLink, findUsedPasswordLink, type UsablePasswordLink } from '../passwords/links.js';
+import { lockForPassword, writePassword } from '../passwords/password-write.js';
 import { type Passwords, passwordLength } from '../passwords/passwords.js';
 import type { UserGuesses } from './guesses.js';
-import { lockForPassword, writePassword } from './password-write.js';
 
 export interface PasswordReset {
   /** Whose password the link sets. Looking changes nothing, so mail scanners may. @throws DomainError password.link_invalid */
