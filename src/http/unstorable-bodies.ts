@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { DomainError, unstorable } from '../domain/errors.js';
-import { unstorableIn } from '../platform/storable.js';
+import { alteredIn } from '../platform/storable.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -10,14 +10,15 @@ declare module 'fastify' {
 }
 
 /**
- * Refuses bodies that would be kept otherwise than they were sent (`unstorableIn`), on every surface and whatever their type is: half a
+ * Refuses bodies that would be kept otherwise than they were sent (`alteredIn`), on every surface and whatever their type is: half a
  * character (`"\ud800"`, RFC 8259 §8.2) is U+FFFD in UTF-8, so what is answered would not be what the next read says, and two passwords
- * that differ in it would be one. URLs need no such look: percent-decoding knows no halves, and NUL is refused by who compares with it.
+ * that differ in it would be one. URLs and forms need no such look: percent-decoding knows no halves. NUL is not altered: it is nobody's
+ * address or token, and PostgreSQL refuses to keep it.
  * @throws DomainError validation.failed with `unstorable` of the field, in the form of the surface's errors
  */
 export function refuseUnstorableBodies(app: FastifyInstance): void {
   app.addHook('preValidation', ({ body, routeOptions: { config } }, _reply, done) => {
-    const field = config.eachAlone ? null : unstorableIn(body);
+    const field = config.eachAlone ? null : alteredIn(body);
     done(field === null ? undefined : new DomainError('validation.failed', { details: [{ ...unstorable, field }] }));
   });
 }
