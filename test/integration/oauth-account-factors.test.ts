@@ -23,6 +23,7 @@ let environment: TestEnvironment;
 let client: TestClient;
 let ana: Awaited<ReturnType<TestEnvironment['newIdentity']>>;
 let laptop: Browser;
+let networks = 0;
 
 beforeAll(async () => {
   world = await newProvider({ rateLimits: true });
@@ -32,7 +33,7 @@ const settle = async (settings: Partial<EnvironmentSettings> = {}) => {
   environment = await world.newEnvironment({ mfaPolicy: 'optional', ...settings });
   client = await environment.newClient();
   ana = await environment.newIdentity();
-  laptop = world.browser();
+  laptop = world.browser(`198.51.100.${++networks}`); // with limits of its own
 };
 beforeEach(() => settle());
 

@@ -150,7 +150,7 @@ export async function newProvider({
       time += ms;
     },
     newEnvironment: (settings: Partial<EnvironmentSettings> = {}) => newEnvironment(db, now(), settings),
-    browser: () => new Browser(app),
+    browser: (remoteAddress?: string) => new Browser(app, remoteAddress),
     events: (action: string) =>
       query<{ action: string; outcome: string; resource_id: string; account_id: string }>(
         'select * from events where action = $1',
@@ -270,16 +270,23 @@ export type TestClient = Awaited<ReturnType<TestEnvironment['newClient']>>;
 /** A cookie jar that speaks forms. */
 export class Browser {
   readonly cookies = new Map<string, string>();
-  constructor(readonly app: FastifyInstance) {}
+  /** @param remoteAddress where it is, as limits by network see it */
+  constructor(
+    readonly app: FastifyInstance,
+    private readonly remoteAddress = '127.0.0.1',
+  ) {}
 
   async get(url: string, headers: Record<string, string> = {}) {
-    return this.keep(await this.app.inject({ method: 'GET', url, headers: this.headers(headers) }));
+    const { remoteAddress } = this;
+    return this.keep(await this.app.inject({ method: 'GET', url, headers: this.headers(headers), remoteAddress }));
   }
   async post(url: string, fields: Record<string, string>, headers: Record<string, string> = {}) {
     const form = { 'content-type': 'application/x-www-form-urlencoded' };
     const payload = new URLSearchParams(fields).toString();
+    const { remoteAddress } = this;
+    const sent = { ...form, ...headers };
     return this.keep(
-      await this.app.inject({ method: 'POST', url, payload, headers: this.headers({ ...form, ...headers }) }),
+      await this.app.inject({ method: 'POST', url, payload, headers: this.headers(sent), remoteAddress }),
     );
   }
   /** Fills the form of a page that was shown, as a person would. */
