@@ -24,7 +24,7 @@ const lowerCaseId: FuncKeywordDefinition = {
 // What comes is taken as it is: Fastify by default would turn a null into "" and drop what it does not know.
 const ajv = formats(new Ajv({ ...options, coerceTypes: false, removeAdditional: false }), ['uri', 'date-time'])
   .addFormat('email', isMailAddress)
-  .addFormat('idn-email', /^[^\s@]+@[^\s@]+$/) // one that somebody may have already
+  .addFormat('idn-email', /^[^\s\p{Cc}@]+@[^\s\p{Cc}@]+$/u) // one that somebody may have already
   .addFormat('uuid', uuid) // the usual one takes `urn:uuid:` before it, which PostgreSQL does not
   .addKeyword(lowerCaseId);
 
