@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { IdentityLink, type IdentityLinkPurpose } from '../../entities/identity-link.js';
 import { after, hours } from '../platform/clock.js';
-import { hashSecret } from '../platform/crypto/one-time-secret.js';
+import { hashSecret, isSecret } from '../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../platform/crypto/sealing.js';
 import { mostLinkTries } from './link-proof.js';
 import type { Client } from './oidc/clients.js';
@@ -137,7 +137,7 @@ export async function findIdentityLink(
   now: Date,
 ): Promise<FoundLink | null> {
   // A token of ours is 256 bits in base64url; anything else need not be looked for.
-  if (!/^[\w-]{43}$/.test(token)) return null;
+  if (!isSecret(token)) return null;
   const text = `${columns} where l.token_hash = $1 and l.purpose = $3`;
   const [found] = await tx.query<FoundLink[]>(text, [hashSecret(token), now, purpose]);
   return found ?? null;

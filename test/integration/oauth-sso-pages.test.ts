@@ -2,19 +2,17 @@ import type { LightMyRequestResponse } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
 import { EnvironmentSettings } from '../../entities/environment-settings.js';
 import type { SsoConnection } from '../../entities/sso-connection.js';
-import { loopback } from '../../src/platform/outbound/addresses.js';
 import { codeIn } from '../support/mfa.js';
 import {
   authorizeUrl,
   type Browser,
   codeFor,
   locationOf,
-  newProvider,
   type TestClient,
   type TestEnvironment,
   type TestProvider,
 } from '../support/oauth.js';
-import { type OpenIdProvider, signInThere, startOpenIdProvider } from '../support/openid-provider.js';
+import { type OpenIdProvider, signInThere } from '../support/openid-provider.js';
 import { newOrganization, setPolicy } from '../support/organizations.js';
 import { askedIn, giveSigningKey, newSamlProvider } from '../support/saml-sign-in.js';
 import {
@@ -24,6 +22,7 @@ import {
   newSsoPlace,
   newVerifiedDomain,
   plannedConnections,
+  startSsoWorld,
 } from '../support/sso.js';
 
 /** What the sign-in page shows of the way to an identity provider, and who goes it as somebody else. */
@@ -32,14 +31,11 @@ const baseUrl = 'http://localhost:3000';
 const planned = plannedConnections(baseUrl, 40);
 let world: TestProvider;
 let idp: OpenIdProvider;
+let stop: () => Promise<void>;
 beforeAll(async () => {
-  idp = await startOpenIdProvider({ callbacks: planned.callbacks });
-  world = await newProvider({ baseUrl, allowedNetworks: loopback, startsAt: new Date() });
+  ({ idp, world, stop } = await startSsoWorld(baseUrl, planned.callbacks));
 });
-afterAll(async () => {
-  await world.close();
-  await idp.stop();
-});
+afterAll(() => stop());
 
 let used = 0;
 const nextId = () => planned.ids[used++] ?? '';

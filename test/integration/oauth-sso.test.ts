@@ -6,14 +6,12 @@ import { OrganizationMember } from '../../entities/organization-member.js';
 import { SsoConnection } from '../../entities/sso-connection.js';
 import { addMember } from '../../src/domain/organizations/members.js';
 import { minutes } from '../../src/platform/clock.js';
-import { loopback } from '../../src/platform/outbound/addresses.js';
 import { codeIn } from '../support/mfa.js';
 import {
   authorizeUrl,
   type Browser,
   locationOf,
   newPkce,
-  newProvider,
   password,
   redeem,
   redirectUri,
@@ -21,7 +19,7 @@ import {
   type TestEnvironment,
   type TestProvider,
 } from '../support/oauth.js';
-import { type OpenIdProvider, signInThere, startOpenIdProvider } from '../support/openid-provider.js';
+import { type OpenIdProvider, signInThere } from '../support/openid-provider.js';
 import { newOrganization, setPolicy, type TestOrganization } from '../support/organizations.js';
 import {
   acmeAddress,
@@ -31,6 +29,7 @@ import {
   newVerifiedDomain,
   plannedConnections,
   type SsoPlace,
+  startSsoWorld,
 } from '../support/sso.js';
 import { apiOf } from './identity-auth-setup.js';
 
@@ -38,14 +37,11 @@ const baseUrl = 'http://localhost:3000';
 const planned = plannedConnections(baseUrl, 40);
 let world: TestProvider;
 let idp: OpenIdProvider;
+let stop: () => Promise<void>;
 beforeAll(async () => {
-  idp = await startOpenIdProvider({ callbacks: planned.callbacks });
-  world = await newProvider({ baseUrl, allowedNetworks: loopback, startsAt: new Date() });
+  ({ idp, world, stop } = await startSsoWorld(baseUrl, planned.callbacks));
 });
-afterAll(async () => {
-  await world.close();
-  await idp.stop();
-});
+afterAll(() => stop());
 
 let used = 0;
 /** An Environment with an organization whose provider signs in people of acme.example. */

@@ -4,8 +4,9 @@ import { SsoConnection } from '../../entities/sso-connection.js';
 import { SsoDomain } from '../../entities/sso-domain.js';
 import { clientSecretContext } from '../../src/domain/sso-connections/secrets.js';
 import { callbackUrlOf, signedOutUrlOf } from '../../src/domain/sso-protocols/oidc/oidc.js';
-import type { TestClient, TestEnvironment, TestProvider } from './oauth.js';
-import type { OpenIdProvider } from './openid-provider.js';
+import { loopback } from '../../src/platform/outbound/addresses.js';
+import { newProvider, type TestClient, type TestEnvironment, type TestProvider } from './oauth.js';
+import { type OpenIdProvider, startOpenIdProvider } from './openid-provider.js';
 import { newOrganization, type TestOrganization } from './organizations.js';
 
 type Where = Pick<TestEnvironment, 'accountId' | 'environmentId'>;
@@ -20,6 +21,17 @@ export const plannedConnections = (baseUrl: string, count: number) => {
     signedOut: ids.map((id) => signedOutUrlOf(baseUrl, id)),
   };
 };
+
+/** A service and an OpenID provider that sends people back to it. */
+export async function startSsoWorld(baseUrl: string, callbacks: string[]) {
+  const idp = await startOpenIdProvider({ callbacks });
+  const world = await newProvider({ baseUrl, allowedNetworks: loopback, startsAt: new Date() });
+  const stop = async () => {
+    await world.close();
+    await idp.stop();
+  };
+  return { idp, world, stop };
+}
 
 /** An active connection to an OpenID provider, of an Environment or of an organization of it. */
 export async function newOidcConnection(

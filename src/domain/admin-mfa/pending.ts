@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { PendingUserSignIn } from '../../../entities/pending-user-sign-in.js';
 import type { User } from '../../../entities/user.js';
 import { after, type Clock, minutes } from '../../platform/clock.js';
-import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
+import { hashSecret, isSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 
 /** Long enough to fetch a phone. */
@@ -107,7 +107,7 @@ export function createPendingUserSignIns({ db, now }: { db: Statements; now: Clo
 
     /** The one that a token names, or null: every reason is the same to a caller. */
     async find(token: string): Promise<OpenUserSignIn | null> {
-      if (!/^[\w-]{43}$/.test(token)) return null;
+      if (!isSecret(token)) return null;
       const [found] = await db.statement<OpenUserSignIn>(findStatement, [hashSecret(token), now()]);
       return found ?? null;
     },

@@ -7,12 +7,11 @@ import { Identity } from '../../../entities/identity.js';
 import { IdentityInvite } from '../../../entities/identity-invite.js';
 import { Node } from '../../../entities/node.js';
 import { User } from '../../../entities/user.js';
-import { hashSecret } from '../../platform/crypto/one-time-secret.js';
+import { hashSecret, isSecret } from '../../platform/crypto/one-time-secret.js';
 import { within } from '../../platform/db.js';
 import { applicationNameOf } from '../emails/brand.js';
 import { DomainError } from '../errors.js';
 import { fullNameOf } from '../full-name.js';
-import { isInviteToken } from '../invites/link.js';
 import { statusOf } from '../invites/process.js';
 import { wasJustDone } from '../sent-twice.js';
 
@@ -24,7 +23,7 @@ export interface Invited {
 
 /** @throws DomainError invite.link_invalid, alike for every token that does not work */
 export async function pendingOf(tx: EntityManager, token: string, now: Date): Promise<IdentityInvite> {
-  const invite = isInviteToken(token) ? await tx.findOneBy(IdentityInvite, { tokenHash: hashSecret(token) }) : null;
+  const invite = isSecret(token) ? await tx.findOneBy(IdentityInvite, { tokenHash: hashSecret(token) }) : null;
   if (!invite || statusOf(invite, now) !== 'pending') throw new DomainError('invite.link_invalid');
   const place = { id: invite.environmentId, accountId: invite.accountId };
   if (!(await tx.existsBy(Environment, place))) throw new DomainError('invite.link_invalid'); // it is being removed
@@ -33,7 +32,7 @@ export async function pendingOf(tx: EntityManager, token: string, now: Date): Pr
 
 /** The one that was accepted by this link within the last minute; null for every other. */
 export async function justAcceptedOf(tx: EntityManager, token: string, now: Date): Promise<IdentityInvite | null> {
-  if (!isInviteToken(token)) return null;
+  if (!isSecret(token)) return null;
   const invite = await tx.findOneBy(IdentityInvite, { tokenHash: hashSecret(token), status: 'accepted' });
   return invite && wasJustDone(invite.endedAt, now) ? invite : null;
 }

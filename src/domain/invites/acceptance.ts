@@ -3,7 +3,7 @@ import { Account } from '../../../entities/account.js';
 import { AdministratorInvite } from '../../../entities/administrator-invite.js';
 import { User } from '../../../entities/user.js';
 import type { Clock } from '../../platform/clock.js';
-import { hashSecret } from '../../platform/crypto/one-time-secret.js';
+import { hashSecret, isSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
@@ -12,7 +12,6 @@ import { type Passwords, passwordLength } from '../passwords/passwords.js';
 import { wasJustDone } from '../sent-twice.js';
 import { adminConnectionFor } from '../sso-connections/covering.js';
 import { join } from './join.js';
-import { isInviteToken } from './link.js';
 import { statusOf } from './process.js';
 
 /** What the link of an invite stands for. */
@@ -112,7 +111,7 @@ export function createInviteAcceptance({ db, passwords, now }: InviteAcceptanceD
 }
 
 const inviteOf = async (tx: EntityManager, token: string): Promise<AdministratorInvite | null> =>
-  isInviteToken(token) ? tx.findOneBy(AdministratorInvite, { tokenHash: hashSecret(token) }) : null;
+  isSecret(token) ? tx.findOneBy(AdministratorInvite, { tokenHash: hashSecret(token) }) : null;
 
 /** @throws DomainError invite.link_invalid, alike for every token that does not work */
 async function pendingOf(tx: EntityManager, token: string, now: Date): Promise<AdministratorInvite> {

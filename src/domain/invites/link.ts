@@ -18,6 +18,3 @@ export function inviteToken(
 
 /** @param baseUrl origin of the service */
 export const inviteLink = (baseUrl: string, token: string): string => `${baseUrl}/v1/auth/accept-invite?token=${token}`;
-
-/** A token of ours is 256 bits in base64url; anything else need not be looked for. */
-export const isInviteToken = (token: string): boolean => /^[\w-]{43}$/.test(token);

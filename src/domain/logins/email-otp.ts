@@ -6,7 +6,7 @@ import { newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { createLimiter, type LimitPolicy } from '../../platform/limiter.js';
-import { isBounded, isMailable } from '../../platform/mail/addresses.js';
+import { mayBeTaken } from '../../platform/mail/addresses.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { countedAddress } from '../counted-address.js';
 import { assertStays } from '../erasures/staying.js';
@@ -193,7 +193,7 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
           purpose: 'login',
           flow,
           identityId: member?.isActive ? member.identityId : null,
-          email: createsIdentities && !member && isMailable(email) && isBounded(email) ? email : null,
+          email: createsIdentities && !member && mayBeTaken(email) ? email : null,
           locale,
         }),
       );

@@ -51,6 +51,11 @@ export function digitsOf(sealing: Pick<Sealing, 'derive'>, { id, keyId }: { id: 
   return { digits: String(secret.readUIntBE(0, 6) % 1_000_000).padStart(6, '0'), keyId: usedKey };
 }
 
+/** Of a code that was just spent: whose it is, and since when. */
+export interface SpentCode extends RightCode {
+  consumedAt: Date;
+}
+
 /** People copy the blank that the mail shows between the groups. */
 const isTyped = (code: string, digits: string) => equalInConstantTime(code.replace(/\s/g, ''), digits);
 
@@ -64,11 +69,6 @@ where id = (select id from emailed_codes
   and consumed_at is null and expires_at > $4 and attempts < ${mostTries}
 returning id, key_id as "keyId", identity_id as "identityId", email::text`,
 };
-/** Of a code that was just spent: whose it is, and since when. */
-export interface SpentCode extends RightCode {
-  consumedAt: Date;
-}
-
 type NewestCode = RightCode & { id: string; keyId: string; consumedAt: Date | null };
 const newestStatement = {
   name: 'find_newest_emailed_code',

@@ -7,6 +7,7 @@ import { countUse } from '../limits.js';
 import { environmentRule } from '../passwords/context-rows.js';
 import { settleNewPassword } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
+import { verifyTyped } from '../passwords/verify-typed.js';
 import { holdSession } from '../sessions/hold.js';
 
 export interface OwnPasswordChange {
@@ -32,9 +33,6 @@ export const ownPasswordFailures = {
   points: 10,
   windowSeconds: minutes(15) / 1000,
 } as const;
-
-/** More than any password that can be set, in UTF-16 units; normalizing a megabyte would hold up everyone else. */
-const longestPassword = 1024;
 
 const readHash = {
   name: 'own_password_hash',
@@ -62,8 +60,7 @@ export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswor
   async function prove(scope: EnvironmentScope, identityId: string, hash: string, currentPassword: string) {
     // Counted before it is looked at, so that parallel guesses cannot slip through; only wrong ones stay counted.
     await countUse(failures, identityId);
-    const isTooLong = currentPassword.length > longestPassword;
-    const matches = await passwords.verify(isTooLong ? null : hash, currentPassword.slice(0, longestPassword));
+    const matches = await verifyTyped(passwords, hash, currentPassword);
     if (matches) return failures?.giveBack(identityId);
     await db.transaction(scope, (tx) =>
       recordEvent(tx, 'auth.identity_password_change_failed', {

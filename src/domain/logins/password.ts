@@ -1,6 +1,7 @@
 import type { Db, EnvironmentScope, Statement } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import type { Passwords } from '../passwords/passwords.js';
+import { verifyTyped } from '../passwords/verify-typed.js';
 import type { Unverified } from '../sign-ups/resend.js';
 import { addressTyped } from './address.js';
 import type { Attempts } from './attempts.js';
@@ -33,9 +34,6 @@ export interface PasswordLoginDeps {
   /** Told when a password could not be rehashed; the person is signed in all the same. */
   onRehashError: (error: unknown) => void;
 }
-
-/** More than any password that can be set, in UTF-16 units; normalizing a megabyte would hold up everyone else. */
-const longestPassword = 1024;
 
 interface Row {
   identityId: string;
@@ -121,8 +119,8 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
     const email = addressTyped(typed);
     const attempt = await attempts.begin({ accountId: scope.accountId, email, ipAddress });
     const [found] = await db.statement<Row>(find, [scope.accountId, scope.environmentId, email]);
-    const mayTry = (found?.isActive || found?.isElsewhere) === true && password.length <= longestPassword;
-    const matches = await passwords.verify(mayTry ? found.passwordHash : null, password.slice(0, longestPassword));
+    const mayTry = (found?.isActive || found?.isElsewhere) === true;
+    const matches = await verifyTyped(passwords, mayTry ? found.passwordHash : null, password);
     if (!mayTry || !matches) {
       await attempts.failed(scope, attempt, {
         identityId: found && isKnown(found) ? found.identityId : null,

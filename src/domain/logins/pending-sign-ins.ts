@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { PendingSignIn } from '../../../entities/pending-sign-in.js';
 import { after, type Clock, minutes } from '../../platform/clock.js';
-import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
+import { hashSecret, isSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 import type { Client } from '../oidc/clients.js';
 import type { Acr, FirstFactor } from '../sessions/first-factor.js';
@@ -171,14 +171,14 @@ export function createPendingSignIns({ db, now }: { db: Db; now: Clock }) {
 
     /** The one that a token names, or null: every reason is the same to a caller. */
     async find(token: string, channel: PendingSignIn['channel']): Promise<OpenSignIn | null> {
-      if (!/^[\w-]{43}$/.test(token)) return null;
+      if (!isSecret(token)) return null;
       const [found] = await db.statement<OpenSignIn>(findStatement, [hashSecret(token), channel, now()]);
       return found ?? null;
     },
 
     /** The one that a token names although it is over, to tell its browser so. It proves nothing. */
     async findOver(token: string, channel: PendingSignIn['channel']): Promise<OverSignIn | null> {
-      if (!/^[\w-]{43}$/.test(token)) return null;
+      if (!isSecret(token)) return null;
       const [found] = await db.statement<OverSignIn>(findOverStatement, [hashSecret(token), channel, now()]);
       return found ?? null;
     },

@@ -1,8 +1,6 @@
 import { wasJustDone } from '../sent-twice.js';
 import type { Passwords } from './passwords.js';
-
-/** More than any password that can be set, in UTF-16 units. */
-const longestPassword = 1024;
+import { verifyTyped } from './verify-typed.js';
 
 /** A link, when it set a password, and the password of its person as it is now. */
 export interface UsedLink {
@@ -20,6 +18,5 @@ export async function hasJustSet(
   { usedAt, passwordHash }: UsedLink,
   { password, now }: { password: string; now: Date },
 ): Promise<boolean> {
-  if (!wasJustDone(usedAt, now) || password.length > longestPassword) return false;
-  return passwords.verify(passwordHash, password);
+  return wasJustDone(usedAt, now) && verifyTyped(passwords, passwordHash, password);
 }

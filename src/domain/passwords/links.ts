@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { PasswordLink } from '../../../entities/password-link.js';
 import { after, hours } from '../../platform/clock.js';
-import { hashSecret } from '../../platform/crypto/one-time-secret.js';
+import { hashSecret, isSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { UsedLink } from './just-set.js';
 
@@ -73,14 +73,14 @@ export async function findPasswordLink(
   now: Date,
 ): Promise<UsablePasswordLink | null> {
   // A token of ours is 256 bits in base64url; anything else need not be looked for.
-  if (!/^[\w-]{43}$/.test(token)) return null;
+  if (!isSecret(token)) return null;
   const rows = await tx.query<UsablePasswordLink[]>(`${usable} and l.token_hash = $1`, [hashSecret(token), now]);
   return rows[0] ?? null;
 }
 
 /** The link with this token, once it has set a password. */
 export async function findUsedPasswordLink(tx: EntityManager, token: string): Promise<UsedLink | null> {
-  if (!/^[\w-]{43}$/.test(token)) return null;
+  if (!isSecret(token)) return null;
   const [used] = await tx.query<UsedLink[]>(
     `select l.used_at as "usedAt", u.password_hash as "passwordHash" from password_links l join users u on u.id = l.user_id
 where l.token_hash = $1 and l.used_at is not null`,

@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { Environment } from '../../../entities/environment.js';
 import { ScimToken } from '../../../entities/scim-token.js';
 import type { Clock } from '../../platform/clock.js';
-import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
+import { hashSecret, isSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import { type Db, within } from '../../platform/db.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events.js';
@@ -79,8 +79,7 @@ export function createScimTokens({ db, now }: { db: Db; now: Clock }) {
 export type ScimTokens = ReturnType<typeof createScimTokens>;
 
 /** Whether a text can be a token at all: anything else is not looked up. */
-export const isScimToken = (text: string): boolean =>
-  text.startsWith(prefix) && /^[\w-]{43}$/.test(text.slice(prefix.length));
+export const isScimToken = (text: string): boolean => text.startsWith(prefix) && isSecret(text.slice(prefix.length));
 
 /** The scope of an Environment of the Account. @throws DomainError environment.not_found */
 export async function environmentScope(

@@ -4,9 +4,10 @@ import type { Db } from '../../platform/db.js';
 import { stays } from '../erasures/staying.js';
 import { recordEvent } from '../events.js';
 import { type FoundLink, findIdentityLink } from '../identity-links.js';
-import { isBrowserOf, isChosenPassword, mostLinkTries } from '../link-proof.js';
+import { isBrowserOf, mostLinkTries } from '../link-proof.js';
 import { endAccessOfBefore } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
+import { verifyTyped } from '../passwords/verify-typed.js';
 import { addMembership } from './sign-up.js';
 
 /** A link as a browser holds it. */
@@ -71,7 +72,7 @@ export function createConfirmSignUp({ db, passwords, now }: ConfirmSignUpDeps): 
         if (!password) return { outcome: 'password_required', link, wrong: false };
         const tried = await db.statement(tryStatement, [link.id]);
         if (tried.length === 0) return { outcome: 'void', link };
-        if (!(await isChosenPassword(passwords, passwordOf(link), password)))
+        if (!(await verifyTyped(passwords, passwordOf(link), password)))
           return { outcome: 'password_required', link, wrong: true };
       }
       const { accountId, environmentId } = link;

@@ -1,9 +1,11 @@
 import type { Clock } from '../../platform/clock.js';
+import { isSecret } from '../../platform/crypto/one-time-secret.js';
 import { violates } from '../../platform/postgres-errors.js';
 import type { ProcessInput } from '../../platform/process-kinds.js';
 import { DomainError } from '../errors.js';
-import { isBrowserOf, isChosenPassword } from '../link-proof.js';
+import { isBrowserOf } from '../link-proof.js';
 import type { Passwords } from '../passwords/passwords.js';
+import { verifyTyped } from '../passwords/verify-typed.js';
 import type { FoundRegistration, Registrations } from '../registration/registrations.js';
 import type { Browser, SignedIn, SignIn } from './sign-in.js';
 
@@ -54,8 +56,7 @@ export function createConfirmEmail({
   signIn,
   now,
 }: ConfirmEmailDeps): ConfirmEmail {
-  // A token of ours is 256 bits in base64url; anything else need not be looked for.
-  const find = async (token: string) => (/^[\w-]{43}$/.test(token) ? await registrations.find(token) : null);
+  const find = async (token: string) => (isSecret(token) ? await registrations.find(token) : null);
 
   /**
    * One that waits; or one that is confirmed, as long as its link lives: its process may finish after its caller was told to try
@@ -77,7 +78,7 @@ export function createConfirmEmail({
     if (!(await registrations.countTry(id))) throw linkInvalid();
     let isWrong = false;
     try {
-      isWrong = !(await isChosenPassword(passwords, passwordHash, password));
+      isWrong = !(await verifyTyped(passwords, passwordHash, password));
     } finally {
       // While the process cannot answer, a person comes back with the right one as often as they like.
       if (!isWrong) await registrations.giveTryBack(id);

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { identityLinkLife } from '../../domain/identity-links.js';
 import { onlyOnce, type Parameters, readParameters } from '../../domain/oidc/parameters.js';
 import { after } from '../../platform/clock.js';
-import { isBounded, isMailable } from '../../platform/mail/addresses.js';
+import { mayBeTaken } from '../../platform/mail/addresses.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { isVisible } from '../../platform/visible.js';
 import { captchaField } from './captcha.js';
@@ -50,8 +50,7 @@ export const register: FastifyPluginAsyncTypebox<HostedOptions> = async (app, op
   async function signUp(visit: Visit, form: Parameters, typed: ReturnType<typeof typedIn>): Promise<TextKey | null> {
     const { request, reply, client } = visit;
     const password = form.get('password') ?? '';
-    if (!isMailable(typed.email) || !isBounded(typed.email) || typed.email.length > 320)
-      return 'sign_up.error.email_invalid';
+    if (!mayBeTaken(typed.email) || typed.email.length > 320) return 'sign_up.error.email_invalid';
     if (password === '') return 'sign_up.error.password_missing';
     if (!isName(typed.firstName) || !isName(typed.lastName)) return 'sign_up.error.name';
     if (client.settings.selfSignupRequireCaptcha) {

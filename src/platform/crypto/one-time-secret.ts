@@ -3,6 +3,9 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 /** A new opaque secret of 256 bits, base64url, for links, codes, cookies and refresh tokens. */
 export const newSecret = (): string => randomBytes(32).toString('base64url');
 
+/** Whether a text has the form of `newSecret`: anything else is none of ours, and need not be looked for. */
+export const isSecret = (text: string | null): text is string => text !== null && /^[\w-]{43}$/.test(text);
+
 /** What is stored of a 256-bit secret. Plain SHA-256 is enough: there is nothing to guess in 256 random bits. */
 export const hashSecret = (secret: string): Buffer => hash('sha256', secret, 'buffer');
 
