@@ -638,7 +638,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a node
-         * @description With `cascade=true` everything below it too. Role assignments and organizations at these nodes go with them, and there is an event for each.
+         * @description With `cascade=true` everything below it too. Role assignments, SCIM group mappings and organizations at these nodes, with what those have to themselves (as when one is deleted), go with them, and there is an event for each.
          *
          *     Requires `hierarchy.manage` at the node that `id` names.
          */
@@ -810,7 +810,7 @@ export interface paths {
         post: operations["createOrganization"];
         /**
          * Delete all organizations
-         * @description For environments of type `development` only. Repeat the slug of the environment in `confirm`: this cannot be undone. Everything below the organizations goes with them: nodes, memberships, role assignments. Identities stay. A large number is deleted part by part; what is left when that is interrupted is deleted by the next request.
+         * @description For environments of type `development` only. Repeat the slug of the environment in `confirm`: this cannot be undone. Everything below the organizations goes with them: nodes, memberships, role assignments, and what they have to themselves, as when one is deleted. Identities stay. A large number is deleted part by part; what is left when that is interrupted is deleted by the next request.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the environment's root.
          */
@@ -836,7 +836,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an organization
-         * @description With `cascade=true` everything below it too; without it, nothing may stand there. Memberships and role assignments go with it, and there is an event for each node and assignment. Its members stay in the environment.
+         * @description With `cascade=true` everything below it too; without it, nothing may stand there. Memberships, role assignments, its SSO connection, claims of domains, SCIM tokens and group mappings go with it, and there is an event for each. Whoever is signed in by its connection is signed out. Its members stay in the environment.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -1426,7 +1426,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a role
-         * @description As long as nobody holds it. System roles stay.
+         * @description As long as nobody holds it, and no SSO connection or SCIM group mapping gives it. System roles stay.
          *
          *     Requires `rbac.manage_roles` at the environment's root.
          */

@@ -138,7 +138,8 @@ const messages = {
   'request.malformed': 'This is no HTTP request',
   'request.timed_out': 'The request did not arrive whole in time',
   'role.cannot_grant': 'You can only give permissions that you hold yourself',
-  'role.in_use': 'Identities hold this role; take it from them first',
+  'role.in_use':
+    'Identities hold this role, or an SSO connection or a SCIM group mapping gives it; take it from them first',
   'role.name_taken': 'Another role of the environment has this name',
   'role.not_found': 'No such role in this environment',
   'role.system': "The system's roles cannot be changed or deleted",

@@ -227,11 +227,14 @@ export async function newInterleavedSso(api: TestApi, account: TestAccount, open
         : { saml_entity_id: 'https://another.example/saml' };
       return outcomeOf(await owner('PATCH', connectionPath(person), another));
     },
-    deleteRole: async ({ role }: Person) =>
-      outcomeOf(await key('DELETE', `/roles/${role.id}`, undefined, role.version)),
-    async deleteOrganization(person: Person) {
-      person.hasLostProvider = true;
-      const path = `/nodes/${person.organizationId}`;
+    /** Which the connection gives no more. */
+    async deleteRole(person: Person) {
+      const { role } = person;
+      const given = outcomeOf(await owner('PATCH', connectionPath(person), { default_role_id: null }));
+      return `${given}, ${outcomeOf(await key('DELETE', `/roles/${role.id}`, undefined, role.version))}`;
+    },
+    async deleteOrganization({ organizationId }: Person) {
+      const path = `/nodes/${organizationId}`;
       return outcomeOf(await key('DELETE', path, undefined, (await key('GET', path)).json().data.version));
     },
     releaseDomain: async ({ organizationId, domain, connection }: Person) =>

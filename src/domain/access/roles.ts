@@ -3,6 +3,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { Permission } from '../../../entities/permission.js';
 import { Role } from '../../../entities/role.js';
 import { RolePermission } from '../../../entities/role-permission.js';
+import { ScimGroupMapping } from '../../../entities/scim-group-mapping.js';
+import { SsoConnection } from '../../../entities/sso-connection.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
@@ -111,7 +113,8 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
       db.transaction(scope, async (tx) => {
         const role = await lockCustom(tx, scope, id, version, () => one(tx, scope, id));
         // What people hold is taken from them first, by name, and not by the way.
-        if ((await one(tx, scope, id)).memberCount > 0) throw new DomainError('role.in_use');
+        if ((await one(tx, scope, id)).memberCount > 0 || (await isGivenByItself(tx, scope, id)))
+          throw new DomainError('role.in_use');
         await lockAssignments(tx, { ...within(scope), roleId: id }); // those that are over go with it
         await tx.delete(Role, { ...within(scope), id });
         await recordEvent(tx, 'role.deleted', { ...scope, resourceId: id, resourceLabel: role.name });
@@ -152,6 +155,15 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
       });
     },
   };
+}
+
+/** Whether a connection gives it to newcomers, or a mapping to whoever is in a group: they would give nothing, and nothing would say so. */
+async function isGivenByItself(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<boolean> {
+  const of = within(scope);
+  return (
+    (await tx.existsBy(SsoConnection, { ...of, defaultRoleId: id })) ||
+    (await tx.existsBy(ScimGroupMapping, { ...of, roleId: id }))
+  );
 }
 
 export type Roles = ReturnType<typeof createRoles>;

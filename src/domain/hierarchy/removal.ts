@@ -9,6 +9,7 @@ import { addToCounter } from '../counters.js';
 import { DomainError } from '../errors.js';
 import { recordEvents } from '../events.js';
 import { withdrawInvitations } from '../identity-invites/issue.js';
+import { endBelongings, lockSignIns } from '../organizations/belongings.js';
 import type { EnvironmentScope } from '../scope.js';
 import { metadataOf } from './node-events.js';
 import { findLocked } from './nodes.js';
@@ -29,13 +30,14 @@ export async function remove(
   { id, version, cascade, at }: { id: string; version: number; cascade: boolean; at: Date },
 ): Promise<void> {
   await schemaFor(tx, scope, 'another shape');
+  await lockSignIns(tx, scope, { topIds: [id], below: below('nodes') });
   const top = await findLocked(tx, scope, id);
   if (top.version !== version) throw new DomainError('version.conflict', { current: top });
   if (top.nodeType === rootType) throw new DomainError('nodes.root_fixed');
   if (!cascade && (await tx.existsBy(Node, { ...within(scope), parentNodeId: id }))) {
     throw new DomainError('nodes.has_children');
   }
-  await removeSubtrees(tx, scope, [id], at);
+  await removeLocked(tx, scope, [id], at);
 }
 
 /**
@@ -43,6 +45,16 @@ export async function remove(
  * stays so.
  */
 export async function removeSubtrees(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  topIds: readonly string[],
+  at: Date,
+): Promise<void> {
+  await lockSignIns(tx, scope, { topIds, below: below('nodes') });
+  await removeLocked(tx, scope, topIds, at);
+}
+
+async function removeLocked(
   tx: EntityManager,
   scope: EnvironmentScope,
   topIds: readonly string[],
@@ -62,12 +74,9 @@ export async function removeSubtrees(
     nodeId: Any(nodeIds), // not `In`: a statement has 65 535 parameters at most
   });
   const organizations = rows.filter(isOrganization);
-  await withdrawInvitations(
-    tx,
-    scope,
-    organizations.map(({ id }) => id),
-    at,
-  );
+  const organizationIds = organizations.map(({ id }) => id);
+  await withdrawInvitations(tx, scope, organizationIds, at);
+  await endBelongings(tx, scope, { organizationIds, nodeIds, at });
   await leaveNodes(tx, nodeIds);
   await tx.query(`delete from nodes where account_id = $1 and environment_id = $2 and ${below('nodes')}`, values);
   await addToCounter(tx, scope, 'nodes', -rows.length);

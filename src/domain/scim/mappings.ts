@@ -138,6 +138,14 @@ export function createScimGroupMappings({ db, assignments, now }: ScimGroupMappi
   }
 }
 
+/** Deletes mappings of what goes as a whole: organizations, nodes. What they gave there goes with the nodes. */
+export async function forgetMappings(tx: EntityManager, mappings: readonly ScimGroupMapping[]): Promise<void> {
+  for (const mapping of mappings) {
+    await tx.delete(ScimGroupMapping, { accountId: mapping.accountId, id: mapping.id });
+    await recordEvent(tx, 'scim_group_mapping.deleted', eventOf(mapping));
+  }
+}
+
 export type ScimGroupMappings = ReturnType<typeof createScimGroupMappings>;
 
 const scopeOf = ({ accountId, applicationId, environmentId }: ScimGroupMapping): EnvironmentScope => ({

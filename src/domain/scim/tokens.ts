@@ -70,10 +70,15 @@ export function createScimTokens({ db, now }: { db: Db; now: Clock }) {
         const where = { ...within(scope), id };
         const token = await tx.findOne(ScimToken, { where, lock: { mode: 'pessimistic_write' } });
         if (!token) throw new DomainError('scim_token.not_found');
-        await tx.delete(ScimToken, where);
-        await recordEvent(tx, 'scim_token.revoked', eventOf(token));
+        await revokeToken(tx, token);
       }),
   };
+}
+
+/** Revokes a token that the caller holds, alone or with its organization. */
+export async function revokeToken(tx: EntityManager, token: ScimToken): Promise<void> {
+  await tx.delete(ScimToken, { accountId: token.accountId, id: token.id });
+  await recordEvent(tx, 'scim_token.revoked', eventOf(token));
 }
 
 export type ScimTokens = ReturnType<typeof createScimTokens>;

@@ -71,11 +71,19 @@ const line = 'sso requests of ';
  */
 export async function lockRequests(tx: EntityManager, at: ConnectionAt): Promise<void> {
   const connection = await tx.findOne(SsoConnection, { where: whereOf(at), select: { id: true } });
-  if (!connection) return;
-  await oneAtATime(tx, `${line}${connection.id}`); // one that is begun after the look below would be found by no lock
+  if (connection) await lockRequestsOf(tx, at.scope, connection.id);
+}
+
+/** The same, by the connection's id. Of several in the order of these. */
+export async function lockRequestsOf(
+  tx: EntityManager,
+  { accountId }: AccountScope,
+  connectionId: string,
+): Promise<void> {
+  await oneAtATime(tx, `${line}${connectionId}`); // one that is begun after the look below would be found by no lock
   await tx.query(
     `select from sso_requests where connection_id = $1 and account_id = $2 and completed_at is null order by id for update`,
-    [connection.id, at.scope.accountId],
+    [connectionId, accountId],
   );
 }
 

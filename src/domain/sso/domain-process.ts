@@ -3,6 +3,7 @@ import { SsoDomain } from '../../../entities/sso-domain.js';
 import type { ProcessInput } from '../../platform/process-kinds.js';
 import type { EventAction } from '../event-catalogue.js';
 import { recordEvent } from '../events.js';
+import { startLater } from '../outbox.js';
 
 /** What the process of a claim is told. */
 export const processInput = (
@@ -33,6 +34,13 @@ export async function recordDomainEvent(
     resourceLabel: domain,
     metadata: { domain, organization_id: organizationId, ...metadata },
   });
+}
+
+/** Gives up a claim that the caller holds: whoever else has proved the domain can have it, and its process ends. */
+export async function releaseClaim(tx: EntityManager, claim: SsoDomain): Promise<void> {
+  await tx.delete(SsoDomain, { accountId: claim.accountId, id: claim.id });
+  await recordDomainEvent(tx, 'sso.domain.deleted', claim, { previous_status: claim.status });
+  await startLater(tx, 'ssoDomainVerification', processInput(claim, 'released'));
 }
 
 /** Ends a claim for an operator's reason, in the caller's transaction: nobody looks for it, and it verifies nothing any more. */

@@ -17,7 +17,7 @@ import type { AccountScope, EnvironmentScope } from '../scope.js';
 import { newToken } from './challenge.js';
 import type { DomainChecks, DomainLook } from './domain-checks.js';
 import { claimableDomain, domainIn } from './domain-name.js';
-import { beginAnew, processInput, recordDomainEvent } from './domain-process.js';
+import { beginAnew, processInput, recordDomainEvent, releaseClaim } from './domain-process.js';
 import { type DomainSchedule, timesFrom } from './domain-schedule.js';
 
 export interface SsoDomainsDeps {
@@ -111,10 +111,7 @@ export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDo
     /** Gives it up: whoever else has proved the domain can have it at once. @throws DomainError as `get` */
     remove: (of: Claimant, domain: string): Promise<void> =>
       db.transaction(of.scope, async (tx) => {
-        const claim = await find(tx, of, domain, true);
-        await tx.delete(SsoDomain, { ...within(of.scope), id: claim.id });
-        await recordDomainEvent(tx, 'sso.domain.deleted', claim, { previous_status: claim.status });
-        await startLater(tx, 'ssoDomainVerification', processInput(claim, 'released'));
+        await releaseClaim(tx, await find(tx, of, domain, true));
       }),
   };
 }

@@ -8,6 +8,7 @@ import { at, errors, operation, somewhere } from '../operation.js';
 import { Body, Id, listOf, Metadata, Name, Nullable, Slug, single } from '../schemas.js';
 import { conflictAs } from '../version-conflict.js';
 import { managing, NodeStatuses, NodeView, presentNode, presentSeen, SeenNode, sightOf } from './node-views.js';
+import { removalEvents } from './removal-events.js';
 
 const common = { tag: 'Hierarchy', level: 'environment', inPart: true } as const;
 const ById = Type.Object({ id: Id });
@@ -181,8 +182,8 @@ export const deleteNode = operation({
   path: '/nodes/:id',
   summary: 'Delete a node',
   description:
-    'With `cascade=true` everything below it too. Role assignments and organizations at these nodes go with them, and there ' +
-    'is an event for each.',
+    'With `cascade=true` everything below it too. Role assignments, SCIM group mappings and organizations at these nodes, with what ' +
+    'those have to themselves (as when one is deleted), go with them, and there is an event for each.',
   permission: at('id', 'hierarchy.manage'),
   capability: 'env_structure.manage',
   retriedWithoutAccess: true,
@@ -190,7 +191,7 @@ export const deleteNode = operation({
   query: Type.Object({ cascade: Type.Optional(Type.Boolean({ default: false })) }, { additionalProperties: false }),
   ifMatch: 'required',
   exists: ({ services, scope, params }) => services.hierarchy.get(scope, everything, params.id),
-  events: ['node.deleted', 'organization.deleted', 'organization.invitation_revoked', 'role_assignment.deleted'],
+  events: removalEvents,
   answers: {
     204: Type.Null(),
     ...errors(

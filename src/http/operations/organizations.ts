@@ -14,6 +14,7 @@ import {
   presentOrganization,
   viewing,
 } from './organization-views.js';
+import { removalEvents } from './removal-events.js';
 import { presentRole, RoleView } from './roles.js';
 
 const Description = Nullable(Type.String({ maxLength: 1000 }));
@@ -89,15 +90,16 @@ export const deleteOrganizations = operation({
   summary: 'Delete all organizations',
   description:
     'For environments of type `development` only. Repeat the slug of the environment in `confirm`: this cannot be undone. ' +
-    'Everything below the organizations goes with them: nodes, memberships, role assignments. Identities stay. A large number ' +
-    'is deleted part by part; what is left when that is interrupted is deleted by the next request.',
+    'Everything below the organizations goes with them: nodes, memberships, role assignments, and what they have to themselves, as ' +
+    'when one is deleted. Identities stay. A large number is deleted part by part; what is left when that is interrupted is deleted ' +
+    'by the next request.',
   permission: atRoot(...managing.permissions),
   capability: managing.capability,
   query: Type.Object(
     { confirm: Type.Optional(Type.String({ description: 'Required: the slug of the environment.' })) },
     { additionalProperties: false },
   ),
-  events: ['organization.deleted', 'organization.invitation_revoked', 'node.deleted', 'role_assignment.deleted'],
+  events: removalEvents,
   answers: {
     204: Type.Null(),
     ...errors('organization.confirmation_required', 'organization.production_environment'),
@@ -156,12 +158,13 @@ export const deleteOrganization = operation({
   path: '/organizations/:id',
   summary: 'Delete an organization',
   description:
-    'With `cascade=true` everything below it too; without it, nothing may stand there. Memberships and role assignments go ' +
-    'with it, and there is an event for each node and assignment. Its members stay in the environment.',
+    'With `cascade=true` everything below it too; without it, nothing may stand there. Memberships, role assignments, its SSO ' +
+    'connection, claims of domains, SCIM tokens and group mappings go with it, and there is an event for each. Whoever is signed in ' +
+    'by its connection is signed out. Its members stay in the environment.',
   retriedWithoutAccess: true,
   ifMatch: 'required',
   query: Type.Object({ cascade: Type.Optional(Type.Boolean({ default: false })) }, { additionalProperties: false }),
-  events: ['organization.deleted', 'organization.invitation_revoked', 'node.deleted', 'role_assignment.deleted'],
+  events: removalEvents,
   answers: { 204: Type.Null(), ...errors(...conditional, 'nodes.has_children') },
   async handle({ services, scope, params, query, version }) {
     const removing = services.organizations.remove(scope, params.id, version, query.cascade ?? false);

@@ -144,7 +144,7 @@ export const deleteRole = operation({
   method: 'DELETE',
   path: '/roles/:id',
   summary: 'Delete a role',
-  description: 'As long as nobody holds it. System roles stay.',
+  description: 'As long as nobody holds it, and no SSO connection or SCIM group mapping gives it. System roles stay.',
   params: ById,
   ifMatch: 'required',
   events: ['role.deleted'],

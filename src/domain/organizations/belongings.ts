@@ -1,0 +1,50 @@
+import { Any, type EntityManager } from 'typeorm';
+import { ScimGroupMapping } from '../../../entities/scim-group-mapping.js';
+import { ScimToken } from '../../../entities/scim-token.js';
+import { SsoConnection } from '../../../entities/sso-connection.js';
+import { SsoDomain } from '../../../entities/sso-domain.js';
+import { within } from '../../platform/db.js';
+import { forgetMappings } from '../scim/mappings.js';
+import { revokeToken } from '../scim/tokens.js';
+import type { EnvironmentScope } from '../scope.js';
+import { releaseClaim } from '../sso/domain-process.js';
+import { removeConnection } from '../sso-connections/ending.js';
+import { lockRequestsOf } from '../sso-connections/find.js';
+
+/**
+ * Whoever comes back from a provider of an organization at or below some nodes is waited for, and nobody comes before the end of the
+ * transaction. Before the nodes are held: a sign-in holds its request first, and the organization after it.
+ * @param below SQL: whether a row of `nodes` is meant, with the Account, the Environment and `topIds` as `$1` to `$3`
+ */
+export async function lockSignIns(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  { topIds, below }: { topIds: readonly string[]; below: string },
+): Promise<void> {
+  const connections = await tx.query<{ id: string }[]>(
+    `select c.id from sso_connections c join nodes on nodes.id = c.organization_id
+     where nodes.account_id = $1 and nodes.environment_id = $2 and ${below} order by c.id`,
+    [scope.accountId, scope.environmentId, topIds],
+  );
+  for (const { id } of connections) await lockRequestsOf(tx, scope, id);
+}
+
+/**
+ * Ends what organizations that are deleted have to themselves, and the mappings of groups to roles at any of the nodes that go: each with
+ * its own event, as if it had been ended by itself. Who is signed in by their connections is signed out (docs/decisions/0037).
+ */
+export async function endBelongings(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  { organizationIds, nodeIds, at }: { organizationIds: readonly string[]; nodeIds: readonly string[]; at: Date },
+): Promise<void> {
+  const held = { order: { id: 'ASC' }, lock: { mode: 'pessimistic_write' } } as const;
+  const atNodes = { ...within(scope), nodeId: Any([...nodeIds]) };
+  await forgetMappings(tx, await tx.find(ScimGroupMapping, { where: atNodes, ...held }));
+  if (organizationIds.length === 0) return;
+  // A mapping of an organization's own directory is at a node inside it.
+  const theirs = { ...within(scope), organizationId: Any([...organizationIds]) };
+  for (const token of await tx.find(ScimToken, { where: theirs, ...held })) await revokeToken(tx, token);
+  for (const claim of await tx.find(SsoDomain, { where: theirs, ...held })) await releaseClaim(tx, claim);
+  for (const one of await tx.find(SsoConnection, { where: theirs, ...held })) await removeConnection(tx, one, at);
+}

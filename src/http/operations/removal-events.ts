@@ -1,0 +1,13 @@
+/** What is written when nodes go with all that stands at them: organizations, and what those have to themselves. */
+export const removalEvents = [
+  'node.deleted',
+  'organization.deleted',
+  'organization.invitation_revoked',
+  'role_assignment.deleted',
+  'sso_connection.deleted',
+  'sso.domain.deleted',
+  'scim_token.revoked',
+  'scim_group_mapping.deleted',
+  'auth.identity_signed_out',
+  'identity.sessions_revoked',
+] as const;
