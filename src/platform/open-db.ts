@@ -147,6 +147,7 @@ const connections = (
 ) => {
   const all = Object.entries({
     ...settings,
+    timezone: 'UTC', // moments in JSON are read as they are written here: elsewhere the last of the year 9999 is one of 10000
     ...(answerWithinMs !== undefined && {
       statement_timeout: String(Math.ceil(0.8 * answerWithinMs)),
       idle_in_transaction_session_timeout: String(2 * answerWithinMs),
@@ -160,7 +161,7 @@ const connections = (
     pipeline: true, // statements are sent without waiting for the answers to those before
     ...(answerWithinMs !== undefined && { query_timeout: answerWithinMs }),
     // By a statement, since PgBouncer takes none of them from the packet that begins a connection: it refuses, or forgets them.
-    ...(all.length > 0 && { onConnect: async (client: pg.ClientBase) => void (await client.query(text, all.flat())) }),
+    onConnect: async (client: pg.ClientBase) => void (await client.query(text, all.flat())),
   };
 };
 

@@ -51,8 +51,11 @@ interface ProcessKind<Input> {
   id(input: Input): string;
   summary: string;
   firstState: string;
-  /** For one that support can have done again: a run that failed does not keep the next one from starting. */
-  mayRunAgain?: true;
+  /**
+   * For one that support can have done again: a run that failed does not keep the next one from starting, or none does that has ended.
+   * Each run asks its row first, so that one too many does nothing.
+   */
+  mayRunAgain?: 'after failure' | 'always';
   /** What an input tells the process that runs by now, instead of starting it. */
   news?(input: Input): ProcessNews | null;
   about(input: Input): { subjectId?: string; accountId?: string | null; environmentId?: string | null };
@@ -79,7 +82,7 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     id: (input) => accountIntentId(input.intentId),
     summary: 'The names of an account wait for a user to sign in and resume its creation',
     firstState: 'parked',
-    mayRunAgain: true, // its row says how far it has come
+    mayRunAgain: 'after failure', // its row says how far it has come
     about: (input) => ({ subjectId: input.intentId }),
   },
   inviteExpiry: {
@@ -100,7 +103,7 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     id: (input) => emailId(input.emailId),
     summary: 'An email on its way to the SMTP server',
     firstState: 'sending',
-    mayRunAgain: true, // support may have a failed one tried again; of any other the row says that it has ended
+    mayRunAgain: 'after failure', // support may have a failed one tried again; of any other the row says that it has ended
     about: (input) => ({ subjectId: input.subjectId ?? input.emailId, ...input }),
   },
   environmentRemoval: {
@@ -108,7 +111,7 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     id: (input) => environmentRemovalId(input.removalId),
     summary: 'What was in an environment is being deleted',
     firstState: 'deleting_contents',
-    mayRunAgain: true, // a cancelled one is taken up where it stopped
+    mayRunAgain: 'always', // a cancelled one is taken up where it stopped, whether its run was cancelled or saw the row first
     about: ({ environmentId, accountId }) => ({ subjectId: environmentId, accountId, environmentId }),
   },
   mfaGrace: {
@@ -125,7 +128,7 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     id: (input) => identityErasureId(input.erasureId),
     summary: 'An identity is being deleted, with everything about it',
     firstState: 'ending_sessions',
-    mayRunAgain: true, // a cancelled one is taken up where it stopped
+    mayRunAgain: 'always', // a cancelled one is taken up where it stopped, whether its run was cancelled or saw the row first
     about: ({ identityId, accountId }) => ({ subjectId: identityId, accountId }),
   },
   roleAssignmentWindow: {
@@ -167,8 +170,9 @@ export const isProcessName = (name: string): name is ProcessName => Object.hasOw
 export const workflowIdOf = <P extends ProcessName>(name: P, input: ProcessInput<P>): string =>
   (kinds[name] as ProcessKind<ProcessInputs[P]>).id(input);
 
-/** Whether a run that failed does not keep the next one from starting. */
-export const mayRunAgain = (name: ProcessName): boolean => kinds[name].mayRunAgain ?? false;
+/** After which runs the next one may start; `never` where one that has ended is the last. */
+export const mayRunAgain = (name: ProcessName): 'never' | 'after failure' | 'always' =>
+  kinds[name].mayRunAgain ?? 'never';
 
 /** With what a process is started: its id, queue, summary and search attributes. */
 export function startOptions<P extends ProcessName>(name: P, input: ProcessInput<P>) {

@@ -25,6 +25,12 @@ const retryMs = 300;
 const lookWithinMs = 2_000;
 /** Some ten kilobytes of query, which takes the server some twenty milliseconds. */
 const idsPerQuery = 250;
+/** Which ended runs of an id keep another one from starting. */
+const reusePolicies = {
+  never: 'REJECT_DUPLICATE',
+  'after failure': 'ALLOW_DUPLICATE_FAILED_ONLY',
+  always: 'ALLOW_DUPLICATE',
+} as const;
 
 /**
  * The only starter and signaller of workflows. It connects with the first call, so that a process starts, and accepts
@@ -58,7 +64,7 @@ export function createProcesses(
         await within(answerWithinMs, () =>
           client.workflow.start(name, {
             ...startOptions(name, input),
-            workflowIdReusePolicy: mayRunAgain(name) ? 'ALLOW_DUPLICATE_FAILED_ONLY' : 'REJECT_DUPLICATE',
+            workflowIdReusePolicy: reusePolicies[mayRunAgain(name)],
           }),
         );
         return true;

@@ -2,6 +2,7 @@ import pg from 'pg';
 import { keepsItsSession } from '../../src/platform/kept-connections.js';
 import { openDb } from '../../src/platform/open-db.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
+import { rows } from '../support/registration.js';
 
 let database: TestDatabase;
 let pool: pg.Pool;
@@ -33,6 +34,10 @@ test('one whose statements come to whichever session is free, as behind a pooler
 });
 
 test('what a session is bound by is set by a statement, which a pooler hands on', async () => {
+  await rows(
+    database.ownerUrl,
+    `alter database "${new URL(database.url).pathname.slice(1)}" set timezone to 'Europe/Berlin'`,
+  );
   const db = await openDb({
     url: database.url,
     poolSize: 1,
@@ -41,11 +46,12 @@ test('what a session is bound by is set by a statement, which a pooler hands on'
     answerWithinMs: 10_000,
   });
   const text = `select current_setting('gatehouse.scope', true) as scope, current_setting('statement_timeout') as statement,
-    current_setting('idle_in_transaction_session_timeout') as idle, current_setting('plan_cache_mode') as plans`;
+    current_setting('idle_in_transaction_session_timeout') as idle, current_setting('plan_cache_mode') as plans, current_setting('timezone') as zone`;
   try {
-    const { rows } = await db.pool.query(text);
-    expect(rows).toEqual([{ scope: 'system', statement: '8s', idle: '20s', plans: 'force_generic_plan' }]);
-    expect(await db.source.query(text)).toEqual([{ scope: null, statement: '8s', idle: '20s', plans: 'auto' }]);
+    const found = await db.pool.query(text);
+    const bounds = { statement: '8s', idle: '20s', zone: 'UTC' };
+    expect(found.rows).toEqual([{ scope: 'system', ...bounds, plans: 'force_generic_plan' }]);
+    expect(await db.source.query(text)).toEqual([{ scope: null, ...bounds, plans: 'auto' }]);
   } finally {
     await db.close();
   }

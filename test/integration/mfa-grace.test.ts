@@ -69,6 +69,19 @@ test('begins once; signing in again changes nothing, and over is over by the clo
   expect(await events(id)).toEqual(['auth.mfa_grace_started']);
 });
 
+test('who leaves the environment takes it along, and its process is told', async () => {
+  const account = await newRequiring();
+  const headers = await account.apiKey();
+  const email = `${randomUUID()}@example.com`;
+  const made = await api.app.inject({ method: 'POST', url: '/api/v1/identities', headers, payload: { email } });
+  const { id } = made.json().data;
+  await graces.start(account.scope, id, 7);
+  const { id: graceId } = await rowOf(id, account.scope);
+  expect((await api.app.inject({ method: 'DELETE', url: `/api/v1/identities/${id}`, headers })).statusCode).toBe(204);
+  expect(await rowOf(id, account.scope)).toBeUndefined();
+  expect(await messages(graceId)).toEqual(['reset', 'policyChanged']);
+});
+
 test('many first sign-ins at once begin it once', async () => {
   const account = await newRequiring();
   const id = await newIdentity(account);

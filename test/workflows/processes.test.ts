@@ -176,6 +176,30 @@ test('a process that has ended is not started by a message that is read again', 
   expect((await handleOf(id).describe()).status.name).toBe('COMPLETED');
 });
 
+test('one that may be taken up again is, also where its run saw the row end before it was cancelled itself', async () => {
+  startWorker();
+  const [accountId, environmentId, removalId, erasureId] = Array.from({ length: 4 }, randomUUID) as [
+    string,
+    string,
+    string,
+    string,
+  ];
+  const removal = { removalId, accountId, environmentId };
+  const erasure = { erasureId, accountId, identityId: randomUUID() };
+  for (const _ of ['begun', 'taken up']) {
+    expect(await processes.start('environmentRemoval', removal)).toBe(true);
+    expect(await processes.start('identityErasure', erasure)).toBe(true);
+    const runs = [`environment-removal/${removalId}`, `identity-erasure/${erasureId}`].map((id) =>
+      temporal.client.workflow.getHandle(id),
+    );
+    await Promise.all(runs.map((run) => run.result()));
+    expect(await Promise.all(runs.map(async (run) => (await run.describe()).status.name))).toEqual([
+      'COMPLETED',
+      'COMPLETED',
+    ]);
+  }
+});
+
 test('with no worker a confirmation is answered within seconds, and the link stays good', async () => {
   const services = registrationServices(database);
   const { id } = await services.park();

@@ -24,8 +24,11 @@ const answers: Record<string, (response: ServerResponse, before: number) => void
   redirects: (response, before) => response.writeHead(before < 1 ? 302 : 200, { location: '/ok' }).end(),
   silent: () => {},
   thinks: (response) => void thinking.push(response),
+  'thinks-in-the-end': (response, before) =>
+    before === 3 ? void thinkingInTheEnd.push(response) : response.writeHead(before < 3 ? 500 : 200).end(),
 };
 const thinking: ServerResponse[] = [];
+const thinkingInTheEnd: ServerResponse[] = [];
 
 let temporal: TestTemporal;
 let database: TestDatabase;
@@ -307,6 +310,19 @@ test.concurrent('cancelled while the receiver is answering, what it says counts'
   for (const response of thinking.splice(0)) response.writeHead(200).end();
   await ends(taken!, 'COMPLETED');
   expect(await deliveryOf(taken!)).toMatchObject({ status: 'succeeded' });
+});
+
+test.concurrent('who asks for another attempt during the last one gets it', async () => {
+  const { webhook, received } = await subscribe('thinks-in-the-end');
+  const [id] = await deliver(database, webhook);
+  await waitsForAnHour(id!);
+  await retry(id!, webhook);
+  await until('the last attempt', async () => thinkingInTheEnd.length === 1);
+  await retry(id!, webhook);
+  thinkingInTheEnd[0]!.writeHead(500).end();
+  await ends(id!, 'COMPLETED');
+  expect(received()).toHaveLength(5);
+  expect(await deliveryOf(id!)).toMatchObject({ status: 'succeeded', attempt_count: 5 });
 });
 
 test.concurrent('a receiver that never answers delays nobody else', async () => {

@@ -5,6 +5,7 @@ import { lockAssignments } from '../access/taking.js';
 import { leaveIdentity } from '../access/window-rows.js';
 import { addToCounter } from '../counters.js';
 import { recordEvent } from '../events.js';
+import { forgetInvited } from '../identity-invites/issue.js';
 import { leaveOrganizations } from '../organizations/members.js';
 
 // Each step can be repeated: it deletes what is there, and finds nothing the second time.
@@ -88,6 +89,7 @@ export async function removeIdentity(
   if (row!.member) return false;
   await leaveIdentity(tx, id);
   await lockAssignments(tx, { accountId, identityId: id });
+  await forgetInvited(tx, accountId, [id]);
   await tx.delete(Identity, { accountId, id });
   await recordEvent(tx, 'identity.deleted', { accountId, resourceId: id, metadata: { erased: true } });
   return true;

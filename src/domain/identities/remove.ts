@@ -11,6 +11,7 @@ import { createErasures } from '../erasures/erasures.js';
 import { recordEvent } from '../events.js';
 import { keepOrganizations } from '../identity-invites/events.js';
 import { waitingFor, withdrawAll } from '../identity-invites/issue.js';
+import { endGraces } from '../mfa/end-graces.js';
 import { distrustDevices } from '../mfa/trusted-devices.js';
 import { leaveOrganizations, organizationIdsOf } from '../organizations/members.js';
 import type { EnvironmentScope } from '../scope.js';
@@ -63,13 +64,12 @@ export async function removeMember(tx: EntityManager, scope: EnvironmentScope, i
     held.map((assignment) => assignment.id),
     at,
   );
-  for (const table of ['mfa_graces', 'consents']) {
-    await tx.query(`delete from ${table} where account_id = $1 and environment_id = $2 and identity_id = $3`, [
-      accountId,
-      environmentId,
-      id,
-    ]);
-  }
+  await endGraces(tx, environmentId, [id]);
+  await tx.query('delete from consents where account_id = $1 and environment_id = $2 and identity_id = $3', [
+    accountId,
+    environmentId,
+    id,
+  ]);
   await tx.delete(EnvironmentMembership, { ...within(scope), id: membership.id });
   await recordEvent(tx, 'identity.deleted', { ...scope, resourceId: id });
   if (await tx.existsBy(EnvironmentMembership, { accountId, identityId: id })) return;

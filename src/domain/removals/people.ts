@@ -1,11 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import type { EnvironmentRemoval } from '../../../entities/environment-removal.js';
-import type { MfaGrace } from '../../../entities/mfa-grace.js';
 import { leaveEnvironment } from '../access/window-rows.js';
-import { processInput } from '../mfa/grace-rules.js';
-import { startAllLater } from '../outbox.js';
+import { forgetInvited } from '../identity-invites/issue.js';
+import { endGraces } from '../mfa/end-graces.js';
 
-type Of = Pick<EnvironmentRemoval, 'id' | 'environmentId'>;
+type Of = Pick<EnvironmentRemoval, 'id' | 'accountId' | 'environmentId'>;
 
 /** What a person has in an Environment beside sessions; each has an index on the person. */
 const theirs = [
@@ -22,7 +21,11 @@ const theirs = [
  * deleted, as by their last membership's end (contract §5).
  * @returns whether there may be more
  */
-export async function removePeople(tx: EntityManager, { id, environmentId }: Of, batchSize: number): Promise<boolean> {
+export async function removePeople(
+  tx: EntityManager,
+  { id, accountId, environmentId }: Of,
+  batchSize: number,
+): Promise<boolean> {
   // A lock keeps a person from being given another membership between the look and the deletion.
   const people = await tx.query<{ id: string }[]>(
     `select id from identities where id in (
@@ -38,14 +41,17 @@ export async function removePeople(tx: EntityManager, { id, environmentId }: Of,
   for (const table of [...theirs, 'role_assignments', 'environment_memberships']) {
     await tx.query(`delete from ${table} where environment_id = $1 and identity_id = any($2)`, [environmentId, ids]);
   }
-  const [, deleted] = await tx.query<[unknown[], number]>(
-    `delete from identities where id = any($1)
+  const left = await tx.query<{ id: string }[]>(
+    `select id from identities where id = any($1)
        and not exists (select from environment_memberships elsewhere where elsewhere.identity_id = identities.id)`,
     [ids],
   );
+  const gone = left.map((person) => person.id);
+  await forgetInvited(tx, accountId, gone);
+  await tx.query('delete from identities where id = any($1)', [gone]);
   await tx.query('update environment_removals set identities_deleted = identities_deleted + $2 where id = $1', [
     id,
-    deleted,
+    gone.length,
   ]);
   return true;
 }
@@ -64,20 +70,4 @@ async function endSessions(tx: EntityManager, environmentId: string, ids: string
     [environmentId, ids, most],
   );
   return sessions === most;
-}
-
-/** Their processes look for the rows, and end. */
-async function endGraces(tx: EntityManager, environmentId: string, ids: string[]): Promise<void> {
-  type Row = Pick<MfaGrace, 'id' | 'accountId' | 'environmentId' | 'identityId' | 'status'>;
-  const [graces] = await tx.query<[Row[], number]>(
-    `delete from mfa_graces where environment_id = $1 and identity_id = any($2)
-     returning id, account_id as "accountId", environment_id as "environmentId", identity_id as "identityId", status`,
-    [environmentId, ids],
-  );
-  const running = graces.filter(({ status }) => status === 'running');
-  await startAllLater(
-    tx,
-    'mfaGrace',
-    running.map((row) => processInput(row, 'policyChanged')),
-  );
 }

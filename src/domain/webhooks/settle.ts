@@ -14,6 +14,8 @@ export interface MadeAttempt {
   webhookId: string;
   number: number;
   result: AttemptResult;
+  /** When it was due as it began. */
+  dueAt: Date | null;
   schedule: RetrySchedule;
   now: Date;
 }
@@ -49,10 +51,13 @@ async function succeed(tx: EntityManager, { id, webhookId, now }: MadeAttempt): 
   );
 }
 
-/** @param attempts how many have come to an end */
+/**
+ * Waits for the next time of the schedule, or gives up; somebody who has asked for another attempt during this one gets it.
+ * @param attempts how many have come to an end
+ */
 async function fail(
   tx: EntityManager,
-  { id, webhookId, result, schedule, now }: MadeAttempt,
+  { id, webhookId, result, dueAt, schedule, now }: MadeAttempt,
   attempts: number,
 ): Promise<void> {
   await tx.update(Webhook, { id: webhookId, failingSince: IsNull() }, { failingSince: now });
@@ -61,6 +66,8 @@ async function fail(
     const disabled = await disableWebhook(tx, webhookId, 'failing', now);
     if (disabled) await tellAdministrators(tx, disabled, now);
   }
+  const delivery = await tx.findOne(WebhookDelivery, { where: { id }, lock: { mode: 'pessimistic_write' } });
+  if (delivery?.nextAttemptAt && delivery.nextAttemptAt.getTime() !== dueAt?.getTime()) return;
   const next = nextAttemptAt(schedule, { attempts, retryAfter: result.retryAfter, now });
   if (next) return void (await tx.update(WebhookDelivery, { id, status: 'pending' }, { nextAttemptAt: next }));
   const ended = { status: 'failed', endedReason: 'attempts_exhausted', nextAttemptAt: null, settledAt: now } as const;
