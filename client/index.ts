@@ -1,6 +1,6 @@
 import createClient, { type FetchResponse, type MaybeOptionalInit } from 'openapi-fetch';
 import { GatehouseError } from './errors.js';
-import { type RetryOptions, retrying } from './retries.js';
+import { isJson, type RetryOptions, retrying } from './retries.js';
 import type { paths } from './schema.js';
 
 export { type ErrorCode, type ErrorDetail, GatehouseError } from './errors.js';
@@ -16,10 +16,19 @@ type Answered<O> =
   O extends Record<string | number, unknown>
     ? NonNullable<Extract<FetchResponse<O, object, 'application/json'>, { error?: never }>['data']>
     : never;
-/** What an operation answers; nothing where it answers 204. */
-export type DataOf<P extends keyof paths, M extends Method> = [Answered<paths[P][M]>] extends [never]
-  ? undefined
-  : Answered<paths[P][M]>;
+/** Whether what an operation answers is no JSON, as a file. */
+type IsFile<O> = O extends { responses: { 200: { content: infer C } } }
+  ? 'application/json' extends keyof C
+    ? false
+    : true
+  : false;
+/** What an operation answers; nothing where it answers 204, and bytes as they come where it is a file. */
+export type DataOf<P extends keyof paths, M extends Method> =
+  IsFile<paths[P][M]> extends true
+    ? ReadableStream<Uint8Array>
+    : [Answered<paths[P][M]>] extends [never]
+      ? undefined
+      : Answered<paths[P][M]>;
 type Call<M extends Method> = <P extends WithMethod<M>>(
   path: P,
   ...init: InitParam<MaybeOptionalInit<paths[P], M>>
@@ -84,8 +93,10 @@ export function createGatehouse(options: GatehouseOptions): Gatehouse {
     path: string,
     init?: object,
   ) => Promise<{ data?: unknown; response: Response }>;
-  const answered = (method: Method, path: string, init?: object) =>
-    send(method, placed(path, options.environment), init);
+  async function answered(method: Method, path: string, init: { parseAs?: string; params?: object } = {}) {
+    const answer = await send(method, placed(path, options.environment), { parseAs: 'stream', ...init });
+    return init.parseAs ? answer : { ...answer, data: await bodyOf(answer) };
+  }
   const call =
     (method: Method) =>
     async (path: string, init?: object): Promise<unknown> =>
@@ -108,6 +119,12 @@ export function createGatehouse(options: GatehouseOptions): Gatehouse {
     all,
   };
   return calls as unknown as Gatehouse;
+}
+
+/** JSON read, all else as it comes. */
+async function bodyOf({ response }: { response: Response }): Promise<unknown> {
+  if (response.status === 204 || response.headers.get('content-length') === '0') return undefined;
+  return isJson(response) ? response.json() : response.body;
 }
 
 /** What of a query says where a list goes on, by the `Link` of a page. */

@@ -3,7 +3,7 @@ export interface RetryOptions {
   retries?: number;
   /** The longest pause before another try; where the service asks for a longer one, its refusal is thrown at once. */
   maxPauseMs?: number;
-  /** For each try. */
+  /** For each try, until its answer is there; of one that waits for something to tell, beside that. A file takes as long as it takes. */
   timeoutMs?: number;
   fetch?: typeof globalThis.fetch;
 }
@@ -15,8 +15,24 @@ export function retrying({
   timeoutMs = 30_000,
   fetch = globalThis.fetch,
 }: RetryOptions) {
-  const once = (request: Request) =>
-    fetch(request.clone(), { signal: AbortSignal.any([request.signal, AbortSignal.timeout(timeoutMs)]) });
+  async function once(request: Request): Promise<Response> {
+    // By a timer that holds what it ends: Node 20 collects what `AbortSignal.any` answers, and it never fires.
+    const limit = new AbortController();
+    const timer = setTimeout(
+      () => limit.abort(new DOMException('The service did not answer in time', 'TimeoutError')),
+      timeoutMs + waitAskedFor(request),
+    );
+    request.signal.addEventListener('abort', () => limit.abort(request.signal.reason), { once: true });
+    if (request.signal.aborted) limit.abort(request.signal.reason);
+    try {
+      const response = await fetch(request.clone(), { signal: limit.signal });
+      if (!isJson(response)) clearTimeout(timer); // a file takes as long as it takes
+      return response;
+    } catch (error) {
+      clearTimeout(timer);
+      throw error;
+    }
+  }
   return async (request: Request): Promise<Response> => {
     for (let tried = 0; ; tried += 1) {
       const isLast = tried >= retries;
@@ -31,6 +47,11 @@ export function retrying({
     }
   };
 }
+
+/** Milliseconds that the service itself waits for something to tell, as the change feed does. */
+const waitAskedFor = ({ url }: Request): number => 1000 * (Number(new URL(url).searchParams.get('wait')) || 0);
+
+export const isJson = (response: Response): boolean => /[/+]json\b/.test(response.headers.get('content-type') ?? '');
 
 /** Also when the first try, whose answer was lost, is still at work. */
 async function isForTheMoment(response: Response, tried: number): Promise<boolean> {

@@ -42,10 +42,11 @@ export function createDns({
   const authorities = createAuthorities({ resolvers, port: authorityPort, isAllowed });
 
   /** Asks one after the other, twice, until one of them can say something. */
-  async function askAny(asked: readonly Server[], name: string, zone: string | null, signal: AbortSignal) {
+  async function askAny(asked: readonly Server[], name: string, zone: string | null, endsAt: number) {
     for (const server of [...asked, ...asked]) {
-      if (signal.aborted) break;
-      const inTime = AbortSignal.any([signal, AbortSignal.timeout(tryMs)]);
+      const leftMs = Math.ceil(endsAt - performance.now());
+      if (leftMs <= 0) break;
+      const inTime = AbortSignal.timeout(Math.min(tryMs, leftMs));
       const question = { name, type: 'TXT', recursive: zone === null } as const;
       const reading = await ask(server, question, inTime).then(
         (answer) => readAnswer(answer, name, zone),
@@ -56,11 +57,13 @@ export function createDns({
     return broken;
   }
 
-  async function look(name: string, signal: AbortSignal): Promise<TxtAnswer> {
+  async function look(name: string): Promise<TxtAnswer> {
+    const endsAt = performance.now() + withinMs;
+    const signal = AbortSignal.timeout(withinMs);
     let current = name;
     let asked = servers.length > 0 ? null : await authorities.of(current, signal);
     for (let step = 0; step < mostSteps; step++) {
-      const reading: Reading = await askAny(asked?.servers ?? servers, current, asked?.zone ?? null, signal);
+      const reading: Reading = await askAny(asked?.servers ?? servers, current, asked?.zone ?? null, endsAt);
       if (reading.kind === 'alias') {
         current = reading.target;
         asked = asked && (await authorities.of(current, signal));
@@ -73,7 +76,7 @@ export function createDns({
     return broken;
   }
 
-  return { txt: (name) => look(name, AbortSignal.timeout(withinMs)).catch(() => broken) };
+  return { txt: (name) => look(name).catch(() => broken) };
 }
 
 /**

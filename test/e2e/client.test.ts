@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { createGatehouse, type Gatehouse, GatehouseError } from '../../client/index.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { amidCollections } from '../support/garbage.js';
 
 let api: TestApi;
 let account: TestAccount;
@@ -97,6 +99,16 @@ test('who leaves while a list is read takes nobody else with them', async () => 
   expect(found).toEqual(emails.toReversed());
 });
 
+test('a file comes as it is', async () => {
+  await gatehouse.post('/api/v1/identities', { body: { email: 'filed@example.com' } });
+  const lines = async (format: 'ndjson' | 'csv') =>
+    (await text(await gatehouse.get('/api/v1/audit-logs/export', { params: { query: { format } } })))
+      .trim()
+      .split('\n');
+  expect((await lines('ndjson')).map((line) => JSON.parse(line).action)).toContain('identity.created');
+  expect((await lines('csv')).length).toBeGreaterThan(1);
+});
+
 test('who changes what somebody else has changed is told what it is now', async () => {
   const { data: role } = await gatehouse.post('/api/v1/roles', { body: { name: 'Editor', permission_keys: [] } });
   const params = { path: { id: role.id }, header: { 'If-Match': `"${role.version}"` } };
@@ -128,7 +140,7 @@ test('an administrator calls the same operations on the Portal API', async () =>
 
 describe('between it and the service', () => {
   let proxy: Server;
-  let trouble: ('lose' | 'refuse')[] = [];
+  let trouble: ('lose' | 'refuse' | 'hang')[] = [];
   let seen: string[] = [];
   let proxied: string;
   beforeAll(async () => {
@@ -137,6 +149,7 @@ describe('between it and the service', () => {
       for await (const chunk of request) chunks.push(chunk as Buffer);
       seen.push(String(request.headers['idempotency-key']));
       const next = trouble.shift();
+      if (next === 'hang') return;
       if (next === 'refuse') return response.writeHead(503, { 'retry-after': '0' }).end();
       const { method = 'GET', url } = request;
       const headers = { 'x-api-key': apiKey, 'content-type': 'application/json', 'idempotency-key': seen.at(-1) ?? '' };
@@ -159,6 +172,16 @@ describe('between it and the service', () => {
     expect(data.email).toBe('once@example.com');
     expect(seen).toHaveLength(3);
     expect(new Set(seen).size).toBe(1);
+  });
+
+  test('a service that keeps silent is given up in time', async () => {
+    trouble = ['hang'];
+    const bound = createGatehouse({ baseUrl: proxied, apiKey, retries: 0, timeoutMs: 500 });
+    const asked = amidCollections(() => bound.get('/api/v1/identities/summary'));
+    await expect(asked).rejects.toMatchObject({ name: 'TimeoutError' });
+    await expect(
+      bound.get('/api/v1/identities/summary', { signal: AbortSignal.abort(new Error('not any more')) }),
+    ).rejects.toThrow('not any more');
   });
 
   test('who is not patient is told', async () => {

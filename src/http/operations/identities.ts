@@ -35,7 +35,8 @@ export const listIdentities = operation({
   description:
     'Profile data only: no credentials, no assignments. `q` searches first name, last name and email; one that finds more than 100 000 is ' +
     'refused, as is one without three letters or digits in a row where there are more members than that. Without `status` those who are ' +
-    'deactivated are listed, too, with `is_active` false.',
+    'deactivated are listed, too, with `is_active` false. `sort_by=created_at` is by when they came into this environment: for whoever was in ' +
+    'another one of the account before, that is later than the `created_at` that is shown.',
   tag: 'Identities',
   level: 'environment',
   query: listQuery(personSorts, { status: Status }),
