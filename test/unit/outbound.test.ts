@@ -88,6 +88,15 @@ describe('what is not called', () => {
     await expect(open.post('ftp://127.0.0.1/', message)).rejects.toMatchObject({ reason: 'scheme' });
   });
 
+  test('plain http to anywhere else, once an operator has opened a network', async () => {
+    await expect(open.post('http://93.184.216.34/', message)).rejects.toMatchObject({ reason: 'scheme' });
+    const outbound = createOutbound({ allowedNetworks: loopback, resolveName: isAt('93.184.216.34') });
+    await expect(outbound.post('http://hooks.example.com/', message)).rejects.toMatchObject({ reason: 'scheme' });
+    await expect(outbound.get('http://idp.example.com/jwks')).rejects.toMatchObject({ reason: 'scheme' });
+    const mixed = createOutbound({ allowedNetworks: loopback, resolveName: isAt('127.0.0.1', '93.184.216.34') });
+    await expect(mixed.get('http://idp.example.com/jwks')).rejects.toMatchObject({ reason: 'scheme' });
+  });
+
   test('private addresses outside of the networks that an operator has opened', async () => {
     const { port, requests } = await receiver((_, response) => response.end());
     for (const allowedNetworks of [['10.0.0.0/8'], ['127.0.0.2/32'], ['::1/128']]) {

@@ -18,10 +18,17 @@ const givenInIpv6 = '2000::/3';
 export function isCallable(address: string, allowed: readonly string[] = []): boolean {
   if (!ipaddr.isValid(address)) return false;
   const parsed = ipaddr.process(address); // an IPv4 address mapped into IPv6 is judged as what it reaches
-  if (allowed.some((network) => contains(network, parsed))) return true;
+  if (isWithin(address, allowed)) return true;
   if ([...reservedByClouds, ...translated].some((network) => contains(network, parsed))) return false;
   if (parsed.kind() === 'ipv6' && !contains(givenInIpv6, parsed)) return false;
   return parsed.range() === 'unicast';
+}
+
+/** Whether an address is in one of the networks that an operator allows. */
+export function isWithin(address: string, networks: readonly string[]): boolean {
+  if (!ipaddr.isValid(address)) return false;
+  const parsed = ipaddr.process(address);
+  return networks.some((network) => contains(network, parsed));
 }
 
 function contains(network: string, address: ipaddr.IPv4 | ipaddr.IPv6): boolean {

@@ -30,7 +30,7 @@ export interface Outbound {
 }
 
 export interface OutboundOptions {
-  /** What an operator allows besides public addresses, also over plain http: loopback in development. */
+  /** What an operator allows besides public addresses, and these alone over plain http: loopback in development. */
   allowedNetworks?: readonly string[];
   /** The only hosts that are called; null: any. */
   allowedHosts?: HostList | null;
@@ -85,9 +85,11 @@ export function createOutbound({
 
 /** Not before the first call: the library's 20 MB and 100 ms are for processes that call somebody. */
 async function openAgent(guard: Guard, withinMs: number): Promise<Agent> {
-  const { Agent } = await import('undici');
+  const { Agent, buildConnector } = await import('undici');
+  const by = (protocol: string) => buildConnector({ timeout: withinMs, lookup: guard.lookup(protocol) });
+  const [plain, encrypted] = [by('http:'), by('https:')];
   return new Agent({
-    connect: { timeout: withinMs, lookup: guard.lookup() },
+    connect: (options, callback) => (options.protocol === 'https:' ? encrypted : plain)(options, callback),
     headersTimeout: withinMs,
     bodyTimeout: withinMs,
   });

@@ -1,5 +1,5 @@
 import { isIP, type LookupFunction } from 'node:net';
-import { isCallable } from './addresses.js';
+import { isCallable, isWithin } from './addresses.js';
 import { OutboundError } from './errors.js';
 import { type HostList, isListed } from './hosts.js';
 import type { FoundAddress, ResolveName } from './names.js';
@@ -9,7 +9,7 @@ export type Guard = ReturnType<typeof createGuard>;
 /**
  * What every call to a URL of a tenant's passes (contract §7): https only, public addresses only. The address that was
  * checked is the one that is connected to, so a name cannot change its mind in between.
- * @param allowedNetworks what an operator allows besides, also over plain http: loopback in development.
+ * @param allowedNetworks what an operator allows besides, and these alone over plain http: loopback in development.
  * @param allowedHosts the only ones that are called, wherever they are; null: any
  */
 export function createGuard({
@@ -23,12 +23,19 @@ export function createGuard({
   resolveName: ResolveName;
   isPublic?: (address: string) => boolean;
 }) {
-  async function callableAddresses(hostname: string): Promise<FoundAddress[]> {
+  async function callableAddresses(hostname: string, protocol: string): Promise<FoundAddress[]> {
     const addresses = await resolveName(hostname);
     // One bad address among good ones is a trick: refuse them all.
     if (!addresses.every(({ address }) => isCallable(address, allowedNetworks))) throw new OutboundError('address');
+    if (protocol === 'http:' && !addresses.every(({ address }) => isWithin(address, allowedNetworks)))
+      throw new OutboundError('scheme');
     return addresses;
   }
+
+  /** Plain http stays within the networks that are allowed; of a name only its look-up says so, which a browser makes itself. */
+  const isSchemeAllowed = (protocol: string, literal: string | null): boolean =>
+    protocol === 'https:' ||
+    (protocol === 'http:' && (literal ? isWithin(literal, allowedNetworks) : allowedNetworks.length > 0));
 
   return {
     isPublic,
@@ -43,15 +50,18 @@ export function createGuard({
       const host = target.hostname.replace(/^\[|\]$/g, '');
       const literal = isIP(host) ? host : null;
       if (literal && !isCallable(literal, allowedNetworks)) throw new OutboundError('address');
-      if (target.protocol !== 'https:' && !(target.protocol === 'http:' && allowedNetworks.length > 0))
-        throw new OutboundError('scheme');
+      if (!isSchemeAllowed(target.protocol, literal)) throw new OutboundError('scheme');
       return { target, literal };
     },
-    /** The look-up of one connection. @param onFound hears the addresses that it may use */
+    /**
+     * The look-up of one connection.
+     * @param protocol that it speaks, as a URL has it
+     * @param onFound hears the addresses that it may use
+     */
     lookup:
-      (onFound: (addresses: FoundAddress[]) => void = () => {}): LookupFunction =>
+      (protocol: string, onFound: (addresses: FoundAddress[]) => void = () => {}): LookupFunction =>
       (hostname, { all }, callback) => {
-        callableAddresses(hostname).then(
+        callableAddresses(hostname, protocol).then(
           (addresses) => {
             onFound(addresses);
             const [first] = addresses;

@@ -38,7 +38,7 @@ export async function post(guard: Guard, url: string, { headers, body }: Outboun
     method: 'POST',
     agent: false,
     headers: { ...headers, 'content-length': Buffer.byteLength(body) },
-    lookup: guard.lookup((addresses) => {
+    lookup: guard.lookup(target.protocol, (addresses) => {
       isPublic = addresses.every(({ address }) => guard.isPublic(address));
     }),
   });
