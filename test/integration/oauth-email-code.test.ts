@@ -347,6 +347,11 @@ describe('the mail', () => {
     expect(await mails()).toMatchObject([{ values: { first_name: ana.email.split('@')[0] } }]);
   });
 
+  test('greets nobody by a name before the address is confirmed: whoever made the Identity may have written anything there', async () => {
+    const { ana, mails } = await mailed({ emailVerifiedAt: null, firstName: 'Your prize waits at evil.example' });
+    expect(await mails()).toMatchObject([{ values: { first_name: ana.email.split('@')[0] } }]);
+  });
+
   test('is not sent with a code that was used or is gone, nor to who may not sign in', async () => {
     const { browser, sent, code, mails } = await mailed();
     expectSignedIn(await browser.submit(sent, { code }));

@@ -275,7 +275,8 @@ test('the mailbox is proved by it: who was not confirmed is, and what a stranger
   const mallory = provider.browser();
   const email = newAddress();
   const registerUrl = authorizeUrl(client).replace('/oauth/authorize?', '/oauth/register?');
-  await mallory.submit(await mallory.get(registerUrl), { email, password: 'chosen by mallory' });
+  const typed = { first_name: 'Mallory', last_name: 'was here', password: 'chosen by mallory' };
+  await mallory.submit(await mallory.get(registerUrl), { email, ...typed });
   const parked = await lastLink(provider, environment.environmentId);
   const victim = provider.browser();
   await forgot(victim, client, email);
@@ -283,9 +284,11 @@ test('the mailbox is proved by it: who was not confirmed is, and what a stranger
   expect((await mallory.get(parked)).statusCode).toBe(400);
   expect(messageOf((await signIn(mallory, client, email, 'chosen by mallory')).body)).toMatch(/do not match/);
   expect((await signIn(victim, client, email, chosen)).statusCode).toBe(303);
-  const [{ id } = { id: '' }] = await provider.query<{ id: string }>('select id from identities where email = $1', [
-    email,
-  ]);
+  const [{ id, ...names } = { id: '' }] = await provider.query<{ id: string }>(
+    'select id, first_name, last_name from identities where email = $1',
+    [email],
+  );
+  expect(names).toEqual({ first_name: null, last_name: null });
   const actions = await provider.query<{ action: string }>(
     `select action from events where resource_id = $1 order by id`,
     [id],
