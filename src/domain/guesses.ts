@@ -13,6 +13,8 @@ export interface Guesses<Whose, Guess extends Whose = Whose> {
   begin(guess: Guess): Promise<Date | null>;
   /** Takes one back that was right, and forgets the day's wrong ones. */
   succeeded(guess: Guess): Promise<void>;
+  /** Takes one back that is no failure and proves nothing either: the others stay. */
+  withdrawn(guess: Guess): Promise<void>;
   /** Lets them be guessed at again, whatever was counted. */
   forget(whose: Whose): Promise<void>;
 }
@@ -36,7 +38,8 @@ export function createGuesses<Whose, Guess extends Whose = Whose>(
   options: GuessesOptions<Whose, Guess>,
 ): Guesses<Whose, Guess> {
   const { db, enabled, now, burst, day, accountOf, network } = options;
-  if (!enabled) return { begin: async () => null, succeeded: async () => {}, forget: async () => {} };
+  const nothing = async () => {};
+  if (!enabled) return { begin: async () => null, succeeded: nothing, withdrawn: nothing, forget: nothing };
   const ofAccount: LimitPolicy[] = [
     { name: burst, points: 10, windowSeconds: minutes(15) / 1000 },
     { name: day, points: 50, windowSeconds: days(1) / 1000 },
@@ -62,6 +65,11 @@ export function createGuesses<Whose, Guess extends Whose = Whose>(
       return last?.remaining === 0 ? after(now(), seconds(last.resetSeconds)) : null;
     },
     succeeded: (guess) => inTurn.takeBack(keysOf(guess), [...(network ? (['one'] as const) : []), 'one', 'all']),
+    withdrawn: (guess) =>
+      inTurn.takeBack(
+        keysOf(guess),
+        policies.map(() => 'one'),
+      ),
     forget: (whose) => account.takeBack(accountKeys(whose), ['all', 'all']),
   };
 }

@@ -35,6 +35,8 @@ export interface Attempts {
   failed(scope: EnvironmentScope, attempt: CountedAttempt, failure: Failure): Promise<void>;
   /** Takes it back, and forgets the day's failures. */
   succeeded(attempt: Attempt): Promise<void>;
+  /** Takes it back alone: it was no failure, and proved nothing. */
+  withdrawn(attempt: Attempt): Promise<void>;
   /** Lets an identity try again, whatever was counted: its person has proved who they are in another way. */
   forgive(scope: AccountScope, identity: { identityId: string; email: string }): Promise<void>;
 }
@@ -93,6 +95,7 @@ export function createAttempts({ db, enabled, now }: { db: Db; enabled: boolean;
     },
 
     succeeded: guesses.succeeded,
+    withdrawn: guesses.withdrawn,
 
     async forgive({ accountId }, { identityId, email }) {
       await guesses.forget({ accountId, email });

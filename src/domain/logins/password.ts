@@ -128,8 +128,9 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
       });
       return { outcome: 'refused' };
     }
-    await attempts.succeeded(attempt);
     const { identityId, linkId, isActive, passwordChangedAt } = found;
+    // Whoever signed up with the address chose what is parked: that proves nothing, and is no way to guess on at what does.
+    await (linkId === null ? attempts.succeeded(attempt) : attempts.withdrawn(attempt));
     if (!found.isVerified) {
       const reason = 'identity.email_unverified';
       if (isKnown(found)) await recordRefusal(db, scope, { identityId, method: 'password', reason });
