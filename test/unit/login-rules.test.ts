@@ -122,6 +122,7 @@ describe('a password', () => {
         did.push(['begin', one]);
         return attempt;
       },
+      look: (_: object, look: () => Promise<unknown>) => look(),
       async failed(_scope: object, one: object, failure: object) {
         did.push(['failed', one === attempt, failure]);
       },

@@ -31,6 +31,8 @@ export interface Failure {
 export interface Attempts {
   /** Counts an attempt before it is looked at, so that parallel guesses cannot slip through. @throws DomainError rate_limit.exceeded */
   begin(attempt: Attempt): Promise<CountedAttempt>;
+  /** Looks at one that was counted; what overload or an outage keeps from it is taken back. @throws whatever the look throws */
+  look<T>(attempt: Attempt, look: () => Promise<T>): Promise<T>;
   /** Writes a failure down; the day's last one locks the Identity, in every Environment that it is a member of. */
   failed(scope: EnvironmentScope, attempt: CountedAttempt, failure: Failure): Promise<void>;
   /** Takes it back, and forgets the day's failures. */
@@ -94,6 +96,7 @@ export function createAttempts({ db, enabled, now }: { db: Db; enabled: boolean;
       });
     },
 
+    look: guesses.look,
     succeeded: guesses.succeeded,
     withdrawn: guesses.withdrawn,
 
