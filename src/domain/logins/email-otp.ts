@@ -50,7 +50,7 @@ export interface VerifyEmailOtp {
  * failed attempt; `identityId` is null where they are being made this very moment.
  */
 export type EmailOtpResult =
-  | { outcome: 'accepted'; identityId: string }
+  | { outcome: 'accepted'; email: string; identityId: string }
   | { outcome: 'spent'; email: string; identityId: string | null; spentAt: Date }
   | { outcome: 'refused'; email: string };
 
@@ -224,7 +224,7 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
         return { outcome: 'refused', email };
       }
       await attempts.succeeded(attempt);
-      return { outcome: 'accepted', identityId };
+      return { outcome: 'accepted', email, identityId };
     },
   };
 }
