@@ -275,7 +275,7 @@ export interface paths {
         put?: never;
         /**
          * Force an identity to choose a new password
-         * @description The password works no more, all sessions end, and a link to choose another one is mailed. It leads back to the client that `client_id` names, or else to the oldest of the Environment.
+         * @description The password works no more, all sessions end, and a link to choose another one is mailed. It leads back to the client that `client_id` names, or else to the oldest of the Environment. Where the Environment takes no passwords there is none to choose, and no mail.
          *
          *     Requires `identity.manage` at the environment's root.
          */

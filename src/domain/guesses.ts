@@ -2,6 +2,7 @@ import { after, type Clock, days, minutes, seconds } from '../platform/clock.js'
 import type { Db } from '../platform/db.js';
 import { createLimitsInTurn, type LimitPolicy } from '../platform/limiter.js';
 import { DomainError } from './errors.js';
+import { lookAt } from './limits.js';
 
 /** Limits on guessing at one account: exact, shared by all processes, and counted alike whether or not anybody has it. */
 export interface Guesses<Whose, Guess extends Whose = Whose> {
@@ -11,8 +12,12 @@ export interface Guesses<Whose, Guess extends Whose = Whose> {
    * @throws DomainError rate_limit.exceeded
    */
   begin(guess: Guess): Promise<Date | null>;
+  /** Looks at one that was counted; what cannot be looked at is taken back. @throws whatever the look throws */
+  look<T>(guess: Guess, look: () => Promise<T>): Promise<T>;
   /** Takes one back that was right, and forgets the day's wrong ones. */
   succeeded(guess: Guess): Promise<void>;
+  /** Takes one back that is no failure and proves nothing either: the others stay. */
+  withdrawn(guess: Guess): Promise<void>;
   /** Lets them be guessed at again, whatever was counted. */
   forget(whose: Whose): Promise<void>;
 }
@@ -36,7 +41,16 @@ export function createGuesses<Whose, Guess extends Whose = Whose>(
   options: GuessesOptions<Whose, Guess>,
 ): Guesses<Whose, Guess> {
   const { db, enabled, now, burst, day, accountOf, network } = options;
-  if (!enabled) return { begin: async () => null, succeeded: async () => {}, forget: async () => {} };
+  const nothing = async () => {};
+  if (!enabled) {
+    return {
+      begin: async () => null,
+      look: (_, look) => look(),
+      succeeded: nothing,
+      withdrawn: nothing,
+      forget: nothing,
+    };
+  }
   const ofAccount: LimitPolicy[] = [
     { name: burst, points: 10, windowSeconds: minutes(15) / 1000 },
     { name: day, points: 50, windowSeconds: days(1) / 1000 },
@@ -48,6 +62,11 @@ export function createGuesses<Whose, Guess extends Whose = Whose>(
   const account = createLimitsInTurn(db, ofAccount);
   const accountKeys = (whose: Whose) => [accountOf(whose), accountOf(whose)];
   const keysOf = (guess: Guess) => [...(network ? [network.keyOf(guess)] : []), ...accountKeys(guess)];
+  const withdrawn = (guess: Guess) =>
+    inTurn.takeBack(
+      keysOf(guess),
+      policies.map(() => 'one'),
+    );
   return {
     async begin(guess) {
       const states = await inTurn.consume(keysOf(guess));
@@ -61,7 +80,9 @@ export function createGuesses<Whose, Guess extends Whose = Whose>(
       const last = states.at(-1);
       return last?.remaining === 0 ? after(now(), seconds(last.resetSeconds)) : null;
     },
+    look: (guess, look) => lookAt(look, () => withdrawn(guess)),
     succeeded: (guess) => inTurn.takeBack(keysOf(guess), [...(network ? (['one'] as const) : []), 'one', 'all']),
+    withdrawn,
     forget: (whose) => account.takeBack(accountKeys(whose), ['all', 'all']),
   };
 }

@@ -68,7 +68,10 @@ export async function insertIdentityLink(
   return id;
 }
 
-/** `used` is also a link that something else has made void: a newer one, or what it was for has happened already. */
+/**
+ * `used` is also a link that something else has made void: a newer one, or what it was for has happened already, or the Environment
+ * takes no passwords by now.
+ */
 export type LinkStanding = 'open' | 'used' | 'expired';
 
 /** A link with what it is about, as they are now. */
@@ -119,7 +122,8 @@ select l.id, l.purpose, l.account_id as "accountId", e.application_id as "applic
     when l.purpose = 'verify_email' and i.email_verified_at is not null and not (l.joins and m.id is null) then 'used'
     when l.purpose = 'reset_password' and (i.password_changed_at > l.created_at or exists (
       select from identity_links newer where newer.identity_id = l.identity_id and newer.purpose = 'reset_password'
-        and (newer.created_at, newer.id) > (l.created_at, l.id))) then 'used'
+        and (newer.created_at, newer.id) > (l.created_at, l.id)) or not exists (
+      select from environment_settings s where s.environment_id = l.environment_id and s.password_login_enabled)) then 'used'
     when l.expires_at <= $2 or l.attempts >= ${mostLinkTries} then 'expired'
     else 'open'
   end as standing

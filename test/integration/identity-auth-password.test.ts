@@ -20,6 +20,12 @@ async function someone() {
 const mailedToken = async ({ environmentId }: TestEnvironment): Promise<string> =>
   new URL(await lastLink(provider, environmentId), provider.baseUrl).searchParams.get('token') ?? '';
 
+const withoutPasswords = ({ environmentId }: TestEnvironment) =>
+  provider.query(
+    'update environment_settings set password_login_enabled = false, email_otp_login_enabled = true where environment_id = $1',
+    [environmentId],
+  );
+
 describe('changing the own password', () => {
   const change = (token: string, body: object) => api.put('/password', body, bearer(token));
 
@@ -59,6 +65,14 @@ describe('changing the own password', () => {
     const refused = await change(token, body);
     expect([refused.statusCode, refused.json().error.code]).toEqual([status, code]);
     expect((await api.login(client, ana)).statusCode).toBe(200);
+  });
+
+  test('is no path where the environment takes no passwords', async () => {
+    const { place, client, ana } = await someone();
+    const { access_token: token } = await api.signedIn(client, ana);
+    await withoutPasswords(place);
+    const refused = await change(token, { current_password: password, new_password: next });
+    expect([refused.statusCode, refused.json().error.code]).toEqual([404, 'route.not_found']);
   });
 
   test('is refused to who has none: an access token alone sets no password', async () => {
@@ -116,6 +130,22 @@ describe('a forgotten password', () => {
     refused.push(await reset(client, link));
     for (const one of refused) expect([one.statusCode, one.json().error.code]).toEqual([400, 'password.link_invalid']);
     expect((await reset({ clientId: 'unknown' }, link)).statusCode).toBe(401);
+  });
+
+  test('is answered alike and mailed to nobody where the environment takes no passwords; a link of before sets none', async () => {
+    const { place, client, ana } = await someone();
+    await forgot(client, ana.email);
+    const link = await mailedToken(place);
+    const answered = (await forgot(client, 'nobody@example.com')).json();
+    await withoutPasswords(place);
+    for (const email of [ana.email, 'nobody@example.com'])
+      expect((await forgot(client, email)).json()).toEqual(answered);
+    expect(await waitingMails(provider, place.environmentId)).toEqual([]);
+    const refused = await reset(client, link);
+    expect([refused.statusCode, refused.json().error.code]).toEqual([400, 'password.link_invalid']);
+    expect((await provider.browser().get(`/oauth/password/reset?token=${link}`)).statusCode).toBe(400);
+    const [kept] = await provider.query('select password_changed_at from identities where id = $1', [ana.id]);
+    expect(kept).toEqual({ password_changed_at: ana.passwordChangedAt });
   });
 
   test('the page that its mail leads to opens without an authorization request', async () => {

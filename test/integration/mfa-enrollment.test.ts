@@ -1,6 +1,7 @@
 import { decodeJwt } from 'jose';
 import type { EnvironmentSettings } from '../../entities/environment-settings.js';
 import { mfaMails } from '../../src/domain/mfa/mails.js';
+import { aal2 } from '../../src/domain/sessions/first-factor.js';
 import type { OwnProofOf } from '../../src/domain/sessions/own-proof.js';
 import { days, minutes } from '../../src/platform/clock.js';
 import { renderEmail } from '../../src/platform/mail/templates.js';
@@ -139,6 +140,56 @@ test('a page of recovery codes that is left does not lose the factor; nobody els
   expect(late.body).toContain('<html lang="de">');
   const next = provider.browser();
   codeIn(await next.submit((await passwordStep(next, client, ana)).page, { code: totpCode(secret, provider.now()) }));
+});
+
+test('the link to the recovery codes is of the browser that enrolled: any other is shown nothing, and signed in as nobody', async () => {
+  const { page, browser, client, verifier } = await newArrival({}, { ui_locales: 'de' });
+  const totp = await browser.submit(page, { factor: 'totp' });
+  const enrolled = await browser.submit(totp, { code: totpCode(keyOn(totp), provider.now()) });
+  expect(enrolled.cookies).toEqual([
+    expect.objectContaining({ name: 'recovery_codes', httpOnly: true, sameSite: 'Lax', path: '/', maxAge: 30 * 60 }),
+  ]);
+  const link = `/oauth/mfa-enroll-codes${locationOf(enrolled).search}`;
+
+  const stranger = provider.browser();
+  await newTab(stranger); // one that has enrolled something itself, too
+  for (const other of [provider.browser(), stranger]) {
+    const shown = await other.get(link);
+    expect([shown.statusCode, shown.body]).toEqual([400, expect.stringContaining('In diesem Browser')]);
+    expect(shown.body).not.toContain('<form');
+    expect(shown.body).not.toContain(hidden(page, 'enrollment_token'));
+    const told = await other.get(link, { accept: 'application/json' });
+    expect([told.statusCode, told.json()]).toEqual([
+      400,
+      { error: 'other_browser', error_description: expect.any(String) },
+    ]);
+  }
+
+  const codes = await browser.get(link); // which nobody has used up
+  expect([...codes.body.matchAll(/<li>([^<]*)<\/li>/g)]).toHaveLength(10);
+  const carried = await stranger.submit(codes, {});
+  expect([carried.statusCode, carried.cookies]).toEqual([400, []]);
+  const { codes_token: _, ...bare } = Object.fromEntries(new URLSearchParams(locationOf(enrolled).search));
+  const tokenAlone = { ...bare, enrollment_token: hidden(page, 'enrollment_token') };
+  expect((await browser.post('/oauth/mfa-enroll-codes', tokenAlone)).statusCode).toBe(400);
+  provider.wait(minutes(15)); // saving them may take a while
+  expect(await accessOf(client, codeIn(await browser.submit(codes, {})), verifier)).toMatchObject({ acr: aal2 });
+});
+
+/** Has a browser enroll an app, and answers where its codes are. */
+async function newTab(browser: ReturnType<TestProvider['browser']>) {
+  const environment = await provider.newEnvironment({ mfaPolicy: 'required' });
+  const { page } = await passwordStep(browser, await environment.newClient(), await environment.newIdentity());
+  const totp = await browser.submit(page, { factor: 'totp' });
+  const enrolled = await browser.submit(totp, { code: totpCode(keyOn(totp), provider.now()) });
+  return `/oauth/mfa-enroll-codes${locationOf(enrolled).search}`;
+}
+
+test('two tabs of a browser enroll, and each shows its codes and goes on', async () => {
+  const browser = provider.browser();
+  const links = [await newTab(browser), await newTab(browser)];
+  const pages = await Promise.all(links.map((link) => browser.get(link)));
+  for (const page of pages) codeIn(await browser.submit(page, {}));
 });
 
 test('an enrollment token that has proved nothing does not pass at the codes page', async () => {

@@ -1,5 +1,6 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
+import { DomainError } from '../../src/domain/errors.js';
 import { createMfaAttempts } from '../../src/domain/mfa/attempts.js';
 import { minutes } from '../../src/platform/clock.js';
 import { alertOf, codeIn, enrollTotp, hidden, passwordStep } from '../support/mfa.js';
@@ -64,6 +65,17 @@ test('a right code that comes when the quarter of an hour is over gives the next
   await attempts.counted(id, right);
   for (let i = 0; i < 10; i++) await attempts.counted(id, async () => null);
   await expect(attempts.counted(id, right)).rejects.toMatchObject({ code: 'mfa.challenge_locked' });
+});
+
+test('what an outage or overload kept from being looked at does not count; what was refused does', async () => {
+  const attempts = createMfaAttempts({ db: provider.db, enabled: true });
+  const id = uuidv7();
+  const fails = (error: Error) => attempts.counted(id, async () => Promise.reject(error));
+  const outages = [new Error('the database is away'), new DomainError('service.unavailable')];
+  for (let i = 0; i < 10; i++) for (const error of outages) await expect(fails(error)).rejects.toBe(error);
+  const refusal = new DomainError('mfa.code_invalid');
+  for (let i = 0; i < 10; i++) await expect(fails(refusal)).rejects.toBe(refusal);
+  await expect(fails(refusal)).rejects.toMatchObject({ code: 'mfa.challenge_locked' });
 });
 
 test('a right code does not count', async () => {

@@ -81,22 +81,22 @@ test('failures from anywhere in one IPv6 network of 64 bits count together', asy
   expect((await attempt('guess-v6@example.com', 'wrong', client, '2001:db8:9:a::1')).statusCode).toBe(200);
 });
 
-test('fifty failures in a day lock an address, known or not, until the day is over; the known one gets an event', async () => {
-  const from = '198.51.100.20';
-  /** The quarters of an hour in which ten more are looked at. */
+/** Wrong guesses in quarters of an hour, in each of which ten more are looked at. */
+async function guessing(email: string, times: number, of: TestClient, from: string) {
   const another = () =>
     world.query(`delete from rate_limits where key like 'sign-in-address:%' or key like 'sign-in-ip:%'`);
-  async function guess(email: string, times: number) {
-    const seen: number[] = [];
-    for (let left = times; left > 0; left -= 10) {
-      await another();
-      seen.push(
-        ...(await statuses(Array.from({ length: Math.min(left, 10) }, () => attempt(email, 'wrong', client, from)))),
-      );
-    }
+  const seen: number[] = [];
+  for (let left = times; left > 0; left -= 10) {
     await another();
-    return seen;
+    seen.push(...(await statuses(Array.from({ length: Math.min(left, 10) }, () => attempt(email, 'wrong', of, from)))));
   }
+  await another();
+  return seen;
+}
+
+test('fifty failures in a day lock an address, known or not, until the day is over; the known one gets an event', async () => {
+  const from = '198.51.100.20';
+  const guess = (email: string, times: number) => guessing(email, times, client, from);
   const lockOf = async (id: string) =>
     (
       await world.query<{ at: Date | null }>(
@@ -128,6 +128,23 @@ test('fifty failures in a day lock an address, known or not, until the day is ov
   await world.logins.attempts.forgive(environment, { identityId: ana.id, email: ana.email });
   expect((await attempt(ana.email, password, client, from)).statusCode).toBe(303);
   expect(await lockOf(ana.id)).toBeNull();
+});
+
+test('a password that waits in an unconfirmed sign-up is no failure, and forgets none of the day', async () => {
+  const from = '198.51.100.21';
+  const shop = await world.newEnvironment({ allowSelfSignup: true, emailOtpLoginEnabled: true });
+  const of = await shop.newClient();
+  const email = `ida.${shop.environmentId}@example.com`;
+  const mallory = world.browser(from);
+  const form = await mallory.get(authorizeUrl(of).replace('/oauth/authorize?', '/oauth/register?'));
+  await mallory.submit(form, { email, password: 'chosen by mallory' });
+  expect(await guessing(email, 48, of, from)).toEqual(Array(48).fill(200));
+  for (let i = 0; i < 3; i++) {
+    expect((await attempt(email, 'chosen by mallory', of, from)).body).toContain('is not confirmed yet');
+  }
+  expect(await guessing(email, 2, of, from)).toEqual([200, 200]);
+  const locked = await attempt(email, 'chosen by mallory', of, from);
+  expect([locked.statusCode, locked.headers['ratelimit-policy']]).toEqual([429, '"sign-in-day";q=50;w=86400']);
 });
 
 test('a day’s fifty are of the Account: of all its Environments, by pages and by JSON alike, known or not', async () => {

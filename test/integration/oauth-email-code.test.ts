@@ -302,6 +302,23 @@ test('who was deactivated after the code was mailed is refused like anybody', as
   expectRefused(await browser.submit(sent, { code }));
 });
 
+test('who is gone when the code was just right is refused like anybody', async () => {
+  const ana = await environment.newIdentity();
+  const { browser, sent } = await asked(ana.email);
+  const { emailOtpLogin } = world.logins;
+  const looked = emailOtpLogin.verify;
+  emailOtpLogin.verify = async (...tried) => {
+    const result = await looked(...tried);
+    await world.query('delete from identities where id = $1', [ana.id]);
+    return result;
+  };
+  try {
+    expectRefused(await browser.submit(sent, { code: await world.mailedCode('login') }));
+  } finally {
+    emailOtpLogin.verify = looked;
+  }
+});
+
 test('a code lets in whom it was mailed to, not who has the address by now', async () => {
   const [ana, ben] = [await environment.newIdentity(), await environment.newIdentity()];
   const rename = (id: string, email: string) =>
@@ -344,6 +361,11 @@ describe('the mail', () => {
 
   test('greets who has told no name as their mailbox is called', async () => {
     const { ana, mails } = await mailed({ firstName: null });
+    expect(await mails()).toMatchObject([{ values: { first_name: ana.email.split('@')[0] } }]);
+  });
+
+  test('greets nobody by a name before the address is confirmed: whoever made the Identity may have written anything there', async () => {
+    const { ana, mails } = await mailed({ emailVerifiedAt: null, firstName: 'Your prize waits at evil.example' });
     expect(await mails()).toMatchObject([{ values: { first_name: ana.email.split('@')[0] } }]);
   });
 

@@ -81,7 +81,7 @@ test('a person signs up, confirms the address, and arrives at the client with ev
     email,
     email_verified_at: null,
     password_hash: null,
-    first_name: 'Ida',
+    first_name: null, // it waits in the link, with the password
   });
   const [mail] = await waitingMails(provider, environment.environmentId);
   expect(mail).toMatchObject({ template: 'verify-email', locale: 'de', to: email });
@@ -109,7 +109,8 @@ test('a person signs up, confirms the address, and arrives at the client with ev
     code_verifier: verifier,
   });
   expect(tokens.statusCode).toBe(200);
-  const { id } = (await identity(environment, email)) as { id: string };
+  const { id, ...names } = (await identity(environment, email)) as { id: string };
+  expect(names).toMatchObject({ first_name: 'Ida', last_name: 'Ilves' });
   const actions = (
     await provider.query<{ action: string }>('select action from events where resource_id = $1 order by id', [id])
   ).map((row) => row.action);
@@ -572,6 +573,27 @@ describe("somebody signs up with a stranger's address", () => {
     expect(messageOf(tried.body)).toMatch(/do not match/);
     expect((await identity(environment, email))?.password_hash).toBeNull();
     expect((await mallory.get(await newestLink(environment))).statusCode).toBe(400);
+  });
+
+  test('whoever confirms the address by a code by mail has no name that somebody else typed, but keeps what an administrator wrote', async () => {
+    const { environment, client, url } = await newShop({ emailOtpLoginEnabled: true });
+    const typed = { first_name: 'Mallory', last_name: 'was here' };
+    const made = await environment.newIdentity({ email: newAddress(), emailVerifiedAt: null });
+    for (const [email, first_name, last_name] of [
+      [newAddress(), null, null],
+      [made.email, 'Ana', 'Arendt'],
+    ] as const) {
+      await signUp(provider.browser(), url, { email, ...typed });
+      const owner = provider.browser();
+      const sent = await owner.submit(await owner.get(authorizeUrl(client, { method: 'code' })), { email });
+      const done = await owner.submit(sent, { code: await provider.mailedCode('login') });
+      expect(done.statusCode).toBe(303);
+      expect(await identity(environment, email)).toMatchObject({
+        email_verified_at: expect.any(Date),
+        first_name,
+        last_name,
+      });
+    }
   });
 });
 /** Also of one that is void by now, which no mail would bring any more. */

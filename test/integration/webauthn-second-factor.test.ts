@@ -357,6 +357,8 @@ describe('enrolling a key', () => {
     );
 
     const browser = provider.browser();
+    expect((await browser.get(codesUrl.replace(baseUrl, ''))).statusCode).toBe(400); // another one
+    for (const { name, value } of response.cookies) browser.cookies.set(name, value);
     const shown = await browser.get(codesUrl.replace(baseUrl, ''));
     expect(shown.statusCode).toBe(200);
     expect(shown.body.match(/[A-Z2-7]{4}-[A-Z2-7]{4}-[A-Z2-7]{4}-[A-Z2-7]{4}/g)).toHaveLength(10);

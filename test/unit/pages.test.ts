@@ -136,6 +136,7 @@ const everyPage = (value: string): Pages => ({
     action: '/oauth/mfa-enroll-codes',
     params: { state: value },
     token: value,
+    codesToken: value,
     codes: [value, value],
     client: { name: value, logoUrl: null },
   },

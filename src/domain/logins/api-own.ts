@@ -15,6 +15,8 @@ export interface ApiStanding {
   amr: string[];
   acr: string;
   hasPassword: boolean;
+  /** Whether the Environment takes passwords at all. */
+  takesPasswords: boolean;
   hasFactors: boolean;
   /** Whether one of them makes aal2. */
   hasStrongFactor: boolean;
@@ -34,7 +36,8 @@ export interface ApiStanding {
 const standingStatement = {
   name: 'standing_of_api_session',
   text: `
-select s.amr, s.acr, s.second_factor_at as "secondFactorAt", e.mfa_policy as "mfaPolicy", i.password_hash is not null as "hasPassword", i.email::text,
+select s.amr, s.acr, s.second_factor_at as "secondFactorAt", e.mfa_policy as "mfaPolicy", i.password_hash is not null as "hasPassword",
+  e.password_login_enabled as "takesPasswords", i.email::text,
   coalesce(nullif(concat_ws(' ', i.first_name, i.last_name), ''), i.email::text) as name, a.name as application,
   e.mfa_allowed_factors as allowed, e.totp_drift_steps as drift, e.session_end_require_recent_sign_in as "endsByProof",
   exists (select from mfa_factors f where f.account_id = $1 and f.identity_id = i.id) as "hasFactors",

@@ -11,12 +11,13 @@ export interface ApiPasswordChange {
  * Changes the password of who is signed in, by the current one. A person without a password has none to prove, and sets one by
  * a mailed link.
  * @throws DomainError password.wrong, rate_limit.exceeded, password.breached, password.context_specific, validation.failed,
- * auth.reauthentication_required
+ * auth.reauthentication_required; route.not_found where the Environment takes no passwords
  */
 export const createApiPassword =
   ({ own, logins }: { own: ApiOwn; logins: Pick<Logins, 'ownPassword'> }) =>
   async (subject: ApiProofOf, change: ApiPasswordChange): Promise<void> => {
-    const { hasPassword } = await own.assertStrong(subject);
+    const { hasPassword, takesPasswords } = await own.assertStrong(subject);
+    if (!takesPasswords) throw new DomainError('route.not_found');
     if (!hasPassword) throw new DomainError('password.wrong');
     const { identityId, sessionId, accountId, applicationId, environmentId } = subject;
     const scope = { accountId, applicationId, environmentId };

@@ -31,10 +31,14 @@ export interface Failure {
 export interface Attempts {
   /** Counts an attempt before it is looked at, so that parallel guesses cannot slip through. @throws DomainError rate_limit.exceeded */
   begin(attempt: Attempt): Promise<CountedAttempt>;
+  /** Looks at one that was counted; what overload or an outage keeps from it is taken back. @throws whatever the look throws */
+  look<T>(attempt: Attempt, look: () => Promise<T>): Promise<T>;
   /** Writes a failure down; the day's last one locks the Identity, in every Environment that it is a member of. */
   failed(scope: EnvironmentScope, attempt: CountedAttempt, failure: Failure): Promise<void>;
   /** Takes it back, and forgets the day's failures. */
   succeeded(attempt: Attempt): Promise<void>;
+  /** Takes it back alone: it was no failure, and proved nothing. */
+  withdrawn(attempt: Attempt): Promise<void>;
   /** Lets an identity try again, whatever was counted: its person has proved who they are in another way. */
   forgive(scope: AccountScope, identity: { identityId: string; email: string }): Promise<void>;
 }
@@ -92,7 +96,9 @@ export function createAttempts({ db, enabled, now }: { db: Db; enabled: boolean;
       });
     },
 
+    look: guesses.look,
     succeeded: guesses.succeeded,
+    withdrawn: guesses.withdrawn,
 
     async forgive({ accountId }, { identityId, email }) {
       await guesses.forget({ accountId, email });

@@ -50,7 +50,7 @@ export interface VerifyEmailOtp {
  * failed attempt; `identityId` is null where they are being made this very moment.
  */
 export type EmailOtpResult =
-  | { outcome: 'accepted'; identityId: string }
+  | { outcome: 'accepted'; email: string; identityId: string }
   | { outcome: 'spent'; email: string; identityId: string | null; spentAt: Date }
   | { outcome: 'refused'; email: string };
 
@@ -209,20 +209,22 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
       const { email } = flow;
       const attempt = await attempts.begin({ accountId: scope.accountId, email, ipAddress });
       const typed = { purpose: 'login', flow: flow.flow, code } as const;
-      const right = await emailedCodes.redeem(scope, typed);
-      const spent = right ? null : await emailedCodes.justSpent(scope, typed);
-      const member = await find(scope, email);
+      const { spent, member, identityId } = await attempts.look(attempt, async () => {
+        const right = await emailedCodes.redeem(scope, typed);
+        const spent = right ? null : await emailedCodes.justSpent(scope, typed);
+        const member = await find(scope, email);
+        return { spent, member, identityId: right && (await admit(scope, right, member, dailyCap)) };
+      });
       if (spent && isTheirs(spent, member) && member?.isActive !== false) {
         await attempts.succeeded(attempt);
         return { outcome: 'spent', email, identityId: member?.identityId ?? null, spentAt: spent.consumedAt };
       }
-      const identityId = right && (await admit(scope, right, member, dailyCap));
       if (identityId === null) {
         await attempts.failed(scope, attempt, { identityId: member?.identityId ?? null, method: 'email_otp' });
         return { outcome: 'refused', email };
       }
       await attempts.succeeded(attempt);
-      return { outcome: 'accepted', identityId };
+      return { outcome: 'accepted', email, identityId };
     },
   };
 }

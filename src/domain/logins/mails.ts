@@ -4,7 +4,7 @@ import { Identity } from '../../../entities/identity.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { applicationNameOf } from '../emails/brand.js';
-import { greetingOf } from '../emails/greeting.js';
+import { greetingOfOwner } from '../emails/greeting.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import { digitsOf } from './emailed-codes.js';
 
@@ -13,14 +13,18 @@ export function loginMails({ sealing, now }: { sealing: Pick<Sealing, 'derive'>;
   async function withCode(tx: EntityManager, id: string) {
     const code = await tx.findOneBy(EmailedCode, { id });
     if (!code || code.consumedAt !== null || code.expiresAt <= now()) return null;
-    const identity = code.identityId && (await tx.findOneBy(Identity, { id: code.identityId }));
+    const identity = code.identityId ? await tx.findOneBy(Identity, { id: code.identityId }) : null;
     const to = identity ? identity.email : code.email;
     if (!to) return null;
     const { digits } = digitsOf(sealing, code);
     return {
       to,
       values: {
-        first_name: greetingOf({ firstName: identity ? identity.firstName : null, email: to }),
+        first_name: greetingOfOwner({
+          firstName: identity?.firstName ?? null,
+          email: to,
+          isVerified: Boolean(identity?.emailVerifiedAt),
+        }),
         code: `${digits.slice(0, 3)} ${digits.slice(3)}`,
         application_name: await applicationNameOf(tx, code.environmentId),
         minutes_left: Math.ceil((code.expiresAt.getTime() - now().getTime()) / 60_000),

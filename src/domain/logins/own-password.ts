@@ -3,7 +3,7 @@ import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { createLimiter } from '../../platform/limiter.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
-import { countUse } from '../limits.js';
+import { countUse, lookAt } from '../limits.js';
 import { environmentRule } from '../passwords/context-rows.js';
 import { settleNewPassword } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
@@ -60,8 +60,9 @@ export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswor
   async function prove(scope: EnvironmentScope, identityId: string, hash: string, currentPassword: string) {
     // Counted before it is looked at, so that parallel guesses cannot slip through; only wrong ones stay counted.
     await countUse(failures, identityId);
-    const matches = await verifyTyped(passwords, hash, currentPassword);
-    if (matches) return failures?.giveBack(identityId);
+    const giveBack = async () => failures?.giveBack(identityId);
+    const matches = await lookAt(() => verifyTyped(passwords, hash, currentPassword), giveBack);
+    if (matches) return giveBack();
     await db.transaction(scope, (tx) =>
       recordEvent(tx, 'auth.identity_password_change_failed', {
         ...scope,

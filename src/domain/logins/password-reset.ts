@@ -32,7 +32,8 @@ export interface HeldResetLink {
 
 export interface IdentityPasswordReset {
   /**
-   * Mails a link to set a new password. Known and unknown addresses get the same answer after the same work.
+   * Mails a link to set a new password. Known and unknown addresses get the same answer after the same work, and so do those of an
+   * Environment without passwords: its links are void, and the mail of one that is void has nothing to say.
    * @throws DomainError rate_limit.exceeded, when too many were asked for with this address
    */
   forgot(request: ForgottenPassword): Promise<void>;

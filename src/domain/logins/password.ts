@@ -115,21 +115,25 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
     scope: EnvironmentScope,
     { email: typed, password, ipAddress }: PasswordSignIn,
   ): Promise<PasswordResult | SignedInElsewhere> {
-    assertRoom(); // before it is counted: what was not looked at is no failure of anybody's
+    assertRoom(); // before it is counted, which spares the count and its way back
     const email = addressTyped(typed);
     const attempt = await attempts.begin({ accountId: scope.accountId, email, ipAddress });
-    const [found] = await db.statement<Row>(find, [scope.accountId, scope.environmentId, email]);
-    const mayTry = (found?.isActive || found?.isElsewhere) === true;
-    const matches = await verifyTyped(passwords, mayTry ? found.passwordHash : null, password);
-    if (!mayTry || !matches) {
+    const { found, matches } = await attempts.look(attempt, async () => {
+      const [row] = await db.statement<Row>(find, [scope.accountId, scope.environmentId, email]);
+      const mayTry = (row?.isActive || row?.isElsewhere) === true;
+      const isRight = await verifyTyped(passwords, mayTry ? row.passwordHash : null, password);
+      return { found: row, matches: mayTry && isRight };
+    });
+    if (!found || !matches) {
       await attempts.failed(scope, attempt, {
         identityId: found && isKnown(found) ? found.identityId : null,
         method: 'password',
       });
       return { outcome: 'refused' };
     }
-    await attempts.succeeded(attempt);
     const { identityId, linkId, isActive, passwordChangedAt } = found;
+    // Whoever signed up with the address chose what is parked: that proves nothing, and is no way to guess on at what does.
+    await (linkId === null ? attempts.succeeded(attempt) : attempts.withdrawn(attempt));
     if (!found.isVerified) {
       const reason = 'identity.email_unverified';
       if (isKnown(found)) await recordRefusal(db, scope, { identityId, method: 'password', reason });

@@ -1,5 +1,5 @@
 import { after, type Clock, minutes } from '../../platform/clock.js';
-import { newSecret } from '../../platform/crypto/one-time-secret.js';
+import { equalInConstantTime, hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
 import { spend } from '../spent-tokens.js';
@@ -18,9 +18,21 @@ export type OpenedCodes =
   | ({ outcome: 'opened' } & CodesPage)
   /** Shown before, which happens once; the sign-in can still go on. */
   | { outcome: 'shown'; enrollmentToken: string }
+  /** Somebody else holds it. Nothing is used up. */
+  | { outcome: 'foreign' }
   | { outcome: 'expired' };
 
-/** New recovery codes on their way to the page that shows them once: sealed in its address, and stored nowhere in clear. */
+interface Sealed extends CodesPage {
+  id: string;
+  expiresAt: number;
+  /** SHA-256 of what its holder has; none in what a version before this one sealed, which is nobody's. */
+  holder?: string;
+}
+
+/**
+ * New recovery codes on their way to the page that shows them once: sealed in its address, and stored nowhere in clear. An address
+ * gets about, so it takes what the holder has besides: the browser's cookie, or the session (docs/decisions/0013).
+ */
 export function createSealedCodes({
   db,
   sealing,
@@ -30,22 +42,37 @@ export function createSealedCodes({
   sealing: Pick<Sealing, 'seal' | 'open'>;
   now: Clock;
 }) {
-  return {
-    /** The `codes_token`. */
-    seal: (page: CodesPage): string =>
-      sealing.seal(JSON.stringify({ ...page, id: newSecret(), expiresAt: after(now(), life).getTime() }), context),
+  const isHolder = ({ holder }: Sealed, presented: readonly string[]) =>
+    holder !== undefined && presented.some((one) => equalInConstantTime(hashOf(one), holder));
 
-    /** What it holds, the first time. */
-    async open(token: string): Promise<OpenedCodes> {
+  return {
+    /** The `codes_token`. @param holder what whoever opens it has to present */
+    seal(page: CodesPage, holder: string): string {
+      const expiresAt = after(now(), life).getTime();
+      return sealing.seal(
+        JSON.stringify({ ...page, id: newSecret(), expiresAt, holder: hashOf(holder) } satisfies Sealed),
+        context,
+      );
+    },
+
+    /** What it holds, the first time. @param presented what the caller has, one of which must be the holder's */
+    async open(token: string, presented: readonly string[]): Promise<OpenedCodes> {
       const held = openOrNull(token);
       if (!held || held.expiresAt <= now().getTime()) return { outcome: 'expired' };
+      if (!isHolder(held, presented)) return { outcome: 'foreign' };
       const { id, codes, enrollmentToken, expiresAt } = held;
       const isFirst = await spend(db, id, new Date(expiresAt));
       return isFirst ? { outcome: 'opened', codes, enrollmentToken } : { outcome: 'shown', enrollmentToken };
     },
+
+    /** Whether the caller is its holder, however long ago it was shown: the codes may take a while to be saved. */
+    isHeld(token: string, presented: readonly string[]): boolean {
+      const held = openOrNull(token);
+      return held !== null && isHolder(held, presented);
+    },
   };
 
-  function openOrNull(token: string): (CodesPage & { id: string; expiresAt: number }) | null {
+  function openOrNull(token: string): Sealed | null {
     try {
       return JSON.parse(sealing.open(token, context));
     } catch {
@@ -53,5 +80,7 @@ export function createSealedCodes({
     }
   }
 }
+
+const hashOf = (holder: string): string => hashSecret(holder).toString('base64url');
 
 export type SealedCodes = ReturnType<typeof createSealedCodes>;

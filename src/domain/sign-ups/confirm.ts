@@ -4,6 +4,7 @@ import type { Db } from '../../platform/db.js';
 import { stays } from '../erasures/staying.js';
 import { recordEvent } from '../events.js';
 import { type FoundLink, findIdentityLink } from '../identity-links.js';
+import { lookAt } from '../limits.js';
 import { isBrowserOf, mostLinkTries } from '../link-proof.js';
 import { endAccessOfBefore } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
@@ -45,6 +46,10 @@ const tryStatement = {
   name: 'try_identity_link',
   text: `update identity_links set attempts = attempts + 1 where id = $1 and attempts < ${mostLinkTries} and used_at is null returning id`,
 };
+const giveTryBackStatement = {
+  name: 'give_identity_link_try_back',
+  text: 'update identity_links set attempts = attempts - 1 where id = $1 and attempts > 0',
+};
 
 export interface ConfirmSignUpDeps {
   db: Db;
@@ -72,7 +77,8 @@ export function createConfirmSignUp({ db, passwords, now }: ConfirmSignUpDeps): 
         if (!password) return { outcome: 'password_required', link, wrong: false };
         const tried = await db.statement(tryStatement, [link.id]);
         if (tried.length === 0) return { outcome: 'void', link };
-        if (!(await verifyTyped(passwords, passwordOf(link), password)))
+        const look = () => verifyTyped(passwords, passwordOf(link), password);
+        if (!(await lookAt(look, () => db.statement(giveTryBackStatement, [link.id]))))
           return { outcome: 'password_required', link, wrong: true };
       }
       const { accountId, environmentId } = link;

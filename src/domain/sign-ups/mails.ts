@@ -4,7 +4,7 @@ import { Identity } from '../../../entities/identity.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { applicationNameOf } from '../emails/brand.js';
-import { greetingOf } from '../emails/greeting.js';
+import { greetingOf, greetingOfOwner } from '../emails/greeting.js';
 import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import { type FoundLink, identityLinkToken, identityLinkUrl, readIdentityLink } from '../identity-links.js';
@@ -22,8 +22,7 @@ export function signUpMails({ sealing, now, baseUrl }: SignUpMailsDeps) {
     return link?.standing === 'open' ? link : null;
   };
   const about = async (tx: EntityManager, link: FoundLink, locale: 'en' | 'de') => ({
-    // The name that somebody typed at sign-up is greeted in no mail: it could say anything to a stranger.
-    first_name: greetingOf({ firstName: link.isVerified ? link.firstName : null, email: link.email }),
+    first_name: greetingOfOwner(link),
     application_name: await applicationNameOf(tx, link.environmentId),
     expires_at_text: inWords(link.expiresAt, locale),
   });

@@ -89,7 +89,9 @@ export function createRequestSignUp({ db, sealing, passwords, rateLimits, now }:
     // Known addresses count too: otherwise the last place of the day would tell whether one is known.
     await countSignUp(tx, scope, { cap: client.settings.dailySelfSignupCap, now: at });
     const known = await find(tx, scope, email);
-    const person = { email, passwordHash: null, verified: false, firstName, lastName, now: at };
+    // What was typed waits in the link: whatever else confirms the address makes none of it the owner's.
+    const nothing = { passwordHash: null, firstName: null, lastName: null };
+    const person = { email, verified: false, ...nothing, now: at };
     const identityId = await createUnlessKnown(tx, scope, known, person);
     const about = { identityId, locale, parameters, now: at };
     const mail = mailFor(known);

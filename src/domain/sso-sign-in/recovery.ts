@@ -3,7 +3,7 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { createLimiter } from '../../platform/limiter.js';
 import { recordEvent } from '../events.js';
-import { countUse } from '../limits.js';
+import { countUse, lookAt } from '../limits.js';
 import { looksLikeRecoveryCode } from '../mfa/recovery-code-form.js';
 import { type CodeHashing, createRecoveryCodeHashes, type KeptCode } from '../mfa/recovery-code-hashes.js';
 import { organizationsOf } from '../organizations/belonging.js';
@@ -105,25 +105,29 @@ export function createSsoRecovery({ db, sealing, passwords, rateLimits, now }: S
       const { scope } = signIn;
       await count(identityId);
       const actor = { type: 'identity', id: identityId } as const;
-      const id = await idOf(scope, identityId, code); // before the transaction, since it waits for a hash
-      const spent = await db.transaction(scope, async (tx) => {
-        const values = [scope.accountId, scope.environmentId, identityId, id, now()];
-        const [rows] = id
-          ? await tx.query<[{ organizationId: string; connectionId: string }[], number]>(redeemText, values)
-          : [[]];
-        const [row] = rows;
-        const event = { ...scope, resourceId: identityId, actor };
-        if (row) {
-          const metadata = { organization_id: row.organizationId, connection_id: row.connectionId };
-          await recordEvent(tx, 'auth.sso_recovery_code_used', { ...event, metadata });
-        } else {
-          const metadata = { method, reason: 'sso_recovery_code_wrong' };
-          await recordEvent(tx, 'auth.identity_sign_in_failed', { ...event, outcome: 'failure', metadata });
-        }
-        return row;
-      });
+      const giveBack = async () => limiter?.giveBack(identityId);
+      // Before the transaction, since it waits for a hash.
+      const id = await lookAt(() => idOf(scope, identityId, code), giveBack);
+      const spend = () =>
+        db.transaction(scope, async (tx) => {
+          const values = [scope.accountId, scope.environmentId, identityId, id, now()];
+          const [rows] = id
+            ? await tx.query<[{ organizationId: string; connectionId: string }[], number]>(redeemText, values)
+            : [[]];
+          const [row] = rows;
+          const event = { ...scope, resourceId: identityId, actor };
+          if (row) {
+            const metadata = { organization_id: row.organizationId, connection_id: row.connectionId };
+            await recordEvent(tx, 'auth.sso_recovery_code_used', { ...event, metadata });
+          } else {
+            const metadata = { method, reason: 'sso_recovery_code_wrong' };
+            await recordEvent(tx, 'auth.identity_sign_in_failed', { ...event, outcome: 'failure', metadata });
+          }
+          return row;
+        });
+      const spent = await lookAt(spend, giveBack);
       if (!spent) return { isRight: false, offer };
-      await limiter?.giveBack(identityId);
+      await giveBack();
       return { isRight: true, first: { ...first, ssoConnectionId: spent.connectionId } };
     },
   };

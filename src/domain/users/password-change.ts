@@ -43,8 +43,10 @@ export function createPasswordChange({ db, passwords, guesses, now }: PasswordCh
 
   return async ({ userId, sessionId }: AdminSubject, { currentPassword, newPassword, locale }: PasswordChange) => {
     await guesses.passwordChange.begin(userId);
-    const [user] = await db.statement<{ hash: string | null; changedAt: Date | null }>(readHash, [userId]);
-    const matches = await passwords.verify(user?.hash ?? null, currentPassword);
+    const { user, matches } = await guesses.passwordChange.look(userId, async () => {
+      const [found] = await db.statement<{ hash: string | null; changedAt: Date | null }>(readHash, [userId]);
+      return { user: found, matches: await passwords.verify(found?.hash ?? null, currentPassword) };
+    });
     if (!matches) return refuse(userId);
     await guesses.passwordChange.succeeded(userId);
     const context = await db.transaction('system', (tx) => contextOfUser(tx, userId));

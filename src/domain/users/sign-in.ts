@@ -153,8 +153,10 @@ export function createSignIn({ db, passwords, sessions, challenges, sealing, gue
     async signIn({ email, password, ...place }) {
       // The same work for every address: one count, one look-up, one verification, one event, one question for a provider.
       const locksUntil = await guesses.signIn.begin(email);
-      const [user] = await db.statement<UserRow>(byEmail, [email]);
-      const matches = await passwords.verify(user?.passwordHash ?? null, password);
+      const { user, matches } = await guesses.signIn.look(email, async () => {
+        const [found] = await db.statement<UserRow>(byEmail, [email]);
+        return { user: found, matches: await passwords.verify(found?.passwordHash ?? null, password) };
+      });
       if (!user || !matches) return refuse({ userId: user?.id ?? null, email, locksUntil });
       await guesses.signIn.succeeded(email);
       if (user.passwordHash && passwords.needsRehash(user.passwordHash)) {

@@ -22,7 +22,7 @@ export const passwordForgot: FastifyPluginAsyncTypebox<IdentityAuthOptions> = as
         operationId: 'identityForgotPassword',
         summary: 'Have a link mailed that sets a new password',
         description:
-          'The answer and its time are the same for every address, known or not. The link opens a page of this service; its token may also be sent to `password/reset`. It works once, for an hour, and a newer one makes it void. 5 per hour per IP, and 5 per hour per address.',
+          'The answer and its time are the same for every address, known or not. Where the environment takes no passwords nobody is mailed anything. The link opens a page of this service; its token may also be sent to `password/reset`. It works once, for an hour, and a newer one makes it void. 5 per hour per IP, and 5 per hour per address.',
         tags: ['End-user authentication'],
         body: Body({ ...ClientFields, email: TypedEmail }),
         response: {

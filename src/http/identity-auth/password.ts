@@ -21,7 +21,7 @@ export const password: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
         operationId: 'identityChangePassword',
         summary: 'Change the own password',
         description:
-          'Ends the other sessions of the person in the whole account, keeps the one that asks, and mails a notice. Ten wrong current passwords in 15 minutes stop further guesses. Who has an app or a key needs a session with it; who has no password sets one by `password/forgot`.',
+          'Ends the other sessions of the person in the whole account, keeps the one that asks, and mails a notice. Ten wrong current passwords in 15 minutes stop further guesses. Who has an app or a key needs a session with it; who has no password sets one by `password/forgot`. 404 where the environment takes no passwords.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
         body: Body({ current_password: Type.String({ maxLength: 1024 }), new_password: Password }),
@@ -36,6 +36,7 @@ export const password: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
             'auth.invalid_credentials',
             'auth.reauthentication_required',
             'principal.wrong_type',
+            'route.not_found',
             'rate_limit.exceeded',
             'service.unavailable',
           ),

@@ -6,6 +6,7 @@ import { firstFactor } from '../../domain/sessions/first-factor.js';
 import type { HostedSession } from '../../domain/sessions/sessions.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { captchaField, passesCaptcha } from './captcha.js';
+import { unlessGone } from './hosted-login.js';
 import type { HostedOptions } from './options.js';
 import { assertOwnOrigin } from './origin.js';
 import { pageOptions, redirect, sendPage, wantsJson } from './pages.js';
@@ -106,14 +107,15 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
     const scope = { accountId, applicationId, environmentId };
     const at = now(); // what is changed while the password is looked at came later
     const result = await logins.passwordLogin.signIn(scope, { email, password, ipAddress: request.ip });
-    if (result.outcome === 'refused') return signInPage.send(visit, { email, error: 'sign_in.error.credentials' });
+    const refuse = () => signInPage.send(visit, { email, error: 'sign_in.error.credentials' });
+    if (result.outcome === 'refused') return refuse();
     if (result.outcome === 'unverified') {
       const resendTicket = logins.signUps.resend.ticket(client, result);
       return signInPage.send(visit, { email, error: 'sign_in.error.unverified', resendTicket });
     }
     const { identityId, passwordChangedAt } = result;
     const first = firstFactor(identityId, 'password', ['pwd'], { now: at });
-    return hosted.proved(visit, { ...first, passwordChangedAt });
+    return unlessGone(hosted.proved(visit, { ...first, passwordChangedAt }), refuse);
   }
 
   function showAccounts(visit: Visit, { id, email }: HostedSession) {

@@ -162,13 +162,20 @@ export const mfaDocumentation: Documentation = {
     querystring: Type.Object({ codes_token: Type.String({ description: 'Sealed; works once, for ten minutes' }) }),
     response: {
       200: Page('The codes; or that they were shown already, with 400 in JSON', NewCodes),
-      400: Page(notOpen, CodesShown, PageRefusal),
+      400: Page(
+        `${notOpen}. Another browser than the one that enrolled, by its cookie: \`other_browser\` in JSON`,
+        CodesShown,
+        PageRefusal,
+      ),
     },
   }),
   'POST /oauth/mfa-enroll-codes': step(
     'acknowledgeRecoveryCodes',
     'Go on after the recovery codes were saved',
-    enrollmentToken,
+    {
+      ...enrollmentToken,
+      codes_token: text('Of the page, whose form counts in the browser that enrolled; a script needs none'),
+    },
     { 303: Done, 401: Again },
   ),
 };

@@ -141,13 +141,15 @@ export interface Pages extends AccountPages, SignUpPages {
     params: Params;
     /** Null once the sign-in is over: then there is nothing to go on with. */
     token: string | null;
+    /** The `codes_token`, by which its form is known to come from the browser that they are for. */
+    codesToken: string;
     /** Null once they were shown. */
     codes: readonly string[] | null;
     client: PageClient | null;
   };
   'mfa-expired': {
-    /** Whether it is too late; or too often, since the sign-in has gone on already, or the code has let somebody in. */
-    texts: 'mfa_expired' | 'sign_in_over' | 'code_used';
+    /** Whether it is too late; or too often, since the sign-in has gone on already, or the code has let somebody in; or the wrong browser. */
+    texts: 'mfa_expired' | 'sign_in_over' | 'code_used' | 'codes_elsewhere';
     againUrl: string | null;
   };
   'mfa-refused': { otherUrl: string };

@@ -43,11 +43,9 @@ export const recoveryCodes: FastifyPluginAsyncTypebox<AccountOptions> = async (a
   }
 
   async function showOnce(visit: AccountVisit, token: string) {
-    const opened = await logins.sealedCodes.open(token);
     // Sealed for this very session; a page that was shown before shows nothing the second time.
-    if (opened.outcome !== 'opened' || opened.enrollmentToken !== visit.session.id) {
-      return visits.done(visit, 'codes_shown');
-    }
+    const opened = await logins.sealedCodes.open(token, [visit.session.id]);
+    if (opened.outcome !== 'opened') return visits.done(visit, 'codes_shown');
     const { codes } = opened;
     if (wantsJson(visit.request)) {
       return visit.reply.header('cache-control', 'no-store').send({ recovery_codes: codes });

@@ -151,7 +151,7 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
         accountUrl(baseUrl, 'account/recovery-codes', {
           ...params,
           // What it goes on with is this session, and no other one.
-          codes_token: logins.sealedCodes.seal({ codes, enrollmentToken: session.id }),
+          codes_token: logins.sealedCodes.seal({ codes, enrollmentToken: session.id }, session.id),
         }),
       ),
 

@@ -1,22 +1,34 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { onlyOnce, readParameters } from '../../../domain/oidc/parameters.js';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { onlyOnce, type ReadParameters, readParameters } from '../../../domain/oidc/parameters.js';
 import type { HostedOptions } from '../options.js';
 import { pageOptions, sendPage, wantsJson } from '../pages.js';
+import { createCodesBrowser } from './codes-browser.js';
 import { createMfaSteps } from './steps.js';
 
 const nothing = readParameters();
 
-/** Shows new recovery codes, once, and goes on when the person has saved them. */
+/** Shows new recovery codes, once, in the browser that enrolled, and goes on there when the person has saved them. */
 export const mfaEnrollCodes: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
-  const { logins, hosted } = options;
+  const { logins, hosted, provider } = options;
+  const { sealedCodes, pendingSignIns } = logins;
   const steps = createMfaSteps(options);
+  const { presentedBy } = createCodesBrowser(provider);
+
+  /** Whoever has no more than the link: its owner, elsewhere, or somebody who is to be signed in as its owner. */
+  function elsewhere(request: FastifyRequest, reply: FastifyReply, read: ReadParameters) {
+    if (!wantsJson(request)) return steps.expired(request, reply, read, 'codes_elsewhere');
+    const error_description = 'the recovery codes are for the browser that enrolled the factor, by its cookie';
+    return reply.code(400).header('cache-control', 'no-store').send({ error: 'other_browser', error_description });
+  }
 
   app.get('/oauth/mfa-enroll-codes', async (request, reply) => {
     const read = readParameters(request.query);
-    const token = onlyOnce(read, ['codes_token']).get('codes_token') ?? '';
+    const codesToken = onlyOnce(read, ['codes_token']).get('codes_token') ?? '';
     // A HEAD of a link checker must not use the one time up.
-    const opened = request.method === 'HEAD' ? null : await logins.sealedCodes.open(token);
+    const opened = request.method === 'HEAD' ? null : await sealedCodes.open(codesToken, presentedBy(request));
     if (opened === null || opened.outcome === 'expired') return steps.expired(request, reply, read);
+    if (opened.outcome === 'foreign') return elsewhere(request, reply, read);
     const codes = opened.outcome === 'opened' ? opened.codes : null;
     if (wantsJson(request)) {
       return reply
@@ -28,7 +40,7 @@ export const mfaEnrollCodes: FastifyPluginAsyncTypebox<HostedOptions> = async (a
           enrollment_token: opened.enrollmentToken,
         });
     }
-    const pending = await logins.pendingSignIns.find(opened.enrollmentToken, 'hosted');
+    const pending = await pendingSignIns.find(opened.enrollmentToken, 'hosted');
     const visit = pending && (await hosted.resume(request, reply, pending, nothing));
     const client = visit ? { name: visit.client.name, logoUrl: visit.client.logoUrl } : null;
     return sendPage(
@@ -39,6 +51,7 @@ export const mfaEnrollCodes: FastifyPluginAsyncTypebox<HostedOptions> = async (a
         action: '/oauth/mfa-enroll-codes',
         params: visit?.asked.parameters ?? {},
         token: pending && opened.enrollmentToken,
+        codesToken,
         codes,
         client,
       },
@@ -47,7 +60,10 @@ export const mfaEnrollCodes: FastifyPluginAsyncTypebox<HostedOptions> = async (a
   });
 
   app.post('/oauth/mfa-enroll-codes', async (request, reply) => {
-    const step = await steps.open(request, reply, 'enrollment');
-    return step ? steps.finish(step) : reply;
+    const step = await steps.open(request, reply, 'enrollment', ['codes_token']);
+    if (!step) return reply;
+    // A script has the sign-in's own token, which stands in no address; other sites' scripts get no answer.
+    const isTheirs = wantsJson(request) || sealedCodes.isHeld(step.form.get('codes_token') ?? '', presentedBy(request));
+    return isTheirs ? steps.finish(step) : elsewhere(request, reply, step.read);
   });
 };

@@ -13,6 +13,7 @@ import { assertOwnOrigin } from '../origin.js';
 import { redirect, wantsJson } from '../pages.js';
 import type { Visit } from '../visit.js';
 import { isTicked } from '../webauthn-json.js';
+import { createCodesBrowser } from './codes-browser.js';
 import { createExpiredPage } from './expired-page.js';
 
 /** A sign-in that waits for its second factor, or for one to be enrolled, and what was sent for it. */
@@ -40,6 +41,7 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
   const { baseUrl, now, sessions } = provider;
   const { mfaChallenges, pendingSignIns, sealedCodes } = logins;
   const expired = createExpiredPage(provider);
+  const codesBrowser = createCodesBrowser(provider);
 
   function browserToTrust({ request, client }: Visit): TrustedBrowser | null {
     const { mfaTrustedDeviceDays: days } = client.settings;
@@ -122,7 +124,8 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
     async enrolled(step: Step, { recoveryCodes }: Enrolled): Promise<FastifyReply> {
       if (recoveryCodes === null) return this.finish(step);
       const { request, reply } = step.visit;
-      const codes_token = sealedCodes.seal({ codes: recoveryCodes, enrollmentToken: step.token });
+      const page = { codes: recoveryCodes, enrollmentToken: step.token };
+      const codes_token = sealedCodes.seal(page, codesBrowser.mark(request, reply));
       // The page has nothing else to know its reader's language from, once the sign-in is over.
       const { ui_locales = null } = step.visit.asked.parameters;
       return redirect(request, reply, '/oauth/mfa-enroll-codes', { codes_token, ui_locales });

@@ -4,6 +4,7 @@ import { createsIdentities } from '../../../../domain/logins/email-otp.js';
 import { onlyOnce, readParameters } from '../../../../domain/oidc/parameters.js';
 import { firstFactor } from '../../../../domain/sessions/first-factor.js';
 import { wayOnSignedIn } from '../../already-signed-in.js';
+import { unlessGone } from '../../hosted-login.js';
 import { createExpiredPage } from '../../mfa/expired-page.js';
 import type { HostedOptions } from '../../options.js';
 import { assertOwnOrigin } from '../../origin.js';
@@ -48,8 +49,10 @@ export const emailOtpVerify: FastifyPluginAsyncTypebox<HostedOptions> = async (a
             ? redirect(request, reply, '/oauth/authorize', wayOn)
             : expired(request, reply, read, 'code_used');
         }
-        if (result.outcome !== 'accepted') return sendCodeRefused(visit, { token, email: result.email }, captcha);
-        return hosted.proved(visit, firstFactor(result.identityId, 'email_otp', ['otp'], { now: provider.now() }));
+        const refuse = () => sendCodeRefused(visit, { token, email: result.email }, captcha);
+        if (result.outcome !== 'accepted') return refuse();
+        const first = firstFactor(result.identityId, 'email_otp', ['otp'], { now: provider.now() });
+        return unlessGone(hosted.proved(visit, first), refuse);
       } catch (error) {
         if (!(error instanceof DomainError) || error.code !== 'sign_up.daily_cap_reached') throw error;
         return signInPage.sendCodeForm(visit, { email: '', error: 'sign_in.error.daily_cap' });

@@ -1,0 +1,119 @@
+import { v7 as uuidv7 } from 'uuid';
+import { DomainError } from '../../src/domain/errors.js';
+import { createAttempts } from '../../src/domain/logins/attempts.js';
+import { createEmailOtpLogin } from '../../src/domain/logins/email-otp.js';
+import type { EmailedCodes } from '../../src/domain/logins/emailed-codes.js';
+import { createOwnPassword } from '../../src/domain/logins/own-password.js';
+import { createPasswordLogin } from '../../src/domain/logins/password.js';
+import { createPasswords } from '../../src/domain/passwords/passwords.js';
+import { createConfirmSignUp } from '../../src/domain/sign-ups/confirm.js';
+import { createUserGuesses } from '../../src/domain/users/guesses.js';
+import { createPasswordChange } from '../../src/domain/users/password-change.js';
+import { createSignIn } from '../../src/domain/users/sign-in.js';
+import { lastLink } from '../support/identity-mails.js';
+import { authorizeUrl, newProvider, password, type TestEnvironment, type TestProvider } from '../support/oauth.js';
+
+let world: TestProvider;
+let environment: TestEnvironment;
+beforeAll(async () => {
+  world = await newProvider();
+  environment = await world.newEnvironment({ allowSelfSignup: true });
+});
+afterAll(() => world.close());
+
+/** A burst: more than may be guessed wrong before nothing is looked at any more. */
+const tooMany = 12;
+const unavailable = new DomainError('service.unavailable');
+const outage = new Error('the database is away');
+
+/** Passwords that cannot be looked at for as long as too many wait for a hash. */
+function crowded() {
+  const state = { isFull: true };
+  const passwords = createPasswords({ breachUrl: null, onOutage: () => {} });
+  const verify: typeof passwords.verify = (hash, typed) =>
+    state.isFull ? Promise.reject(unavailable) : passwords.verify(hash, typed);
+  return { state, passwords: { ...passwords, verify, isFull: () => false } };
+}
+const deps = () => ({ db: world.db, now: world.now, rateLimits: true });
+const attempts = () => createAttempts({ db: world.db, enabled: true, now: world.now });
+
+async function burst(attempt: () => Promise<unknown>, failure: Error = unavailable) {
+  for (let i = 0; i < tooMany; i++) await expect(attempt()).rejects.toBe(failure);
+}
+
+test('a password at sign-in', async () => {
+  const { state, passwords } = crowded();
+  const login = createPasswordLogin({ ...deps(), passwords, attempts: attempts(), onRehashError: () => {} });
+  const ana = await environment.newIdentity();
+  const typed = { email: ana.email, password, ipAddress: '198.51.100.1' };
+  await burst(() => login.signIn(environment, typed));
+  state.isFull = false;
+  expect(await login.signIn(environment, typed)).toMatchObject({ outcome: 'accepted' });
+});
+
+test('an emailed code', async () => {
+  const emailedCodes = {
+    send: async () => {},
+    redeem: () => Promise.reject(outage),
+  } as unknown as EmailedCodes;
+  const { sealing } = world;
+  const login = createEmailOtpLogin({ ...deps(), sealing, emailedCodes, attempts: attempts() });
+  const email = `${uuidv7()}@example.com`;
+  const asked = { email, bound: '', token: null, locale: 'en', createsIdentities: false } as const;
+  const { token } = await login.start(environment, asked);
+  const tried = { token, code: '123456', bound: '', ipAddress: '198.51.100.2', dailyCap: null };
+  await burst(() => login.verify(environment, tried), outage);
+});
+
+test('the own password, when it is changed', async () => {
+  const { state, passwords } = crowded();
+  const change = createOwnPassword({ ...deps(), passwords });
+  const { id: identityId } = await environment.newIdentity();
+  const asked = { identityId, sessionId: uuidv7(), currentPassword: 'wrong', newPassword: 'plumage over the harbour' };
+  await burst(() => change(environment, asked));
+  state.isFull = false;
+  await expect(change(environment, asked)).rejects.toMatchObject({ code: 'password.wrong' });
+});
+
+test("an administrator's password, at sign-in and when it is changed", async () => {
+  const { state, passwords } = crowded();
+  const guesses = createUserGuesses(deps());
+  const unused = { sessions: null as never, challenges: null as never, sealing: world.sealing };
+  const { signIn } = createSignIn({ ...deps(), ...unused, passwords, guesses });
+  const change = createPasswordChange({ ...deps(), passwords, guesses });
+  const typed = { email: `${uuidv7()}@example.com`, password, ipAddress: '198.51.100.3', userAgent: null };
+  const who = { userId: uuidv7(), sessionId: uuidv7(), accountId: null, applicationId: null };
+  const asked = { currentPassword: 'wrong', newPassword: 'plumage over the harbour', locale: 'en' } as const;
+  await burst(() => signIn(typed));
+  await burst(() => change(who, asked));
+  state.isFull = false;
+  await expect(signIn(typed)).rejects.toMatchObject({ code: 'auth.invalid_credentials' });
+  await expect(change(who, asked)).rejects.toMatchObject({ code: 'password.wrong' });
+});
+
+test('the password that a sign-up chose, by its link', async () => {
+  const { state, passwords } = crowded();
+  const { confirm } = createConfirmSignUp({ ...deps(), passwords });
+  const browser = world.browser();
+  const form = await browser.get(
+    authorizeUrl(await environment.newClient()).replace('/oauth/authorize?', '/oauth/register?'),
+  );
+  await browser.submit(form, { email: `${uuidv7()}@example.com`, password });
+  const link = await lastLink(world, environment.environmentId);
+  const held = { token: new URL(link, world.baseUrl).searchParams.get('token') ?? '', browser: null, password };
+  await burst(() => confirm(held));
+  state.isFull = false;
+  expect(await confirm(held)).toMatchObject({ outcome: 'confirmed' });
+});
+
+test('and what was looked at counts, also where writing it down fails', async () => {
+  const { passwords } = crowded();
+  const guesses = createUserGuesses(deps());
+  const verify = async () => false;
+  const db = { ...world.db, transaction: () => Promise.reject(outage) } as unknown as typeof world.db;
+  const unused = { sessions: null as never, challenges: null as never, sealing: world.sealing };
+  const { signIn } = createSignIn({ ...deps(), ...unused, db, passwords: { ...passwords, verify }, guesses });
+  const typed = { email: `${uuidv7()}@example.com`, password, ipAddress: '198.51.100.4', userAgent: null };
+  for (let i = 0; i < 10; i++) await expect(signIn(typed)).rejects.toBe(outage);
+  await expect(signIn(typed)).rejects.toMatchObject({ code: 'rate_limit.exceeded' });
+});
