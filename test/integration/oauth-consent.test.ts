@@ -290,8 +290,23 @@ describe('taken back', () => {
 
   test('its tokens are for userinfo and for nobody’s account', async () => {
     const { access_token: token } = (await redeem(world.app, client, await tokens())).json();
-    const me = await world.app.inject({ url: '/v1/identity/auth/me', headers: { authorization: `Bearer ${token}` } });
-    expect(me.statusCode).toBe(403);
+    const headers = { authorization: `Bearer ${token}` };
+    const me = await world.app.inject({ url: '/v1/identity/auth/me', headers });
+    const out = await world.app.inject({ method: 'POST', url: '/v1/identity/auth/logout', headers });
+    expect([me.statusCode, out.statusCode]).toEqual([403, 403]);
     expect((await userinfo(world.app, token)).statusCode).toBe(200);
+  });
+
+  test('what was taken back signs nobody out', async () => {
+    const { refresh_token: token } = (await redeem(world.app, client, await tokens())).json();
+    const payload = { client_id: client.clientId, refresh_token: token };
+    const signOut = () => world.app.inject({ method: 'POST', url: '/v1/identity/auth/logout', payload });
+    const isSignedIn = async () => locationOf(await browser.get(authorizeUrl(own))).searchParams.has('code');
+    const own = await environment.newClient();
+    await world.query('update grants set revoked_at = $2 where oauth_client_id = $1', [client.id, world.now()]);
+    expect([(await signOut()).statusCode, await isSignedIn()]).toEqual([204, true]);
+    // One that stands does.
+    await world.query('update grants set revoked_at = null where oauth_client_id = $1', [client.id]);
+    expect([(await signOut()).statusCode, await isSignedIn()]).toEqual([204, false]);
   });
 });

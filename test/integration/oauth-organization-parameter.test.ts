@@ -38,6 +38,21 @@ const refused = async (browser: Browser, more: Record<string, string>) => {
   const answer = await browser.get(authorizeUrl(client, more));
   return [answer.statusCode, /<dd lang="en">([^<]*)</.exec(answer.body)?.[1] ?? answer.body];
 };
+/** Whether access tokens are, by userinfo, introspection and the end-user API alike, which are asked at the same time. */
+const taken = (...all: { access_token: string }[]) =>
+  Promise.all(
+    all.map(async ({ access_token: token }) => {
+      const [told, { active }, me] = await Promise.all([
+        userinfo(world.app, token),
+        world.provider.presentedTokens.introspect(client as never, token),
+        world.app.inject({ url: '/v1/identity/auth/me', headers: { authorization: `Bearer ${token}` } }),
+      ]);
+      const statuses = [told.statusCode, active, me.statusCode];
+      if (active) expect(statuses).toEqual([200, true, 200]);
+      else expect(statuses).toEqual([401, false, 401]);
+      return active;
+    }),
+  );
 const errorIn = (answer: Parameters<typeof locationOf>[0]) => locationOf(answer).searchParams.get('error');
 
 describe('which organization', () => {
@@ -149,7 +164,7 @@ describe('who may finish', () => {
     expect(codeIn(await browser.submit(page, { email: ana.email, password }))).toBeTruthy();
   });
 
-  test('whose membership has ended gets nothing more: no code is redeemed, no token refreshed', async () => {
+  test('whose membership has ended gets nothing more: no code is redeemed, no token refreshed or taken', async () => {
     const ana = await environment.newIdentity();
     const mine = await newOrganization(world, environment, { members: [ana] });
     const server = await environment.newClient({ tokenEndpointAuthMethod: 'client_secret_post' });
@@ -160,7 +175,9 @@ describe('who may finish', () => {
       await tokensFor(world.browser(), client, ana.email),
     ];
     const issued = await codeFor(world.browser(), client, ana.email, more);
+    expect(await taken(tokens, kept, plain)).toEqual([true, true, true]);
     await leave(world, mine, ana);
+    expect(await taken(tokens, kept, plain)).toEqual([false, false, true]);
     for (const answer of [
       await redeem(world.app, client, issued),
       await refresh(world.app, client, tokens.refresh_token),
@@ -172,6 +189,21 @@ describe('who may finish', () => {
       active: false,
     });
     expect((await refresh(world.app, client, plain.refresh_token)).statusCode).toBe(200);
+  });
+
+  test('a token for an organization that is not active is taken again when it is', async () => {
+    const ana = await environment.newIdentity();
+    const above = await newOrganization(world, environment);
+    const mine = await newOrganization(world, environment, { parent: above, members: [ana] });
+    const tokens = await tokensFor(world.browser(), client, ana.email, { organization: mine.id });
+    const become = (status: string, { id }: { id: string }) =>
+      world.query('update nodes set status = $2 where id = $1', [id, status]);
+    for (const node of [mine, above]) {
+      await become('inactive', node);
+      expect(await taken(tokens)).toEqual([false]);
+      await become('active', node);
+      expect(await taken(tokens)).toEqual([true]);
+    }
   });
 
   test('nobody signs up for it', async () => {

@@ -238,18 +238,40 @@ describe('whoever has come by SAML and signs out', () => {
     expect(await isOpen(at, ana)).toBe(false);
   });
 
-  test('leaves the provider of a session that only the hint names; an application of others without the browser does not', async () => {
+  test('leaves the provider of a session that only the hint names where the browser is the one that it was in', async () => {
     const at = await place('saml');
     const ana = await bySaml(at);
-    expect(leavingIn(await leave(world.browser(), at, ana.tokens.id_token))).toMatchObject({ nameId: ana.nameId });
+    // What applications were given goes on past it, and so does the hint.
+    await world.query(`update sessions set expires_at = $2 where sso_connection_id = $1`, [
+      at.connection.id,
+      world.now(),
+    ]);
+    expect(leavingIn(await leave(ana.browser, at, ana.tokens.id_token))).toMatchObject({ nameId: ana.nameId });
     expect(await isOpen(at, ana)).toBe(false);
-    const [others, ben] = [await place('saml'), { nameId: acmeAddress() }];
-    const came = await bySaml(others, ben);
-    await world.query('update oauth_clients set consent_required = true where id = $1', [others.client.id]);
-    world.wait(seconds(2)); // clients are remembered
-    expect(here(await world.browser().get(logoutUrl(others, came.tokens.id_token)))).toBe(after);
-    expect(await isOpen(others, came)).toBe(false);
   });
+
+  test.each([[false], [true]])(
+    'is out here alone where somebody else’s browser brings the hint (an application of others: %s)',
+    async (consentRequired) => {
+      const at = await place('saml');
+      const [ana, ben, cai] = [await bySaml(at), await bySaml(at), await bySaml(at)];
+      await world.query('update oauth_clients set consent_required = $2 where id = $1', [
+        at.client.id,
+        consentRequired,
+      ]);
+      world.wait(seconds(2)); // clients are remembered
+      expect(here(await world.browser().get(logoutUrl(at, ana.tokens.id_token)))).toBe(after);
+      expect(await isOpen(at, ana)).toBe(false);
+      // With a session of somebody else's in it, which is asked about first: that one's provider alone is left.
+      const question = await ben.browser.get(logoutUrl(at, cai.tokens.id_token));
+      const leaving = await ben.browser.submit(question, { confirm: 'yes' }, { origin: baseUrl });
+      const sent = leavingIn(goingOnTo(await ben.browser.get(here(leaving))));
+      expect(sent).toMatchObject({ nameId: ben.nameId });
+      const back = await ben.browser.get(answerQuery(at, sent));
+      expect(here(await ben.browser.get(here(back)))).toBe(after);
+      expect([await isOpen(at, ben), await isOpen(at, cai)]).toEqual([false, false]);
+    },
+  );
 
   test('stays at the provider where the connection says so, or has no place for it', async () => {
     for (const overrides of [
@@ -287,6 +309,25 @@ describe('pages of a client’s own', () => {
     const back = await ana.browser.get(answerQuery(at, leavingIn(goingOnTo(sent))));
     expect(here(await ana.browser.get(here(back)))).toBe(loggedOutUri);
     expect((await signOut(at, ana.tokens.refresh_token)).statusCode).toBe(204);
+  });
+
+  test('of an application of others are told nothing of the provider, and their bearer is none', async () => {
+    const at = await place('saml');
+    const ana = await bySaml(at);
+    await world.query('update oauth_clients set consent_required = true where id = $1', [at.client.id]);
+    world.wait(seconds(2)); // clients are remembered
+    const { refresh_token: refreshToken, access_token: token } = ana.tokens;
+    for (const payload of [undefined, { client_id: at.client.clientId, refresh_token: refreshToken }]) {
+      const headers = { authorization: `Bearer ${token}` };
+      const refused = await world.app.inject({ method: 'POST', url: '/v1/identity/auth/logout', headers, payload });
+      expect([refused.statusCode, await isOpen(at, ana)]).toEqual([403, true]);
+    }
+    const out = await signOut(at, refreshToken);
+    expect([out.statusCode, out.body]).toEqual([204, '']);
+    expect(
+      await world.query('select from sso_logouts where onward->>$1 = $2', ['clientId', at.client.clientId]),
+    ).toEqual([]);
+    expect(await isOpen(at, ana)).toBe(false);
   });
 });
 

@@ -56,7 +56,7 @@ select g.account_id as "accountId", c.application_id as "applicationId", g.envir
 from refresh_tokens t
   cross join lateral (select * from grants where id = t.family_id offset 0) g
   cross join lateral (select application_id from oauth_clients where id = g.oauth_client_id offset 0) c
-where t.token_hash = $1 and t.kind = 'grant' and g.oauth_client_id = $2`,
+where t.token_hash = $1 and t.kind = 'grant' and g.oauth_client_id = $2 and g.revoked_at is null`,
 };
 
 const providersStatement = {
@@ -101,7 +101,10 @@ export function createApiSessions({ db, now }: { db: Db; now: Clock }) {
 
     signOut,
 
-    /** Signs out by a refresh token of the client, a spent one too: the answer with its successor may have been lost. */
+    /**
+     * Signs out by a refresh token of the client, a spent one too: the answer with its successor may have been lost. Not by one whose
+     * grant was ended, as by a person who took back what they had allowed: their session is none of that client's business any more.
+     */
     async signOutBy(client: Pick<Client, 'id'>, refreshToken: string): Promise<string[]> {
       const [owner] = await db.statement<ApiSubject>(ownerStatement, [hashSecret(refreshToken), client.id]);
       return owner ? signOut(owner) : [];

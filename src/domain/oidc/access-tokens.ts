@@ -4,6 +4,7 @@ import type { Db } from '../../platform/db.js';
 import { createGathering, inTheirOrder } from '../../platform/gathering.js';
 import { uuidArray } from '../../platform/uuid-array.js';
 import { DomainError } from '../errors.js';
+import { belongsTo } from '../organizations/belonging.js';
 import { environmentStands } from '../standing-environment.js';
 import { type Subject, subjectColumns } from './claims.js';
 import type { SigningKeys } from './keys.js';
@@ -37,9 +38,7 @@ export interface AccessTokens {
  * The token's own claims are trusted for what cannot change; whether it still counts is asked of the database, for all tokens that
  * are shown at the same time in one statement. Each `offset 0` keeps the join in this order, one row to one row by key.
  */
-const proveStatement = {
-  name: 'prove_access_tokens',
-  text: `
+const proveText = `
 select asked.position::int as position, c.client_id as "clientId", c.application_id as "applicationId", c.consent_required as "isThirdParty",
   g.account_id as "accountId", g.environment_id as "environmentId", g.session_id as "sessionId", ${subjectColumns}
 from unnest($1::uuid[], $2::uuid[], $3::uuid[]) with ordinality as asked (grant_id, identity_id, jti, position)
@@ -51,8 +50,19 @@ from unnest($1::uuid[], $2::uuid[], $3::uuid[]) with ordinality as asked (grant_
   cross join lateral (select * from identities where id = g.identity_id offset 0) i
   cross join lateral (select exists (select from revoked_access_tokens where jti = asked.jti) as is_revoked offset 0) r
 where g.identity_id = asked.identity_id and g.expires_at > $4 and g.revoked_at is null and s.revoked_at is null
-  and m.is_active and ${environmentStands('g')} and not r.is_revoked`,
+  and m.is_active and ${environmentStands('g')} and not r.is_revoked`;
+/**
+ * By what the sign-in was for. A token that names an organization counts as long as its person belongs to it, as a refresh does; the others
+ * have a statement of their own, since even a look that is not taken costs them its preparation.
+ */
+const proveStatements = {
+  nothing: { name: 'prove_access_tokens', text: proveText },
+  organization: {
+    name: 'prove_access_tokens_of_organizations',
+    text: `${proveText} and ${belongsTo('g.organization_id', 'g.environment_id', 'g.identity_id')}`,
+  },
 };
+type SignedInFor = keyof typeof proveStatements;
 
 /** What of a token's claims the database is asked about. */
 interface Shown {
@@ -85,8 +95,8 @@ export function createAccessTokens({
 }): AccessTokens {
   const verified = createVerifiedTokens({ keys, audience: baseUrl, now });
 
-  const prove = createGathering<Shown, Row | undefined>(async (_all, shown) => {
-    const rows = await db.statement<Row>(proveStatement, [
+  const prove = createGathering<Shown, Row | undefined>(async (signedInFor, shown) => {
+    const rows = await db.statement<Row>(proveStatements[signedInFor as SignedInFor], [
       uuidArray(shown.map(({ grantId }) => grantId)),
       uuidArray(shown.map(({ identityId }) => identityId)),
       uuidArray(shown.map(({ jti }) => jti)),
@@ -102,7 +112,8 @@ export function createAccessTokens({
       if (claims.principal_type !== 'identity') throw new DomainError('principal.wrong_type');
       const { sub, jti, grant_id: grantId, scope } = claims;
       if (typeof grantId !== 'string' || !sub || !jti) return null;
-      const [row] = await prove('all', [{ grantId, identityId: sub, jti }]);
+      const signedInFor: SignedInFor = claims.organization_id === undefined ? 'nothing' : 'organization';
+      const [row] = await prove(signedInFor, [{ grantId, identityId: sub, jti }]);
       if (!row) return null;
       const {
         position: _,

@@ -11,6 +11,10 @@ export const organizationsOf = (environment: string, identity: string): string =
 where om.environment_id = ${environment}
   and ${isActive('n.path')}`;
 
+/** SQL: whether an Identity belongs to an organization that is active. */
+export const belongsTo = (organization: string, environment: string, identity: string): string =>
+  `exists (select from ${organizationsOf(environment, identity)} and om.organization_id = ${organization})`;
+
 /** SQL: whether an active organization of an Identity requires MFA of it. */
 export const requiredToHaveMfa = (environment: string, identity: string): string =>
   `exists (select from ${organizationsOf(environment, identity)} and (o.authentication_policy->>'require_mfa')::boolean)`;

@@ -65,10 +65,14 @@ export interface SignedIn {
 export interface Ended {
   /** Whether the cookie is still of use, in other Environments. */
   othersLeft: boolean;
-  /** By which sessions at identity providers (`sso_sessions`) those of the browser had begun or gone on. */
+  /** By which sessions at identity providers (`sso_sessions`) those that were in this browser had begun or gone on. */
   ssoSessionIds: string[];
-  /** The same of the named one, where it was not the browser's. */
-  namedSsoSessionIds: string[];
+}
+
+/** A session that an application names, and who asks for its end. */
+export interface NamedSession extends Pick<HostedSession, 'id' | 'identityId'> {
+  /** The cookie's value, also where nothing else is to end by it: it tells whether that is the browser which the session was in. */
+  askedIn: string | null;
 }
 
 const findStatement = {
@@ -182,28 +186,31 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
      * @param browser the cookie's value; null: the named one alone
      * @param named in `environmentId`; where its person is another one, nothing of it ends
      */
-    async end(
-      browser: string | null,
-      environmentId: string | null,
-      named: Pick<HostedSession, 'id' | 'identityId'> | null = null,
-    ): Promise<Ended> {
+    async end(browser: string | null, environmentId: string | null, named: NamedSession | null = null): Promise<Ended> {
       const at = now();
-      const browserHash = browser === null ? null : hashSecret(browser);
+      const browserHash = hashOf(browser);
       return db.transaction('system', async (tx) => {
         const [ended] = await tx.query<[EndedRow[], number]>(
           `update sessions set revoked_at = $2
            where revoked_at is null and (browser_hash = $1 and ($3::uuid is null or environment_id = $3)
              or id = $4 and identity_id = $5 and environment_id = $3)
            returning id, identity_id as "identityId", account_id as "accountId", environment_id as "environmentId",
-             ${providerSessionsOf('sessions')} as "ssoSessionIds", (browser_hash = $1) is true as "isOfBrowser",
+             ${providerSessionsOf('sessions')} as "ssoSessionIds", (browser_hash = coalesce($1, $6)) is true as "wasHere",
              (select application_id from environments where environments.id = environment_id) as "applicationId"`,
-          [browserHash, at, environmentId, named?.id ?? null, named?.identityId ?? null],
+          [
+            browserHash,
+            at,
+            environmentId,
+            named?.id ?? null,
+            named?.identityId ?? null,
+            hashOf(named?.askedIn ?? null),
+          ],
         );
         await tx.query(
           `update grants set revoked_at = $2, revoked_reason = 'logout' where session_id = any($1) and revoked_at is null`,
           [ended.map(({ id }) => id), at],
         );
-        for (const { id, identityId, ssoSessionIds: _, isOfBrowser: __, ...scope } of ended) {
+        for (const { id, identityId, ssoSessionIds: _, wasHere: __, ...scope } of ended) {
           const actor = { type: 'identity', id: identityId } as const;
           await recordEvent(tx, 'auth.identity_signed_out', { ...scope, resourceId: id, actor });
         }
@@ -211,16 +218,16 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
           `select exists (select from sessions where browser_hash = $1 and revoked_at is null and expires_at > $2) as any`,
           [browserHash, at],
         );
-        const providersOf = (rows: readonly EndedRow[]) => rows.flatMap(({ ssoSessionIds }) => ssoSessionIds);
         return {
           othersLeft: left?.any ?? false,
-          ssoSessionIds: providersOf(ended.filter(({ isOfBrowser }) => isOfBrowser)),
-          namedSsoSessionIds: providersOf(ended.filter(({ isOfBrowser }) => !isOfBrowser)),
+          ssoSessionIds: ended.flatMap(({ wasHere, ssoSessionIds }) => (wasHere ? ssoSessionIds : [])),
         };
       });
     },
   };
 }
+
+const hashOf = (cookie: string | null) => (cookie === null ? null : hashSecret(cookie));
 
 const wasReplaced = { reason: 'replaced' };
 
@@ -248,5 +255,5 @@ interface EndedRow extends EnvironmentScope {
   id: string;
   identityId: string;
   ssoSessionIds: string[];
-  isOfBrowser: boolean;
+  wasHere: boolean;
 }

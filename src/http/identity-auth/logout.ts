@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
-import { invalidField } from '../../domain/errors.js';
+import { DomainError, invalidField } from '../../domain/errors.js';
 import { isRegistered } from '../../domain/oidc/redirect-uris.js';
 import { allowOrigins, clientOfToken } from '../cors.js';
 import { Leaving, sendLeft } from '../leaving.js';
@@ -37,7 +37,7 @@ export const logout: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app
         operationId: 'identityLogout',
         summary: 'Sign out',
         description:
-          'Ends the session of the bearer token, or of a refresh token of the client, with everything that was issued in it. Nothing to end is no error. Where it began by an SSO connection whose provider is left as well (`single_logout_enabled`), the answer is 200 with the address for the person’s browser to go to, once and within ten minutes.',
+          'Ends the session of the bearer token, or of a refresh token of the client, with everything that was issued in it. Nothing to end is no error. Where it began by an SSO connection whose provider is left as well (`single_logout_enabled`), the answer is 200 with the address for the person’s browser to go to, once and within ten minutes. An application of others (`consent_required`) signs out by its refresh token alone, and no provider is left then.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }, {}],
         body: Nullable(ByRefreshToken),
@@ -63,9 +63,13 @@ export const logout: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app
       if (redirectUri !== null && !isRegistered(redirectUri, client?.postLogoutRedirectUris ?? [])) {
         throw invalidField('post_logout_redirect_uri', 'unregistered', 'is not registered for this client');
       }
-      const left = body && client ? await api.sessions.signOutBy(client, body.refresh_token) : [];
       if (!body) await limits.general('anonymous', request.ip, reply);
-      const proven = bearer && (await provider.accessTokens.prove(bearer));
+      const proven = bearer ? await provider.accessTokens.prove(bearer) : null;
+      // As wherever the person's own account is asked for (docs/decisions/0063).
+      if (proven?.isThirdParty) throw new DomainError('principal.wrong_type');
+      const ended = body && client ? await api.sessions.signOutBy(client, body.refresh_token) : [];
+      // Without the person's browser an application of others would read there what their provider says of them.
+      const left = client?.consentRequired ? [] : ended;
       if (proven) left.push(...(await api.sessions.signOut(subjectOf(proven))));
       const clientId = client?.clientId ?? null;
       const token = await leaving.begin(left, { redirectUri, homeUrl: null, clientId, uiLocales: null });

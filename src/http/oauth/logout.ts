@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type LogoutRequest, parseLogoutRequest } from '../../domain/oidc/logout-request.js';
 import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
 import { withParameters } from '../../domain/oidc/redirect-uris.js';
+import type { NamedSession } from '../../domain/sessions/sessions.js';
 import type { Onward } from '../../domain/sso-sign-in/leaving.js';
 import { leavingUrl } from '../leaving.js';
 import type { OAuthOptions } from './options.js';
@@ -52,15 +53,11 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
 
   /** Ends what the cookie stands for, where it counts, and what the hint proves to be meant. */
   async function end(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest, browser: string | null) {
-    const named = namedSession(asked);
+    const named = namedSession(asked, cookie.read(request));
     if (browser === null && named === null) return goOn(request, reply, asked);
     const ended = await sessions.end(browser, asked.client?.environmentId ?? null, named);
     if (browser !== null && !ended.othersLeft) cookie.clear(reply);
-    // Without its person's browser an application of others would read there what their provider says of them.
-    const left = asked.client?.consentRequired
-      ? ended.ssoSessionIds
-      : [...ended.ssoSessionIds, ...ended.namedSsoSessionIds];
-    const token = await sso.leaving.begin(left, onwardOf(asked));
+    const token = await sso.leaving.begin(ended.ssoSessionIds, onwardOf(asked));
     return token === null ? goOn(request, reply, asked) : redirect(request, reply, leavingUrl(baseUrl, token));
   }
 
@@ -104,10 +101,11 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
 
 /**
  * The session that the client's ID token is of. It need not be the browser's any more: that one may be over, while what the client
- * was given in it goes on. Whoever holds the token may end it, and no other, without the cookie.
+ * was given in it goes on. Whoever holds the token may end it, and no other, without the cookie; what its provider says of the person
+ * is for the browser alone that the session was in.
  */
-const namedSession = ({ hint }: LogoutRequest) =>
-  hint?.isProven && hint.sessionId !== null ? { id: hint.sessionId, identityId: hint.subject } : null;
+const namedSession = ({ hint }: LogoutRequest, askedIn: string | null): NamedSession | null =>
+  hint?.isProven && hint.sessionId !== null ? { id: hint.sessionId, identityId: hint.subject, askedIn } : null;
 
 /** Where it goes on after the identity provider, or past it. */
 const onwardOf = (asked: LogoutRequest): Onward => ({
