@@ -6,6 +6,7 @@ import { newIdentityCaller } from '../support/identity-caller.js';
 import { newMember, rolesByKey } from './administrators-setup.js';
 import { allEnded, writeEvents } from './audit-setup.js';
 import { type Call, callsOf, rowsOf } from './portal-setup.js';
+import { denialsIn } from './retries-setup.js';
 import { newToken } from './scim-setup.js';
 
 /** Who is stopped while their request is on its way, or while it waits, is stopped there as well (contract §5). */
@@ -63,12 +64,7 @@ async function slowly(
   return answer;
 }
 
-const denials = async () =>
-  (
-    await rowsOf(api, `select from events where account_id = $1 and action = 'auth.access_denied'`, [
-      account.scope.accountId,
-    ])
-  ).length;
+const denials = () => denialsIn(api, account.scope.accountId);
 const byKey = (method: 'POST' | 'PATCH' | 'DELETE', path: string, payload?: object, status = 200) =>
   send(api.app, status, { method, url: `/api/v1${path}`, headers: key, ...(payload && { payload }) });
 const keyNamed = async (body: object): Promise<{ id: string; secret: string }> =>

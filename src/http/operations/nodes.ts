@@ -116,6 +116,7 @@ export const updateNode = operation({
     'The root can be renamed and described; it is never moved or deactivated.',
   permission: at('id', 'hierarchy.manage'),
   capability: 'env_structure.manage',
+  retriedWithoutAccess: true,
   params: ById,
   ifMatch: 'required',
   body: Body({
