@@ -97,6 +97,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   app.decorateRequest('authorized', null);
   app.decorateRequest('refused', null);
   app.decorateRequest('idempotencyClaim', null);
+  app.decorateRequest('elementRefusals', null);
   draining.drain(app);
   traceRequests(app);
   atTheEnd(app, [endSpan, withinSpan(logEnd), countRequest(options.metrics)]);

@@ -94,8 +94,8 @@ async function refuseUnlessRetry(
 async function refuseInvalid(operation: Operation, request: FastifyRequest, services: Services): Promise<void> {
   const { validationError } = request;
   try {
-    const isOfElements = operation.eachAlone !== undefined && elementRefusals(request, operation.eachAlone) !== null;
-    if (validationError && !isOfElements) throw validationError;
+    if (operation.eachAlone !== undefined) request.elementRefusals = elementRefusals(request, operation.eachAlone);
+    if (validationError && !request.elementRefusals) throw validationError;
     const surplus = surplusOf(operation, request.body).slice(0, 20);
     if (surplus.length > 0) {
       const details = surplus.map((field) => ({ field, code: 'unknown_field', message: 'this takes no body' }));
@@ -112,7 +112,7 @@ function handlerOf(operation: Operation, services: Services) {
   const first = successOf(operation);
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const version = operation.ifMatch ? versionOf(request.headers['if-match']) : 0;
-    const refusals = (operation.eachAlone && elementRefusals(request, operation.eachAlone)) || new Map();
+    const refusals = request.elementRefusals ?? new Map();
     const outcome = await handled(operation, { ...contextOf(request, services), version, refusals }, request);
     const { status, headers, body: answer } = outcome instanceof Answer ? outcome : new Answer(first, outcome);
     const told = status === 204 ? undefined : await whileTheyMay(operation, answer, request, reply);

@@ -5,7 +5,7 @@ import { definedOnly } from '../defined-only.js';
 import { goesFar, listQuery, paginated } from '../lists.js';
 import { assertHoldsAt } from '../node-rights.js';
 import { at, errors, operation, somewhere } from '../operation.js';
-import { Body, Id, listOf, Metadata, Name, Nullable, Slug, single } from '../schemas.js';
+import { Body, Id, listOf, Name, Nullable, SentMetadata, Slug, single } from '../schemas.js';
 import { conflictAs } from '../version-conflict.js';
 import { managing, NodeStatuses, NodeView, presentNode, presentSeen, SeenNode, sightOf } from './node-views.js';
 
@@ -66,7 +66,7 @@ export const createNode = operation({
     description: Type.Optional(Nullable(Description)),
     slug: Type.Optional(Nullable(Slug)),
     status: Type.Optional(NodeStatuses),
-    metadata: Type.Optional(Metadata),
+    metadata: Type.Optional(SentMetadata),
   }),
   events: ['node.created', 'organization.created'],
   answers: { 201: single(NodeView), ...errors(...placing, 'nodes.not_in_access_model') },
@@ -124,7 +124,7 @@ export const updateNode = operation({
     description: Type.Optional(Nullable(Description)),
     slug: Type.Optional(Slug),
     status: Type.Optional(NodeStatuses),
-    metadata: Type.Optional(Metadata),
+    metadata: Type.Optional(SentMetadata),
     parent_node_id: Type.Optional(Id),
   }),
   exists: ({ services, scope, params }) => services.hierarchy.get(scope, everything, params.id),
