@@ -19,6 +19,7 @@ import { readJsonBodies } from './json-bodies.js';
 import { countRequest, type HttpMetrics } from './metrics.js';
 import { linkPages } from './next-pages.js';
 import { openApi } from './openapi/index.js';
+import { proveAgainWhenLate } from './proofs.js';
 import { registerEach } from './register-each.js';
 import { newRequestId } from './request-ids.js';
 import { buildSerializer } from './serialization.js';
@@ -96,6 +97,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   app.decorateRequest('authorized', null);
   app.decorateRequest('refused', null);
   app.decorateRequest('idempotencyClaim', null);
+  app.decorateRequest('elementRefusals', null);
   draining.drain(app);
   traceRequests(app);
   atTheEnd(app, [endSpan, withinSpan(logEnd), countRequest(options.metrics)]);
@@ -109,6 +111,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   refuseEncodedBodies(app);
   readJsonBodies(app);
   refuseUnstorableBodies(app);
+  proveAgainWhenLate(app);
   linkPages(app);
   await app.register(fastifyCookie);
   await app.register(openApi, { baseUrl: options.baseUrl });

@@ -2,7 +2,7 @@ import type { FastifyRequest, FastifySchemaValidationError } from 'fastify';
 import { Type } from 'typebox';
 import { DomainError, type ErrorDetail } from '../domain/errors.js';
 import { Nullable, OneOf } from './schemas.js';
-import { detailOf } from './validation.js';
+import { detailOf, mostFindings } from './validation.js';
 
 /** What became of each of many things: `{ items: [{ index, status, id, error }] }`, in the order of the request. */
 export const itemsOf = (...statuses: string[]) =>
@@ -32,21 +32,31 @@ export const itemError = ({ code, message, options: { details } }: DomainError) 
   ...(details && { details }),
 });
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** What is wrong with elements that stand each for itself, by their index; null where nothing is. */
+    elementRefusals: Map<number, DomainError> | null;
+  }
+}
+
 /** As many findings as an answer shows of one element. */
 const mostDetails = 20;
 
 /**
  * What the validator found in the elements of an array of the body, by their index.
  * @param array the property that has them, as `identities`
- * @returns null where it found something else besides, so that the request is refused as a whole
+ * @returns null where it found something else besides, or so much that it did not look at all of them, so that the request is refused as
+ *   a whole
  */
 export function elementRefusals(
   { validationError }: Pick<FastifyRequest, 'validationError'>,
   array: string,
 ): Map<number, DomainError> | null {
   if (validationError && validationError.validationContext !== 'body') return null;
+  const findings = (validationError?.validation ?? []) as FastifySchemaValidationError[];
+  if (findings.length >= mostFindings) return null;
   const found = new Map<number, ErrorDetail[]>();
-  for (const one of (validationError?.validation ?? []) as FastifySchemaValidationError[]) {
+  for (const one of findings) {
     const [, property, index] = one.instancePath.split('/');
     if (property !== array || index === undefined) return null;
     const details = found.get(Number(index)) ?? [];

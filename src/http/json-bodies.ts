@@ -1,13 +1,16 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance } from 'fastify';
 import { DomainError } from '../domain/errors.js';
+import { type Extent, worthReading } from './body-extents.js';
 
 /** Deeper than anything that means something, and far from where recursion (ours, JSON's or PostgreSQL's) ends. */
 const deepest = 100;
 
+type Excess = 'too_deep' | 'too_many';
+
 /**
  * Reads JSON bodies, and refuses what is not UTF-8 (RFC 8259 §8.1), which would be kept with other signs in it than were sent, and
- * what is nested so deeply that whoever walks through it runs out of stack.
+ * what is nested so deeply that whoever walks through it runs out of stack, or has so many parts that everybody else waits for it.
  */
 export function readJsonBodies(app: FastifyInstance): void {
   app.removeContentTypeParser('application/json');
@@ -22,23 +25,34 @@ export function readJsonAs(app: FastifyInstance, contentType: string): void {
     const body = bytes.toString();
     // Clients name their usual type with every request, also where there is nothing to send.
     if (body === '' && !request.routeOptions.schema?.body) return done(null, undefined);
-    if (isDeeper(body, deepest)) return done(tooDeep());
+    const excess = excessOf(body, { deepest, ...worthReading(request.routeOptions.schema?.body) });
+    if (excess) return done(refused(excess));
     void parse(request, body, done);
   });
 }
 
-/** Whether more brackets than `most` are open at once, outside of strings. */
-export function isDeeper(text: string, most: number): boolean {
-  if (text.length <= most) return false;
-  let depth = 0;
+/**
+ * What a text has too much of, outside of strings: brackets that are open at once, or members and elements, in one or all together. It
+ * is looked through before it is read: what reads it takes several times as long, and nothing else is done meanwhile.
+ */
+export function excessOf(text: string, { deepest, parts, widest }: Extent & { deepest: number }): Excess | null {
+  if (text.length <= Math.min(deepest, parts, widest)) return null;
+  /** Commas of each bracket that is open. */
+  const open: number[] = [];
+  let count = 0;
   for (let i = 0; i < text.length; i++) {
     const character = text[i];
     if (character === '"') i = endOfString(text, i + 1);
-    else if (character === '{' || character === '[') {
-      if (++depth > most) return true;
-    } else if (character === '}' || character === ']') depth--;
+    else if (character === ',') {
+      const commas = ((open[open.length - 1] ?? 0) as number) + 1;
+      if (++count > parts || commas >= widest) return 'too_many';
+      open[open.length - 1] = commas;
+    } else if (character === '{' || character === '[') {
+      if (++count > parts) return 'too_many';
+      if (open.push(0) > deepest) return 'too_deep';
+    } else if (character === '}' || character === ']') open.pop();
   }
-  return false;
+  return null;
 }
 
 /** Where the quote is that ends the string; behind the text when it does not end. */
@@ -51,7 +65,9 @@ function endOfString(text: string, from: number): number {
   return text.length;
 }
 
-const tooDeep = () =>
-  new DomainError('validation.failed', {
-    details: [{ field: '', code: 'too_deep', message: `is nested more than ${deepest} levels deep` }],
-  });
+const words: Record<Excess, string> = {
+  too_deep: `is nested more than ${deepest} levels deep`,
+  too_many: 'has far more members and elements than can be meant',
+};
+const refused = (code: Excess) =>
+  new DomainError('validation.failed', { details: [{ field: '', code, message: words[code] }] });

@@ -1,3 +1,4 @@
+import { Environment } from '../../entities/environment.js';
 import { EnvironmentSettings } from '../../entities/environment-settings.js';
 import { NodeTypeSchema } from '../../entities/node-type-schema.js';
 import { DomainError, type ErrorCode } from '../domain/errors.js';
@@ -14,6 +15,9 @@ const goneBy: [RegExp, ErrorCode][] = [
   [/_role_fk$/, 'role.not_found'],
 ];
 
+/** Every Environment has its settings and its schema, as long as there is an Environment. */
+const ofEnvironment = new Set<unknown>([Environment, EnvironmentSettings, NodeTypeSchema]);
+
 /**
  * What the database refused only because someone else was faster: what the request works on was deleted meanwhile, or two
  * transactions waited for each other and this one was ended. Whatever has no error of its own here is found missing, or made
@@ -21,8 +25,7 @@ const goneBy: [RegExp, ErrorCode][] = [
  */
 export function lostRaceOf(error: unknown): DomainError | null {
   const { entityClass } = (error ?? {}) as { entityClass?: unknown };
-  // Every Environment has its settings and its schema, as long as there is an Environment.
-  if (entityClass === EnvironmentSettings || entityClass === NodeTypeSchema) {
+  if (ofEnvironment.has(entityClass)) {
     return new DomainError('environment.not_found', { cause: error });
   }
   const isGone = hasCondition(error, 'foreign_key_violation');

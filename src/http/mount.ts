@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { actorOf } from '../domain/caller.js';
 import { DomainError } from '../domain/errors.js';
@@ -10,6 +11,7 @@ import { statusOf } from './errors.js';
 import { keptAnswers, mayBeRetry, replay, replayOrClaim } from './idempotency.js';
 import { etagOf, versionOf } from './if-match.js';
 import { Answer, type Operation } from './operation.js';
+import { proveAgain, proving, whileProved } from './proofs.js';
 import type { Authorized, Refused, Surface } from './surface.js';
 import { schemaOf, successOf } from './surface-schema.js';
 
@@ -32,15 +34,14 @@ export function mount(
       },
       attachValidation: true,
       ...(operation.bodyLimit !== undefined && { bodyLimit: operation.bodyLimit }),
-      onRequest: async (request, reply) => {
+      onRequest: proving(async (request, reply) => {
         const outcome = await surface.authorize(operation, request, reply);
-        if ('refusal' in outcome) {
-          request.refused = await refuseUnlessRetry(operation, outcome, request, services);
-          return;
-        }
+        const isRefused = 'refusal' in outcome;
+        request.refused = isRefused ? await refuseUnlessRetry(operation, outcome, request, services) : null;
+        if (isRefused) return;
         request.authorized = outcome;
         currentContext().actor = actorOf(outcome.caller);
-      },
+      }),
       // Most requests are valid and have no key: there is nothing to wait for.
       preHandler: (request, reply, done) =>
         isPlain(operation, request) ? done() : beforeHandling(operation, request, reply, services),
@@ -93,8 +94,8 @@ async function refuseUnlessRetry(
 async function refuseInvalid(operation: Operation, request: FastifyRequest, services: Services): Promise<void> {
   const { validationError } = request;
   try {
-    const isOfElements = operation.eachAlone !== undefined && elementRefusals(request, operation.eachAlone) !== null;
-    if (validationError && !isOfElements) throw validationError;
+    if (operation.eachAlone !== undefined) request.elementRefusals = elementRefusals(request, operation.eachAlone);
+    if (validationError && !request.elementRefusals) throw validationError;
     const surplus = surplusOf(operation, request.body).slice(0, 20);
     if (surplus.length > 0) {
       const details = surplus.map((field) => ({ field, code: 'unknown_field', message: 'this takes no body' }));
@@ -111,16 +112,21 @@ function handlerOf(operation: Operation, services: Services) {
   const first = successOf(operation);
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const version = operation.ifMatch ? versionOf(request.headers['if-match']) : 0;
-    const refusals = (operation.eachAlone && elementRefusals(request, operation.eachAlone)) || new Map();
+    const refusals = request.elementRefusals ?? new Map();
     const outcome = await handled(operation, { ...contextOf(request, services), version, refusals }, request);
     const { status, headers, body: answer } = outcome instanceof Answer ? outcome : new Answer(first, outcome);
+    const told = status === 204 ? undefined : await whileTheyMay(operation, answer, request, reply);
     const answered = (answer as { data?: { version?: number } } | undefined)?.data?.version;
     if (answered !== undefined) reply.header('etag', etagOf(answered));
-    return reply
-      .code(status)
-      .headers(headers)
-      .send(status === 204 ? undefined : answer);
+    return reply.code(status).headers(headers).send(told);
   };
+}
+
+/** What took its time, or will, is told to whoever may have it then. */
+async function whileTheyMay({ waitsMs }: Operation, answer: unknown, request: FastifyRequest, reply: FastifyReply) {
+  if (answer instanceof Readable) return whileProved(answer, request, reply);
+  if (waitsMs) await proveAgain(request, reply);
+  return answer;
 }
 
 /** Some rights are only found lacking on the way: that is an audit row like any other 403 (contract §10). */

@@ -34,11 +34,15 @@ export const publicSurface = (
   },
   async authorize({ id, permission }, request, reply) {
     const authorized = await principals.authenticate(request, reply);
-    const refusal = await refusalOf(services.rights, authorized, ruleOf(permission as PermissionRule), request);
+    const refused = await refusalOf(services.rights, authorized, ruleOf(permission as PermissionRule), request);
+    if (!refused) return authorized;
+    const { credential } = authorized;
     // A node that is not there is no attempt at anything.
-    if (refusal?.code.endsWith('_not_found')) throw refusal;
-    if (refusal) throw await denied(services.db, authorized, id, refusal);
-    return authorized;
+    const isMissing = refused.code.endsWith('_not_found');
+    return {
+      credential,
+      refusal: async () => (isMissing ? refused : denied(services.db, authorized, id, refused)),
+    };
   },
 });
 

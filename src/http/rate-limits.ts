@@ -10,7 +10,7 @@ import { announceLimit } from './errors.js';
 export interface RateLimits {
   /** A limit of the specification: exact, shared by all processes, counted per key (by default who calls from where). */
   exact(policy: LimitPolicy, keyOf?: (request: FastifyRequest) => string): onRequestAsyncHookHandler;
-  /** General protection of this process, kept in its memory (contract §1). */
+  /** General protection of this process, kept in its memory (contract §1). A caller who is proved again was counted the first time. */
   general(kind: keyof GeneralLimits, key: string, reply: FastifyReply): Promise<void>;
 }
 
@@ -37,7 +37,7 @@ export function createRateLimits({ enabled, db, perMinute }: RateLimitOptions): 
       return async (request, reply) => announce(reply, policy, await limiter.consume(keyOf(request)));
     },
     async general(kind, key, reply) {
-      if (!enabled) return;
+      if (!enabled || reply.request.proof) return;
       try {
         await general[kind].consume(kind === 'anonymous' ? subscriberOf(key) : key);
       } catch (error) {

@@ -73,6 +73,8 @@ export const Slug = Type.String({
   ),
 });
 export const Metadata = Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true });
+/** As it may be sent: the domain refuses what is larger (contract §1). */
+export const SentMetadata = Type.Unsafe<Record<string, unknown>>({ ...Metadata, 'x-max-bytes': 16 * 1024 });
 
 /** A request body: unknown fields are refused (contract §1). */
 export const Body = <P extends TProperties>(properties: P) => Type.Object(properties, { additionalProperties: false });

@@ -679,3 +679,37 @@ function said(port: number, text: string): Promise<string> {
     socket.on('close', () => resolve(answer));
   });
 }
+
+describe('very many mistakes in one body', () => {
+  const names = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`x${i}`, 0]));
+  const refused = async (url: string, payload: object, headers: Record<string, string> = {}) => {
+    const answer = await api.app.inject({ method: 'POST', url, headers, payload });
+    return { status: answer.statusCode, details: answer.json().error.details as { field: string; code: string }[] };
+  };
+
+  test.each(['/v1/identity/auth/refresh', '/v1/auth/login'])('are not looked for one by one by %s', async (url) => {
+    const few = await refused(url, names(30));
+    expect([few.status, few.details.length, few.details.at(-1)?.code]).toEqual([400, 20, 'unknown_field']);
+    const many = await refused(url, names(5000));
+    expect(many).toEqual({ status: 400, details: [{ field: '', code: 'too_many', message: expect.any(String) }] });
+  });
+
+  test('refuse a bulk as a whole, where a thousand of its elements are each told of their own', async () => {
+    const key = await account.apiKey();
+    const bulk = (count: number) => ({
+      identities: Array.from({ length: 1000 }, () => ({ email: 'x', ...names(count) })),
+    });
+    const answer = await api.app.inject({
+      method: 'POST',
+      url: '/api/v1/identities/bulk',
+      headers: key,
+      payload: bulk(5),
+    });
+    expect(answer.statusCode).toBe(200);
+    const { items } = answer.json();
+    expect(items).toHaveLength(1000);
+    expect(items[999].error.details).toHaveLength(6);
+    const { status, details } = await refused('/api/v1/identities/bulk', bulk(40), key);
+    expect([status, details.length, details[0]?.field]).toEqual([400, 20, expect.stringMatching(/^identities\[0]\./)]);
+  });
+});

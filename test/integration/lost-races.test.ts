@@ -77,6 +77,29 @@ test('a permission that is removed meanwhile is unknown to who has a role hold i
   expect(await whenGone('permissions', then.id, put)).toBe('400 validation.failed');
 });
 
+test('an Environment that is deleted at any moment of making a key is not found, or had it before', async () => {
+  const environment = async () => {
+    const { development } = await newPlaces(api);
+    const call = async (method: 'POST' | 'DELETE', url: string, payload?: object) =>
+      outcomeOf(await api.app.inject({ method, url, headers: development.headers.owner, ...(payload && { payload }) }));
+    const path = development.account.portalPath('');
+    return {
+      create: () => call('POST', `${path}/api-keys`, { name: 'Late', access_mode: 'full' }),
+      remove: () => call('DELETE', `${path}?confirm=development`),
+    };
+  };
+  const alone = await environment();
+  const { statements } = await counted(alone.create);
+  const came = new Set<string>();
+  for (let at = 1; at <= statements; at++) {
+    const { create, remove } = await environment();
+    const [created, removed] = await interleaved(api.database.ownerUrl, at, create, remove);
+    expect(removed).toBe('204');
+    came.add(created);
+  }
+  expect([...came].sort()).toEqual(['201', '404 environment.not_found']);
+});
+
 describe('what is done is answered as done, whatever comes before the answer', () => {
   /** Stops it before its last statement, and has somebody be removed there. @returns what both came to */
   async function removedAtTheEnd(

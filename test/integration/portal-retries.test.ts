@@ -1,6 +1,7 @@
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newMember, rolesByKey } from './administrators-setup.js';
-import { type Call, callsOf, databaseTime, eventsSince, outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
+import { type Call, callsOf, outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
+import { denialsIn, key, sentTwice } from './retries-setup.js';
 
 let api: TestApi;
 let account: TestAccount;
@@ -16,28 +17,8 @@ beforeEach(async () => {
 });
 afterAll(() => api.stop());
 
-const key = { 'idempotency-key': 'once' };
-const denials = async () =>
-  (
-    await rowsOf<{ n: number }>(
-      api,
-      `select count(*)::int as n from events where account_id = $1 and action = 'auth.access_denied'`,
-      [account.scope.accountId],
-    )
-  )[0]?.n;
-
-/** Sends a request and its retry; both are answered alike, and the second changes nothing. */
-async function twice(call: Call, ...[method, path, payload]: Parameters<Call>) {
-  const first = await call(method, path, payload, key);
-  const since = await databaseTime(api);
-  const before = await denials();
-  const again = await call(method, path, payload, key);
-  expect(again.headers['idempotency-replayed']).toBe('true');
-  expect([again.statusCode, again.body]).toEqual([first.statusCode, first.body]);
-  expect(await eventsSince(api, account.scope.accountId, since)).toEqual([]);
-  expect(await denials()).toBe(before);
-  return first;
-}
+const denials = () => denialsIn(api, account.scope.accountId);
+const twice = (call: Call, ...sent: Parameters<Call>) => sentTwice(api, account.scope.accountId, call, ...sent);
 
 describe('a retry is answered like the first time although', () => {
   test('the slug of the account has changed', async () => {
@@ -87,7 +68,7 @@ describe('a retry is answered like the first time although', () => {
     const before = await denials();
     const other = await member.call('PATCH', `/members/${member.membershipId}`, change, { 'idempotency-key': 'other' });
     expect(outcomeOf(other)).toBe('403 account.capability_required');
-    expect(await denials()).toBe((before as number) + 1);
+    expect(await denials()).toBe(before + 1);
   });
 
   test('the caller has taken the right out of their role', async () => {

@@ -1,4 +1,11 @@
-import { isDeeper } from '../../src/http/json-bodies.js';
+import { authzenOperations } from '../../src/http/authzen/index.js';
+import { worthReading } from '../../src/http/body-extents.js';
+import { environmentOperations } from '../../src/http/environment-operations.js';
+import { excessOf } from '../../src/http/json-bodies.js';
+import { portalOperations } from '../../src/http/portal-api.js';
+
+const any = { parts: Number.POSITIVE_INFINITY, widest: Number.POSITIVE_INFINITY };
+const isDeeper = (text: string, deepest: number) => excessOf(text, { ...any, deepest }) === 'too_deep';
 
 const nested = (depth: number, inner = '') => `${'['.repeat(depth)}${inner}${']'.repeat(depth)}`;
 
@@ -34,7 +41,7 @@ function slowly(text: string, most: number): boolean {
     } else if (text[i] === '"') inText = true;
     else if ('{['.includes(text[i] as string)) {
       if (++depth > most) return true;
-    } else if ('}]'.includes(text[i] as string)) depth--;
+    } else if ('}]'.includes(text[i] as string)) depth = Math.max(0, depth - 1);
   }
   return false;
 }
@@ -46,3 +53,51 @@ test('random texts are read as sign by sign', () => {
     expect([text, isDeeper(text, 4)]).toEqual([text, slowly(text, 4)]);
   }
 });
+
+describe('members and elements are counted', () => {
+  const excess = (text: string, parts: number, widest = parts) => excessOf(text, { deepest: 100, parts, widest });
+
+  test.each([
+    ['[1,2,3]', 3],
+    ['{"a":1,"b":{"c":[]}}', 4],
+    ['{"a,b":"c,[{","d":"\\",\\""}', 2],
+    [`[${'[],'.repeat(50)}[]]`, 102],
+  ])('all together, outside of strings: %s', (text, count) => {
+    expect(excess(text, count)).toBe(null);
+    expect(excess(text, count - 1, count)).toBe('too_many');
+  });
+
+  test('in each object or array', () => {
+    const text = `[${'{"a":1,"b":2},'.repeat(40)}{"a":1}]`;
+    expect(excess(text, 1000, 41)).toBe(null);
+    expect(excess(text, 1000, 40)).toBe('too_many');
+    expect(excess(`[[1,2,3],${'[1],'.repeat(8)}[1]]`, 1000, 10)).toBe(null);
+  });
+});
+
+const operations = [...new Set([...environmentOperations, ...portalOperations, ...authzenOperations])];
+
+test.each(operations.filter(({ body }) => body).map(({ id, body }) => [id, body]))(
+  'the largest body that %s takes is read',
+  (_id, body) => {
+    expect(excessOf(JSON.stringify(largest(body as Shape)), { deepest: 100, ...worthReading(body) })).toBe(null);
+  },
+);
+
+interface Shape {
+  type?: string;
+  properties?: Record<string, Shape>;
+  items?: Shape;
+  maxItems?: number;
+  'x-max-bytes'?: number;
+}
+/** As many members and elements as there may be. */
+function largest({ type, properties = {}, items = {}, maxItems, ...more }: Shape): unknown {
+  const bytes = more['x-max-bytes'];
+  if (bytes !== undefined) return { a: Array.from({ length: bytes / 2 - 4 }, () => 0) };
+  if (type === 'object')
+    return Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, largest(one)]));
+  if (type !== 'array') return 0;
+  const element = largest(items);
+  return Array.from({ length: maxItems ?? 50 }, () => element);
+}

@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import type { UserSession } from '../../../entities/user-session.js';
 import type { AdminSubject } from '../../domain/users/admin-tokens.js';
@@ -9,6 +8,7 @@ import { Id, listOf, Nullable, Timestamp } from '../schemas.js';
 import { Acr } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
+import { requireSignIn, subjectOf } from './signed-in.js';
 
 const SessionView = Type.Object({
   id: Id,
@@ -22,18 +22,9 @@ const SessionView = Type.Object({
   acr: Acr,
 });
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    admin: AdminSubject | null;
-  }
-}
-
 export const sessions: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, admins, baseUrl }) => {
   const cookies = createAdminCookies(baseUrl);
-  app.decorateRequest('admin', null);
-  app.addHook('onRequest', async (request: FastifyRequest, reply: FastifyReply) => {
-    request.admin = await admins.authenticate(request, reply);
-  });
+  requireSignIn(app, admins);
 
   app.get(
     '/sessions',
@@ -51,8 +42,9 @@ export const sessions: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
         },
       },
     },
-    async ({ admin, query: { sort_by: sortBy, ...page } }) => {
-      const subject = admin as AdminSubject;
+    async (request) => {
+      const { sort_by: sortBy, ...page } = request.query;
+      const subject = subjectOf(request);
       return paginated(await users.sessions.list(subject, { ...page, sortBy }), (row) => present(row, subject));
     },
   );
@@ -80,8 +72,9 @@ export const sessions: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
         },
       },
     },
-    async ({ admin, params: { id } }, reply) => {
-      const subject = admin as AdminSubject;
+    async (request, reply) => {
+      const { id } = request.params;
+      const subject = subjectOf(request);
       await users.sessions.revoke(subject, id);
       if (id === subject.sessionId) cookies.clear(reply);
       return reply.code(204).send(null);

@@ -2,14 +2,22 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { AdminSubject } from '../../domain/users/admin-tokens.js';
 import { currentContext } from '../../platform/context.js';
 import type { AdminPrincipals } from '../principals/admin.js';
+import { proving } from '../proofs.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    admin: AdminSubject | null;
+  }
+}
 
 /** Has the routes of a plugin ask for an admin's access token, before anything else is looked at. */
 export function requireSignIn(app: FastifyInstance, admins: AdminPrincipals): void {
   app.decorateRequest('admin', null);
-  app.addHook('onRequest', async (request, reply) => {
+  const prove = proving(async (request, reply) => {
     request.admin = await admins.authenticate(request, reply);
     currentContext().actor = { type: 'platform_admin', id: request.admin.userId };
   });
+  app.addHook('onRequest', prove);
 }
 
 /** Who calls a route that asks for it. */

@@ -7,6 +7,7 @@ import { currentContext } from '../../platform/context.js';
 import { allowOrigins, clientOfToken } from '../cors.js';
 import { credentialsOf } from '../principals/credentials.js';
 import { identityCredential } from '../principals/identity.js';
+import { proving } from '../proofs.js';
 import type { IdentityAuthOptions } from './options.js';
 
 declare module 'fastify' {
@@ -22,7 +23,7 @@ export function requireSignIn(
 ): void {
   app.decorateRequest('identity', null);
   allowOrigins(app, 'onRequest', (request) => clientOfToken(provider, request));
-  app.addHook('onRequest', async (request, reply) => {
+  const prove = proving(async (request, reply) => {
     const { bearer } = credentialsOf(request);
     const proven = bearer ? await provider.accessTokens.prove(bearer) : null;
     if (!proven) {
@@ -36,6 +37,7 @@ export function requireSignIn(
     request.identity = proven;
     currentContext().actor = { type: 'identity', id: proven.identityId };
   });
+  app.addHook('onRequest', prove);
 }
 
 /** Who calls a route that asks for it. */

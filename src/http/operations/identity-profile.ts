@@ -1,7 +1,7 @@
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
 import type { ListedProfile, Profile } from '../../domain/identities/profile.js';
 import type { SnakeCase } from '../../platform/naming.js';
-import { Metadata, Name, Nullable, WebUrl } from '../schemas.js';
+import { Name, Nullable, SentMetadata, WebUrl } from '../schemas.js';
 
 /**
  * The profile of an Identity on the wire: how each field is written, how it is read, and which field of the domain it is.
@@ -16,7 +16,7 @@ export const ProfileFields = {
   last_name: Type.Optional(Nullable(Name)),
   avatar_url: Type.Optional(Nullable(WebUrl)),
   external_id: Type.Optional(Nullable(Type.String({ minLength: 1, maxLength: 255 }))),
-  metadata: Type.Optional(Metadata),
+  metadata: Type.Optional(SentMetadata),
 } satisfies Named<Profile, TSchema> & TProperties;
 const Written = Type.Object(ProfileFields);
 

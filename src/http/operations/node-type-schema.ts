@@ -12,6 +12,7 @@ const Key = Type.String({
 const MetadataSchema = Type.Unsafe<Record<string, unknown>>({
   type: 'object',
   additionalProperties: true,
+  'x-max-bytes': 16 * 1024,
   description:
     'A JSON Schema (2020-12) for the `metadata` of such nodes, up to 16 KiB. `$ref` leads to its own `$defs`; no `$id` or ' +
     '`$anchor`; `uniqueItems` with `maxItems` of at most 200; a `pattern` that cannot take exponentially long, and that no ' +

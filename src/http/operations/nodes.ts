@@ -5,7 +5,7 @@ import { definedOnly } from '../defined-only.js';
 import { goesFar, listQuery, paginated } from '../lists.js';
 import { assertHoldsAt } from '../node-rights.js';
 import { at, errors, operation, somewhere } from '../operation.js';
-import { Body, Id, listOf, Metadata, Name, Nullable, Slug, single } from '../schemas.js';
+import { Body, Id, listOf, Name, Nullable, SentMetadata, Slug, single } from '../schemas.js';
 import { conflictAs } from '../version-conflict.js';
 import { managing, NodeStatuses, NodeView, presentNode, presentSeen, SeenNode, sightOf } from './node-views.js';
 import { removalEvents } from './removal-events.js';
@@ -67,7 +67,7 @@ export const createNode = operation({
     description: Type.Optional(Nullable(Description)),
     slug: Type.Optional(Nullable(Slug)),
     status: Type.Optional(NodeStatuses),
-    metadata: Type.Optional(Metadata),
+    metadata: Type.Optional(SentMetadata),
   }),
   events: ['node.created', 'organization.created'],
   answers: { 201: single(NodeView), ...errors(...placing, 'nodes.not_in_access_model') },
@@ -117,6 +117,7 @@ export const updateNode = operation({
     'The root can be renamed and described; it is never moved or deactivated.',
   permission: at('id', 'hierarchy.manage'),
   capability: 'env_structure.manage',
+  retriedWithoutAccess: true,
   params: ById,
   ifMatch: 'required',
   body: Body({
@@ -124,7 +125,7 @@ export const updateNode = operation({
     description: Type.Optional(Nullable(Description)),
     slug: Type.Optional(Slug),
     status: Type.Optional(NodeStatuses),
-    metadata: Type.Optional(Metadata),
+    metadata: Type.Optional(SentMetadata),
     parent_node_id: Type.Optional(Id),
   }),
   exists: ({ services, scope, params }) => services.hierarchy.get(scope, everything, params.id),

@@ -94,6 +94,7 @@ export const updateOrganizationMember = operation({
   description:
     "Afterwards they hold exactly these roles at the organization's node. What they hold of them already stays with its window; " +
     `others are taken, what is new is open in time. Roles at other nodes stay as they are. ${rule}`,
+  retriedWithoutAccess: true,
   body: Body({ role_ids: RoleIds }),
   events: ['organization.member_updated', 'role_assignment.created', 'role_assignment.deleted'],
   answers: { 200: single(MemberView), ...errors(...refusals, 'organization.member_not_found') },

@@ -3,7 +3,7 @@ import { definedOnly } from '../defined-only.js';
 import { goesFar, listQuery, paginated } from '../lists.js';
 import { assertHoldsAt } from '../node-rights.js';
 import { at, atRoot, errors, operation, somewhere } from '../operation.js';
-import { Body, Id, listOf, Metadata, Name, Nullable, Slug, single } from '../schemas.js';
+import { Body, Id, listOf, Name, Nullable, SentMetadata, Slug, single } from '../schemas.js';
 import { conflictAs } from '../version-conflict.js';
 import {
   common,
@@ -59,7 +59,7 @@ export const createOrganization = operation({
     name: Name,
     description: Type.Optional(Description),
     slug: Type.Optional(Nullable(Slug)),
-    metadata: Type.Optional(Metadata),
+    metadata: Type.Optional(SentMetadata),
     parent_node_id: Type.Optional(Nullable(Id)),
   }),
   events: ['organization.created', 'node.created'],
@@ -136,7 +136,7 @@ export const updateOrganization = operation({
     name: Type.Optional(Name),
     description: Type.Optional(Description),
     slug: Type.Optional(Slug),
-    metadata: Type.Optional(Metadata),
+    metadata: Type.Optional(SentMetadata),
   }),
   events: ['organization.updated', 'node.updated'],
   answers: {

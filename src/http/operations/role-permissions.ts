@@ -42,6 +42,7 @@ export const setRolePermissions = operation({
   path: '/roles/:id/permissions',
   summary: 'Replace the permissions of a role',
   description: 'Callers can only add permissions that they hold themselves. System roles are read-only.',
+  retriedWithoutAccess: true,
   params: ById,
   ifMatch: 'required',
   body: Body({ permission_keys: PermissionKeys }),

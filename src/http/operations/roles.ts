@@ -112,6 +112,7 @@ export const updateRole = operation({
   description:
     'An inactive role gives nothing to those who hold it; callers can only activate one whose permissions they hold ' +
     'themselves. System roles are read-only.',
+  retriedWithoutAccess: true,
   params: ById,
   ifMatch: 'required',
   body: Body({

@@ -3,6 +3,7 @@ import type { AuthenticatedDirectory } from '../../domain/scim/authenticate.js';
 import { ScimRefused } from '../../domain/scim/refusal.js';
 import { readJsonAs } from '../json-bodies.js';
 import { proveScimToken } from '../principals/scim-token.js';
+import { proving } from '../proofs.js';
 import { discovery } from './discovery.js';
 import { sendScimError } from './errors.js';
 import { groups } from './groups.js';
@@ -21,9 +22,10 @@ export const scim: FastifyPluginAsync<ScimOptions> = async (app, { baseUrl: serv
   });
   app.setNotFoundHandler((request, reply) => sendScimError(app.refusalOfUnknown(request, reply), request, reply));
   app.decorateRequest('directory', null);
-  app.addHook('onRequest', async (request, reply) => {
+  const prove = proving(async (request, reply) => {
     request.directory = await proveScimToken(options, request, reply);
   });
+  app.addHook('onRequest', prove);
   discovery(app, options);
   users(app, options);
   groups(app, options);

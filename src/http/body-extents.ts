@@ -1,0 +1,69 @@
+/** How much there may be in a JSON text. */
+export interface Extent {
+  /** Members of objects and elements of arrays, all together; what is empty counts as one. */
+  parts: number;
+  /** Of one object or array. */
+  widest: number;
+}
+
+interface Shape {
+  type?: string;
+  properties?: Record<string, Shape>;
+  additionalProperties?: unknown;
+  items?: Shape;
+  maxItems?: number;
+  uniqueItems?: boolean;
+  enum?: unknown[];
+  anyOf?: Shape[];
+  /** Of what is open otherwise: the domain refuses what is larger. */
+  'x-max-bytes'?: number;
+}
+
+const nothing: Extent = { parts: 0, widest: 0 };
+const known = new WeakMap<object, Extent>();
+
+/** So many more may come before it is too much to look through: whoever has a few too many is told which they are. */
+const mistakes = 1000;
+
+/**
+ * What is worth reading for a body of this schema: twice as much as the largest that the schema takes (a name may come twice), and a
+ * thousand. Anything where the schema leaves something open; a thousand where there is none, since forms are all that has none.
+ */
+export function worthReading(schema: unknown): Extent {
+  if (typeof schema !== 'object' || schema === null) return { parts: mistakes, widest: mistakes };
+  const found = known.get(schema);
+  if (found) return found;
+  const { parts, widest } = extentOf(schema as Shape);
+  const extent = { parts: 2 * parts + mistakes, widest: 2 * widest + mistakes };
+  known.set(schema, extent);
+  return extent;
+}
+
+/** Of the largest value that a schema takes. */
+function extentOf(shape: Shape): Extent {
+  const { type, anyOf, 'x-max-bytes': bytes } = shape;
+  if (bytes !== undefined) return { parts: bytes, widest: bytes / 2 }; // `[0,0` and so on
+  if (anyOf) return anyOf.map(extentOf).reduce(larger, nothing);
+  if (type === 'object') return ofObject(shape);
+  return type === 'array' ? ofArray(shape) : nothing;
+}
+
+function ofObject({ properties = {}, additionalProperties }: Shape): Extent {
+  const below = Object.values(properties).map(extentOf);
+  const count = additionalProperties === false ? Math.max(1, below.length) : Number.POSITIVE_INFINITY;
+  return below.reduce(
+    (all, { parts, widest }) => ({ parts: all.parts + parts, widest: Math.max(all.widest, widest) }),
+    { parts: count, widest: count },
+  );
+}
+
+function ofArray({ items = {}, maxItems, uniqueItems }: Shape): Extent {
+  const most = maxItems ?? (uniqueItems && items.enum ? items.enum.length : Number.POSITIVE_INFINITY);
+  const { parts, widest } = extentOf(items);
+  return { parts: most + (parts && most * parts), widest: Math.max(most, widest) };
+}
+
+const larger = (one: Extent, other: Extent): Extent => ({
+  parts: Math.max(one.parts, other.parts),
+  widest: Math.max(one.widest, other.widest),
+});

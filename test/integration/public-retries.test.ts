@@ -1,0 +1,121 @@
+import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { holdRoles, newIdentityCaller } from '../support/identity-caller.js';
+import { type Call, outcomeOf, rowsOf } from './portal-setup.js';
+import { denialsIn, key, sentTwice } from './retries-setup.js';
+
+/** What an end user may do can end with what they do; the retry of it is answered all the same (docs/decisions/0010). */
+
+let api: TestApi;
+let account: TestAccount;
+let byKey: Call;
+beforeAll(async () => {
+  api = await startApi();
+});
+beforeEach(async () => {
+  account = await newAccount(api);
+  byKey = callsAs(await account.apiKey());
+});
+afterAll(() => api?.stop());
+
+const callsAs =
+  (headers: Record<string, string>): Call =>
+  (method, path, payload, more = {}) =>
+    api.app.inject({ method, url: `/api/v1${path}`, headers: { ...headers, ...more }, ...(payload && { payload }) });
+const made = async (path: string, payload: object) => {
+  const answer = await byKey('POST', path, payload);
+  if (answer.statusCode !== 201) throw new Error(answer.body);
+  return answer.json().data;
+};
+const denials = () => denialsIn(api, account.scope.accountId);
+const twice = (call: Call, ...sent: Parameters<Call>) => sentTwice(api, account.scope.accountId, call, ...sent);
+const version = (of: { version: number }) => ({ 'if-match': String(of.version) });
+
+/** An end user with one role, made for them, at a node (the root without one). */
+async function holder(permissions: string[], nodeId?: string) {
+  const role = await made('/roles', { name: `Role of ${permissions.join(', ')}`, permission_keys: permissions });
+  const caller = await newIdentityCaller(api, account);
+  await holdRoles(api, account.scope, caller.id, [{ role: role.name, ...(nodeId && { nodeId }) }]);
+  const [{ id: assignmentId } = { id: '' }] = await rowsOf<{ id: string }>(
+    api,
+    'select id from role_assignments where identity_id = $1 and removed_at is null',
+    [caller.id],
+  );
+  return { ...caller, role, assignmentId, call: callsAs(caller.headers) };
+}
+
+describe('a retry is answered like the first time although', () => {
+  test('the caller has deactivated the node at which they hold their role', async () => {
+    const node = await made('/nodes', { name: 'Team', node_type: 'unit' });
+    const { call } = await holder(['hierarchy.manage'], node.id);
+    const inactive = { status: 'inactive' };
+    expect(outcomeOf(await twice(call, 'PATCH', `/nodes/${node.id}`, inactive, version(node)))).toBe('200');
+    const before = await denials();
+    const other = { ...version(node), 'idempotency-key': 'other' };
+    expect(outcomeOf(await call('PATCH', `/nodes/${node.id}`, inactive, other))).toBe('403 permission.required');
+    expect(await denials()).toBe(before + 1);
+  });
+
+  describe('in an organization of theirs', () => {
+    const organized = async () => {
+      const organization = await made('/organizations', { name: 'Customer' });
+      const member = await holder(['svc:organization.manage', 'rbac.assign_roles'], organization.id);
+      await made(`/organizations/${organization.id}/members`, { identity_id: member.id });
+      return { organization, ...member, path: `/organizations/${organization.id}` };
+    };
+
+    test('they have left it', async () => {
+      const { call, path, id } = await organized();
+      expect(outcomeOf(await twice(call, 'DELETE', `${path}/members/${id}`))).toBe('204');
+    });
+
+    test('they have given up their role there', async () => {
+      const { call, path, id } = await organized();
+      expect(outcomeOf(await twice(call, 'PATCH', `${path}/members/${id}`, { role_ids: [] }))).toBe('200');
+    });
+
+    test('they have deleted it', async () => {
+      const { call, path, organization } = await organized();
+      expect(outcomeOf(await twice(call, 'DELETE', path, undefined, version(organization)))).toBe('204');
+      expect(outcomeOf(await call('DELETE', path, undefined, version(organization)))).toBe(
+        '404 organization.not_found',
+      );
+    });
+  });
+
+  test('the caller has given up their only role', async () => {
+    const one = await holder(['rbac.assign_roles']);
+    const path = `/identities/${one.id}/role-assignments/${one.assignmentId}`;
+    expect(outcomeOf(await twice(one.call, 'DELETE', path))).toBe('204');
+    const several = await holder(['rbac.assign_roles', 'rbac.view_roles']);
+    const all = { assignment_ids: [several.assignmentId] };
+    expect((await twice(several.call, 'DELETE', '/role-assignments', all)).json().items).toMatchObject([
+      { status: 'removed' },
+    ]);
+  });
+
+  test('the role by which the caller may is switched off', async () => {
+    const { call, role } = await holder(['rbac.manage_roles']);
+    const off = { is_active: false };
+    expect(outcomeOf(await twice(call, 'PATCH', `/roles/${role.id}`, off, version(role)))).toBe('200');
+  });
+
+  test('the role by which the caller may has lost its permissions', async () => {
+    const { call, role } = await holder(['rbac.manage_roles']);
+    const none = { permission_keys: [] };
+    expect(outcomeOf(await twice(call, 'PUT', `/roles/${role.id}/permissions`, none, version(role)))).toBe('200');
+  });
+});
+
+test('nobody else is answered by that key, nor the caller once their sessions are ended', async () => {
+  const { id, call, role } = await holder(['rbac.manage_roles']);
+  const sent = ['PATCH', `/roles/${role.id}`, { is_active: false }, { ...version(role), ...key }] as const;
+  expect(outcomeOf(await call(...sent))).toBe('200');
+  const stranger = await newIdentityCaller(api, account);
+  expect(outcomeOf(await callsAs(stranger.headers)(...sent))).toBe('403 permission.required');
+  await send(api.app, 204, {
+    method: 'DELETE',
+    url: `/api/v1/identities/${id}/sessions`,
+    headers: await account.apiKey(),
+  });
+  expect(outcomeOf(await call(...sent))).toBe('401');
+});

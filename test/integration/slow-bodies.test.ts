@@ -1,0 +1,243 @@
+import { request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { newIdentityCaller } from '../support/identity-caller.js';
+import { newMember, rolesByKey } from './administrators-setup.js';
+import { allEnded, writeEvents } from './audit-setup.js';
+import { type Call, callsOf, rowsOf } from './portal-setup.js';
+import { denialsIn } from './retries-setup.js';
+import { newToken } from './scim-setup.js';
+
+/** Who is stopped while their request is on its way, or while it waits, is stopped there as well (contract §5). */
+
+let api: TestApi;
+/** On the same database: each caller has one request a minute, and whoever is proved a second time is not counted again. */
+let strict: TestApi;
+let account: TestAccount;
+let owner: Call;
+let key: Record<string, string>;
+beforeAll(async () => {
+  api = await startApi();
+  const once = { RATE_LIMITS: 'on', REQUESTS_PER_MINUTE_API_KEY: '1', REQUESTS_PER_MINUTE_JWT: '1' };
+  strict = await startApi(once, undefined, api.database);
+  await strict.app.listen({ host: '127.0.0.1', port: 0 });
+});
+beforeEach(async () => {
+  account = await newAccount(api);
+  owner = callsOf(api, account.accountSlug, await account.as('owner'));
+  key = await account.apiKey();
+});
+afterAll(async () => {
+  await strict?.stop();
+  await api?.stop();
+});
+
+interface Sent {
+  method: 'POST' | 'PUT' | 'PATCH' | 'GET';
+  url: string;
+  headers: Record<string, string>;
+  payload?: object;
+}
+
+/** The first byte of a request, long enough for its caller to be proved, then what happens to them, then the rest of it. */
+async function slowly(
+  { method, url, headers, payload = {} }: Sent,
+  meanwhile: () => Promise<unknown>,
+): Promise<string> {
+  const { port } = strict.app.server.address() as AddressInfo;
+  const body = JSON.stringify(payload);
+  const described = { 'content-type': 'application/json', 'content-length': body.length, ...headers };
+  const sent = request({ host: '127.0.0.1', port, path: url, method, headers: described });
+  const answer = new Promise<string>((resolve, reject) => {
+    sent.on('error', reject);
+    sent.on('response', async (response) => {
+      const said = JSON.parse(Buffer.concat(await response.toArray()).toString() || '{}');
+      resolve([response.statusCode, said.error?.code].filter(Boolean).join(' '));
+    });
+  });
+  sent.write(body.slice(0, 1));
+  await sleep(500);
+  await meanwhile();
+  await sleep(1100);
+  sent.end(body.slice(1));
+  return answer;
+}
+
+const denials = () => denialsIn(api, account.scope.accountId);
+const byKey = (method: 'POST' | 'PATCH' | 'DELETE', path: string, payload?: object, status = 200) =>
+  send(api.app, status, { method, url: `/api/v1${path}`, headers: key, ...(payload && { payload }) });
+const keyNamed = async (body: object): Promise<{ id: string; secret: string }> =>
+  (await byKey('POST', '/api-keys', { name: 'Slow', ...body }, 201)).json().data;
+const aRole = { name: 'Made slowly', permission_keys: [] };
+
+test('whoever still may is served, however slowly they send, and counted once', async () => {
+  const { secret } = await keyNamed({ access_mode: 'full' });
+  const headers = { 'x-api-key': secret };
+  expect(await slowly({ method: 'POST', url: '/api/v1/roles', headers, payload: aRole }, async () => {})).toBe('201');
+});
+
+describe('an API key', () => {
+  test.each([
+    ['the Public API', '/api/v1/roles', aRole],
+    ['the decisions of AuthZEN', '/access/v1/evaluation', { subject: { type: 'identity', id: 'x' } }],
+  ])('that is switched off meanwhile does nothing at %s', async (_, url, payload) => {
+    const { id, secret } = await keyNamed({ access_mode: 'full' });
+    const off = () => byKey('PATCH', `/api-keys/${id}`, { is_active: false });
+    expect(await slowly({ method: 'POST', url, headers: { 'x-api-key': secret }, payload }, off)).toBe('401');
+  });
+});
+
+/** An end user who may do everything. */
+const administrator = () => newIdentityCaller(api, account, [{ role: 'Administrator' }]);
+const takeRolesOf = (id: string) =>
+  rowsOf(api, 'update role_assignments set removed_at = now() where identity_id = $1', [id]);
+
+describe('an end user', () => {
+  test('who is deactivated meanwhile does nothing', async () => {
+    const { id, headers } = await administrator();
+    const off = () => byKey('POST', `/identities/${id}/deactivate`, {});
+    expect(await slowly({ method: 'POST', url: '/api/v1/roles', headers, payload: aRole }, off)).toBe('401');
+  });
+
+  test('whose role is taken meanwhile lacks its permissions, which is one row of the audit log', async () => {
+    const { id, headers } = await administrator();
+    const sent = { method: 'POST', url: '/api/v1/roles', headers, payload: aRole } as const;
+    expect(await slowly(sent, () => takeRolesOf(id))).toBe('403 permission.required');
+    expect(await denials()).toBe(1);
+  });
+
+  test('whose sessions are ended meanwhile changes nothing of their own', async () => {
+    const { id, headers, password } = await administrator();
+    const payload = { current_password: password, new_password: 'violet tractor 19' };
+    const end = () => byKey('DELETE', `/identities/${id}/sessions`, undefined, 204);
+    expect(await slowly({ method: 'PUT', url: '/v1/identity/auth/password', headers, payload }, end)).toBe('401');
+  });
+});
+
+describe('an administrator', () => {
+  const create = (headers: Record<string, string>, more = {}) =>
+    ({ method: 'POST', url: account.portalPath('/roles'), headers: { ...headers, ...more }, payload: aRole }) as const;
+
+  test('who is removed from the Account meanwhile finds nothing in it', async () => {
+    const { headers, membershipId } = await newMember(api, account, 'admin');
+    const remove = () => owner('DELETE', `/members/${membershipId}`);
+    expect(await slowly(create(headers), remove)).toBe('404 account.not_found');
+  });
+
+  test('whose role is changed meanwhile lacks what it had', async () => {
+    const { viewer } = await rolesByKey(owner);
+    const { headers, membershipId } = await newMember(api, account, 'admin');
+    const change = () => owner('PATCH', `/members/${membershipId}`, { roles: [{ role_id: viewer, limits: null }] });
+    expect(await slowly(create(headers), change)).toBe('403 account.capability_required');
+    expect(await denials()).toBe(1);
+  });
+
+  const endSessions = (userId: string) =>
+    rowsOf(api, 'update user_sessions set revoked_at = now() where user_id = $1', [userId]);
+
+  test('whose session is ended meanwhile changes nothing of their own, and nothing of an Account', async () => {
+    for (const sentBy of [
+      (headers: Record<string, string>) => create(headers),
+      (headers: Record<string, string>) =>
+        ({
+          method: 'PUT',
+          url: '/v1/auth/password',
+          headers,
+          payload: { current_password: 'x', new_password: 'violet tractor 19' },
+        }) as const,
+    ]) {
+      const { headers, userId } = await newMember(api, account, 'admin');
+      expect(await slowly(sentBy(headers), () => endSessions(userId))).toBe('401');
+    }
+  });
+
+  test('who has had an answer is not given it again, when their session is ended while they ask', async () => {
+    const { headers, membershipId, userId, call } = await newMember(api, account, 'admin');
+    const once = { 'idempotency-key': 'once' };
+    const { viewer } = await rolesByKey(owner);
+    const payload = { roles: [{ role_id: viewer, limits: null }] };
+    expect((await call('PATCH', `/members/${membershipId}`, payload, once)).statusCode).toBe(200);
+    const url = `/portal/v1/accounts/${account.accountSlug}/members/${membershipId}`;
+    const again = { method: 'PATCH', url, headers: { ...headers, ...once }, payload } as const;
+    expect(await slowly(again, () => endSessions(userId))).toBe('401');
+  });
+});
+
+test('a SCIM token that is revoked meanwhile provisions nobody', async () => {
+  const { id, token } = await newToken(api, account);
+  const sent = {
+    method: 'POST',
+    url: '/scim/v2/Users',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/scim+json' },
+    payload: { userName: 'slow@example.com' },
+  } as const;
+  expect(await slowly(sent, () => owner('DELETE', `/scim/tokens/${id}`))).toBe('401');
+  expect(await rowsOf(api, `select from identities where email = 'slow@example.com'`)).toEqual([]);
+});
+
+describe('the change feed', () => {
+  const latest = async () => {
+    await allEnded(api);
+    const url = '/api/v1/changes?limit=1000';
+    return (await send(api.app, 200, { url, headers: key })).json().next_cursor as string;
+  };
+  const waiting = async (headers: Record<string, string>) =>
+    strict.app.inject({ url: `/api/v1/changes?wait=30&cursor=${await latest()}`, headers });
+
+  test('tells a key that is switched off while it waits nothing any more', async () => {
+    const { id, secret } = await keyNamed({ access_mode: 'full' });
+    const answer = waiting({ 'x-api-key': secret });
+    await sleep(1100);
+    await byKey('PATCH', `/api-keys/${id}`, { is_active: false });
+    await sleep(100);
+    await byKey('POST', '/roles', aRole, 201);
+    expect((await answer).statusCode).toBe(401);
+  });
+
+  test('tells who has no right to it any more so, once in the audit log', async () => {
+    const { id, headers } = await administrator();
+    const answer = waiting(headers);
+    await sleep(1100);
+    await takeRolesOf(id);
+    await byKey('POST', '/roles', aRole, 201);
+    const { statusCode, body } = await answer;
+    expect([statusCode, JSON.parse(body).error.code]).toEqual([403, 'permission.required']);
+    expect(await denials()).toBe(1);
+  });
+
+  test('goes on for who still may', async () => {
+    const { secret } = await keyNamed({ access_mode: 'full' });
+    const answer = waiting({ 'x-api-key': secret });
+    await sleep(1200);
+    await byKey('POST', '/roles', aRole, 201);
+    expect((await answer).json().items).toMatchObject([{ type: 'role.created' }]);
+  });
+});
+
+test('an export ends where it is when its reader may not read on', async () => {
+  await writeEvents(api, account, 20_000, { metadata: `jsonb_build_object('padding', repeat('x', 1000))` });
+  const { id, secret } = await keyNamed({ access_mode: 'full' });
+  const { port } = strict.app.server.address() as AddressInfo;
+  const sent = request({
+    host: '127.0.0.1',
+    port,
+    path: '/api/v1/audit-logs/export',
+    headers: { 'x-api-key': secret },
+  });
+  const reading = new Promise<number>((resolve, reject) => {
+    sent.on('error', reject);
+    sent.on('response', async (response) => {
+      response.pause();
+      await sleep(1100);
+      await byKey('PATCH', `/api-keys/${id}`, { is_active: false });
+      await sleep(100);
+      response
+        .on('error', reject)
+        .on('end', () => resolve(response.statusCode as number))
+        .resume();
+    });
+  });
+  sent.end();
+  await expect(reading).rejects.toThrow('aborted');
+});
