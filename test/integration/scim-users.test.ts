@@ -1,6 +1,7 @@
 import { days } from '../../src/platform/clock.js';
-import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
+import { newPublicClient } from '../support/public-client.js';
 import { outcomeOf, rowsOf } from './portal-setup.js';
 import {
   anAddress,
@@ -244,6 +245,50 @@ test('the address of somebody who has signed in cannot be moved by who does not 
   await rowsOf(api, 'update identities set email_verified_at = now() where id = $1', [user.id]);
   expect((await move(anAddress())).statusCode).toBe(403);
   expect((await call('GET', at)).json()).toMatchObject({ userName: moved });
+});
+
+test('an address that is moved is confirmed without the password of whoever made the identity', async () => {
+  const domain = await verified(api, account);
+  const password = 'a passphrase of a stranger';
+  const payload = { email: anAddress(domain), password, email_verified: false };
+  const { id } = await make(api, account, '/identities', payload);
+  const client = await newPublicClient(api, account.scope);
+  const signsIn = async (email: string) => {
+    const body = { client_id: client.clientId, email, password };
+    return (await api.app.inject({ method: 'POST', url: '/v1/identity/auth/login', payload: body })).statusCode;
+  };
+  expect(await signsIn(payload.email)).toBe(403); // it is to be confirmed first
+  const write = (value: string) =>
+    call('PATCH', `/Users/${id}`, operations({ op: 'replace', path: 'emails[type eq "work"].value', value }));
+  const standing = async () =>
+    (
+      await rowsOf(
+        api,
+        `select email::text, email_verified_at is not null as "isVerified", password_hash is not null as "hasPassword"
+         from identities where id = $1`,
+        [id],
+      )
+    )[0];
+  // Taking over confirms nothing.
+  expect((await call('PATCH', `/Users/${id}`, operations({ op: 'add', path: 'title', value: 'T' }))).statusCode).toBe(
+    200,
+  );
+  expect(await standing()).toMatchObject({ isVerified: false, hasPassword: true });
+  const moved = anAddress(domain);
+  expect((await write(moved)).statusCode).toBe(200);
+  expect(await standing()).toEqual({ email: moved, isVerified: true, hasPassword: false });
+  expect(await signsIn(moved)).toBe(401);
+  expect(await eventsOf(id)).toEqual(
+    expect.arrayContaining(['identity.updated', 'identity.password_changed', 'identity.email_verified']),
+  );
+  // Whose address was confirmed before keeps what is theirs.
+  const headers = await account.apiKey();
+  const url = `/api/v1/identities/${id}/password`;
+  await send(api.app, 200, { method: 'PUT', url, headers, payload: { password } });
+  const again = anAddress(domain);
+  expect((await write(again)).statusCode).toBe(200);
+  expect(await standing()).toEqual({ email: again, isVerified: true, hasPassword: true });
+  expect(await signsIn(again)).toBe(200);
 });
 
 describe('lists', () => {
