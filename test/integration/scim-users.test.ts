@@ -236,6 +236,30 @@ test('who was there before is seen, and taken over only where the domain of the 
   expect(await eventsOf(ours.id)).toContain('scim_user.linked');
 });
 
+test('of two directories that take the same people at once, one has them', async () => {
+  const { id: organization } = await make(api, account, '/organizations', { name: 'Acme' });
+  const own = await newDirectory(api, account, organization);
+  const domain = await verified(api, account);
+  await verified(api, account, organization, domain);
+  const patch = operations({ op: 'add', path: 'title', value: 'Engineer' });
+  for (let i = 0; i < 5; i++) {
+    const { id } = await make(api, account, '/identities', { email: anAddress(domain) });
+    await make(api, account, `/organizations/${organization}/members`, { identity_id: id });
+    const answers = await Promise.all([call, own].map((each) => each('PATCH', `/Users/${id}`, patch)));
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 403]);
+    expect(answers.map(({ body }) => body).join()).toContain('Another directory provisions this user');
+  }
+});
+
+test('an address is vouched for by the claim of its domain, not of the one that a site at www. would have', async () => {
+  const domain = await verified(api, account);
+  const theirs = await make(api, account, '/identities', { email: anAddress(`www.${domain}`) });
+  const patch = operations({ op: 'replace', path: 'active', value: false });
+  expect((await call('PATCH', `/Users/${theirs.id}`, patch)).statusCode).toBe(403);
+  const ours = await make(api, account, '/identities', { email: anAddress(domain.toUpperCase()) });
+  expect((await call('PATCH', `/Users/${ours.id}`, patch)).statusCode).toBe(200);
+});
+
 test('the address of somebody who has signed in cannot be moved by who does not own its domain', async () => {
   const user = await newUser(call);
   const at = `/Users/${user.id}`;
