@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 import { EnvironmentSettings } from '../../entities/environment-settings.js';
+import { Node, type NodeStatus } from '../../entities/node.js';
 import { OrganizationMember } from '../../entities/organization-member.js';
 import { SsoConnection } from '../../entities/sso-connection.js';
 import { addMember } from '../../src/domain/organizations/members.js';
@@ -550,6 +551,37 @@ describe('what is refused', () => {
     expect((await browser.get((links[1] ?? '').replaceAll('&amp;', '&'))).statusCode).toBe(200);
   });
 
+  test('nobody comes by an organization that is switched off, nor by one below such a node, nor comes back to it', async () => {
+    const { client, organization } = await place();
+    const { login } = somebody();
+    const query = authorizeUrl(client).replace('/oauth/authorize?', '');
+    const byId = async () => {
+      const [{ id } = { id: '' }] = await world.query<{ id: string }>(
+        'select id from sso_connections where organization_id = $1',
+        [organization.id],
+      );
+      return world.browser().get(`/oauth/sso?${query}&connection_id=${id}`);
+    };
+    expect(locationOf(await byId()).origin).toBe(idp.issuer);
+    expect(organization.path).toHaveLength(2);
+    for (const node of organization.path) {
+      const browser = world.browser();
+      const wayBack = async () => {
+        const away = await browser.get(authorizeUrl(client, { login_hint: 'a@acme.example' }));
+        return (await signInThere(String(away.headers.location), login)).replace(baseUrl, '');
+      };
+      const [unanswered, answered] = [await wayBack(), await browser.get(await wayBack())];
+      await setNode(node, 'inactive');
+      expect((await byId()).statusCode).toBe(400);
+      for (const answer of [await browser.get(unanswered), answered])
+        expect(failureIn(await browser.get(String(answer.headers.location)))).toEqual([403, 'sso.connection_disabled']);
+      await setNode(node, 'active');
+    }
+    expect(
+      codeIn(await walk(world.browser(), authorizeUrl(client, { login_hint: 'a@acme.example' }), login)),
+    ).toBeTruthy();
+  });
+
   test('somebody whom the provider refuses is told so, and it counts for nothing', async () => {
     const { client, connection } = await place();
     const page = await walk(world.browser(), authorizeUrl(client, { login_hint: 'a@acme.example' }), 'nobody there');
@@ -589,6 +621,8 @@ const setDefault = ({ environmentId }: TestEnvironment, id: string) =>
     .then(forget);
 const setStatus = ({ id }: SsoConnection, status: SsoConnection['status']) =>
   world.db.transaction('system', (tx) => tx.update(SsoConnection, { id }, { status })).then(forget);
+const setNode = (id: string, status: NodeStatus) =>
+  world.db.transaction('system', (tx) => tx.update(Node, { id }, { status })).then(forget);
 /** What a process remembers of a client is a second old at most. */
 const forget = () => world.wait(2000);
 const newMember = ({ accountId, environmentId }: TestEnvironment, { id }: TestOrganization, ana: { id: string }) =>

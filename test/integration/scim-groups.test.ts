@@ -300,6 +300,13 @@ describe('the directory of an organization', () => {
       expect(await isLetIn(id)).toBe(true);
     };
     expect(await bothTimes(fromEnvironment)).toEqual([403, false]);
+    // Who is out already is kept out by whoever says so last.
+    const andStay = async (id: string) => {
+      await key('DELETE', `/organizations/${elsewhere}/members/${id}`);
+      expect((await active(id, false)).statusCode).toBe(200);
+      expect(await isLetIn(id)).toBe(false);
+    };
+    expect(await bothTimes(andStay)).toEqual([403, false]);
   });
 
   test('what its groups give inside an organization further down goes with the mapping, the group and the membership', async () => {

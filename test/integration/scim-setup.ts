@@ -76,8 +76,8 @@ export async function verified(
   api: TestApi,
   { scope }: TestAccount,
   organizationId: string | null = null,
+  domain = `d-${randomUUID()}.example`,
 ): Promise<string> {
-  const domain = `d-${randomUUID()}.example`;
   await rowsOf(
     api,
     `insert into sso_domains (id, account_id, environment_id, organization_id, domain, token, status, claimed_by_type, claimed_by,

@@ -1,6 +1,7 @@
 import { days } from '../../src/platform/clock.js';
-import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
+import { newPublicClient } from '../support/public-client.js';
 import { outcomeOf, rowsOf } from './portal-setup.js';
 import {
   anAddress,
@@ -235,6 +236,30 @@ test('who was there before is seen, and taken over only where the domain of the 
   expect(await eventsOf(ours.id)).toContain('scim_user.linked');
 });
 
+test('of two directories that take the same people at once, one has them', async () => {
+  const { id: organization } = await make(api, account, '/organizations', { name: 'Acme' });
+  const own = await newDirectory(api, account, organization);
+  const domain = await verified(api, account);
+  await verified(api, account, organization, domain);
+  const patch = operations({ op: 'add', path: 'title', value: 'Engineer' });
+  for (let i = 0; i < 5; i++) {
+    const { id } = await make(api, account, '/identities', { email: anAddress(domain) });
+    await make(api, account, `/organizations/${organization}/members`, { identity_id: id });
+    const answers = await Promise.all([call, own].map((each) => each('PATCH', `/Users/${id}`, patch)));
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 403]);
+    expect(answers.map(({ body }) => body).join()).toContain('Another directory provisions this user');
+  }
+});
+
+test('an address is vouched for by the claim of its domain, not of the one that a site at www. would have', async () => {
+  const domain = await verified(api, account);
+  const theirs = await make(api, account, '/identities', { email: anAddress(`www.${domain}`) });
+  const patch = operations({ op: 'replace', path: 'active', value: false });
+  expect((await call('PATCH', `/Users/${theirs.id}`, patch)).statusCode).toBe(403);
+  const ours = await make(api, account, '/identities', { email: anAddress(domain.toUpperCase()) });
+  expect((await call('PATCH', `/Users/${ours.id}`, patch)).statusCode).toBe(200);
+});
+
 test('the address of somebody who has signed in cannot be moved by who does not own its domain', async () => {
   const user = await newUser(call);
   const at = `/Users/${user.id}`;
@@ -244,6 +269,50 @@ test('the address of somebody who has signed in cannot be moved by who does not 
   await rowsOf(api, 'update identities set email_verified_at = now() where id = $1', [user.id]);
   expect((await move(anAddress())).statusCode).toBe(403);
   expect((await call('GET', at)).json()).toMatchObject({ userName: moved });
+});
+
+test('an address that is moved is confirmed without the password of whoever made the identity', async () => {
+  const domain = await verified(api, account);
+  const password = 'a passphrase of a stranger';
+  const payload = { email: anAddress(domain), password, email_verified: false };
+  const { id } = await make(api, account, '/identities', payload);
+  const client = await newPublicClient(api, account.scope);
+  const signsIn = async (email: string) => {
+    const body = { client_id: client.clientId, email, password };
+    return (await api.app.inject({ method: 'POST', url: '/v1/identity/auth/login', payload: body })).statusCode;
+  };
+  expect(await signsIn(payload.email)).toBe(403); // it is to be confirmed first
+  const write = (value: string) =>
+    call('PATCH', `/Users/${id}`, operations({ op: 'replace', path: 'emails[type eq "work"].value', value }));
+  const standing = async () =>
+    (
+      await rowsOf(
+        api,
+        `select email::text, email_verified_at is not null as "isVerified", password_hash is not null as "hasPassword"
+         from identities where id = $1`,
+        [id],
+      )
+    )[0];
+  // Taking over confirms nothing.
+  expect((await call('PATCH', `/Users/${id}`, operations({ op: 'add', path: 'title', value: 'T' }))).statusCode).toBe(
+    200,
+  );
+  expect(await standing()).toMatchObject({ isVerified: false, hasPassword: true });
+  const moved = anAddress(domain);
+  expect((await write(moved)).statusCode).toBe(200);
+  expect(await standing()).toEqual({ email: moved, isVerified: true, hasPassword: false });
+  expect(await signsIn(moved)).toBe(401);
+  expect(await eventsOf(id)).toEqual(
+    expect.arrayContaining(['identity.updated', 'identity.password_changed', 'identity.email_verified']),
+  );
+  // Whose address was confirmed before keeps what is theirs.
+  const headers = await account.apiKey();
+  const url = `/api/v1/identities/${id}/password`;
+  await send(api.app, 200, { method: 'PUT', url, headers, payload: { password } });
+  const again = anAddress(domain);
+  expect((await write(again)).statusCode).toBe(200);
+  expect(await standing()).toEqual({ email: again, isVerified: true, hasPassword: true });
+  expect(await signsIn(again)).toBe(200);
 });
 
 describe('lists', () => {

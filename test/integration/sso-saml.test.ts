@@ -227,6 +227,18 @@ describe('a response that nobody asked for', () => {
     expect((await browser.get(here(await done))).statusCode).toBe(200);
   });
 
+  test('is not taken from the provider of an organization that is switched off, or is below such a node', async () => {
+    const at = await place({ samlAllowIdpInitiated: true });
+    const set = (id: string, status: string) =>
+      world.query('update nodes set status = $2 where id = $1 returning id', [id, status]);
+    for (const node of at.organization.path) {
+      await set(node, 'inactive');
+      expect(failureIn(await unasked(at))).toEqual([400, 'sso.stale']);
+      await set(node, 'active');
+    }
+    expect((await unasked(at)).statusCode).toBe(303);
+  });
+
   test('works once, and not under a client of elsewhere', async () => {
     const at = await place({ samlAllowIdpInitiated: true });
     const assertionId = `_${randomUUID()}`;

@@ -13,6 +13,7 @@ import { shutOut } from './remove.js';
 /**
  * Lets a member in, or keeps it out with everything that it was signed in with, at once; in this Environment only. What is so
  * already stays so, without an event.
+ * @returns whether anything is otherwise now
  * @throws DomainError identity.not_found
  */
 export async function setActive(
@@ -20,15 +21,16 @@ export async function setActive(
   scope: EnvironmentScope,
   id: string,
   { isActive, at }: { isActive: boolean; at: Date },
-): Promise<void> {
+): Promise<boolean> {
   const { membership } = await lockMember(tx, scope, id);
-  if (membership.isActive === isActive) return;
-  await tx.update(EnvironmentMembership, { ...within(scope), id: membership.id }, { isActive });
-  // A directory lets in only whom it kept out itself: what it did before this says so no more.
+  // A directory lets in only whom it kept out itself: what it did before this says so no more, also where nothing else is new.
   await tx.update(ScimUser, { ...within(scope), identityId: id, isSuspended: true }, { isSuspended: false });
+  if (membership.isActive === isActive) return false;
+  await tx.update(EnvironmentMembership, { ...within(scope), id: membership.id }, { isActive });
   await tx.update(Identity, { accountId: scope.accountId, id }, { updatedAt: at });
   // A sign-in that began before the deactivation may have ended after it: nothing of it comes alive again.
   if (isActive) await endSessions(tx, scope, id, { reason: 'activated', at, by: currentContext().actor });
   else await shutOut(tx, scope, id, { reason: 'deactivated', at });
   await recordEvent(tx, isActive ? 'identity.activated' : 'identity.deactivated', { ...scope, resourceId: id });
+  return true;
 }

@@ -98,7 +98,7 @@ export async function settleNewPassword(
 }
 
 /** What somebody shows who is the owner of an address that nobody had confirmed. */
-export interface ProvedAddress extends Pick<NewPassword, 'passwordHash' | 'method' | 'now'> {
+export interface ProvedAddress extends Pick<NewPassword, 'passwordHash' | 'method' | 'by' | 'now'> {
   /** Whether the Identity had a password. */
   hadPassword: boolean;
 }
@@ -110,11 +110,10 @@ export interface ProvedAddress extends Pick<NewPassword, 'passwordHash' | 'metho
 export async function settleProvedAddress(
   tx: EntityManager,
   owner: PasswordOwner,
-  { hadPassword, passwordHash, method, now }: ProvedAddress,
+  { hadPassword, ...proved }: ProvedAddress,
 ): Promise<void> {
-  if (hadPassword || passwordHash !== null) {
-    return settleNewPassword(tx, owner, { passwordHash, method, provesEmail: true, now });
-  }
+  const { passwordHash, method, now } = proved;
+  if (hadPassword || passwordHash !== null) return settleNewPassword(tx, owner, { ...proved, provesEmail: true });
   const { accountId, applicationId, environmentId, identityId } = owner;
   await tx.update(Identity, { accountId, id: identityId }, { emailVerifiedAt: now, updatedAt: now });
   const event = { accountId, applicationId, environmentId, resourceId: identityId };

@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import type { Identity } from '../../../entities/identity.js';
 import { lockMember } from '../identities/find.js';
 import { type Directory, vouchesFor } from './directory.js';
 import { isElsewhere } from './presence.js';
@@ -11,14 +12,22 @@ import type { UserRow } from './user-rows.js';
  * would come to be somebody whom its provider can be, too, with all that others give them later: an organization gives somebody who
  * is used no address of a domain that it has not verified.
  * @param to the new address
+ * @returns whose it is, held until the end of the transaction
  * @throws ScimRefused forbidden
  */
-export async function assertMayMove(tx: EntityManager, directory: Directory, row: UserRow, to: string): Promise<void> {
-  await lockMember(tx, directory.scope, row.id); // whoever is just signing in for the first time is waited for
+export async function assertMayMove(
+  tx: EntityManager,
+  directory: Directory,
+  row: Pick<UserRow, 'id' | 'email' | 'madeMembership'>,
+  to: string,
+): Promise<Identity> {
+  const { identity } = await lockMember(tx, directory.scope, row.id); // whoever is just signing in for the first time is waited for
   const isVouchedFor = await vouchesFor(tx, directory, row.email);
-  if (isVouchedFor && (directory.organizationId === null || (await vouchesFor(tx, directory, to)))) return;
-  const isUnproved = row.madeMembership && !row.hasPassword && (isVouchedFor || row.emailVerifiedAt === null);
-  if (isUnproved && !(await isElsewhere(tx, directory, row.id)) && !(await isUsed(tx, directory, row.id))) return;
+  if (isVouchedFor && (directory.organizationId === null || (await vouchesFor(tx, directory, to)))) return identity;
+  const { passwordHash, emailVerifiedAt } = identity;
+  const isUnproved = row.madeMembership && passwordHash === null && (isVouchedFor || emailVerifiedAt === null);
+  if (isUnproved && !(await isElsewhere(tx, directory, row.id)) && !(await isUsed(tx, directory, row.id)))
+    return identity;
   const which = isVouchedFor ? 'of the new address' : 'of the one that it was';
   throw new ScimRefused(
     'forbidden',

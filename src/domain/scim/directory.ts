@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { Db } from '../../platform/db.js';
 import { untilNothingVanishes } from '../access/vanishing.js';
 import type { EnvironmentScope } from '../scope.js';
-import { domainIn } from '../sso/domain-name.js';
+import { covers } from '../sso-connections/covering.js';
 
 /** Whose people and groups a token provisions: an Environment's for the Account, or those of one organization in it. */
 export interface Directory {
@@ -38,23 +38,8 @@ export const lockDirectory = (tx: EntityManager, directoryId: string): Promise<u
  * Whether the directory's owner has proved that the domain of an address is theirs (docs/decisions/0040): the organization, or
  * for an Environment the Account.
  */
-export async function vouchesFor(
+export const vouchesFor = (
   tx: EntityManager,
-  { scope, organizationId }: Directory,
+  { scope: { accountId }, organizationId }: Directory,
   email: string,
-): Promise<boolean> {
-  const domain = domainIn(email.slice(email.lastIndexOf('@') + 1));
-  if (!domain) return false;
-  const values = [scope.accountId, domain];
-  const rows =
-    organizationId === null
-      ? await tx.query<unknown[]>(
-          `select id from sso_domains where account_id = $1 and domain = $2 and organization_id is null and status = 'verified'`,
-          values,
-        )
-      : await tx.query<unknown[]>(
-          `select id from sso_domains where account_id = $1 and domain = $2 and organization_id = $3 and status = 'verified'`,
-          [...values, organizationId],
-        );
-  return rows.length > 0;
-}
+): Promise<boolean> => covers(tx, { accountId, organizationId }, email);

@@ -3,6 +3,7 @@ import { EnvironmentMembership } from '../../../entities/environment-membership.
 import { OrganizationMember } from '../../../entities/organization-member.js';
 import { ScimUser } from '../../../entities/scim-user.js';
 import { inTransaction, within } from '../../platform/db.js';
+import { violates } from '../../platform/postgres-errors.js';
 import { recordEvent } from '../events.js';
 import { addKnown, findByAddress } from '../identities/identities.js';
 import { newIdentity, newMembership } from '../identities/new-identity.js';
@@ -50,7 +51,7 @@ async function assertNotThere(tx: EntityManager, { scope, organizationId }: Dire
   const where = { ...within(scope), identityId };
   const isThere = organizationId === null || (await tx.existsBy(OrganizationMember, { ...where, organizationId }));
   if (isThere) throw taken('There is a user with this address already');
-  if (await tx.existsBy(ScimUser, where)) throw taken('Another directory provisions the user with this address');
+  if (await tx.existsBy(ScimUser, where)) throw elsewhere('uniqueness');
 }
 
 const taken = (detail: string) => new ScimRefused('uniqueness', detail);
@@ -65,13 +66,21 @@ export async function assertNameIsFree(
   if (await tx.existsBy(ScimUser, key)) throw taken('There is a user with this userName already');
 }
 
-/** From now on the directory provisions this person. */
+const elsewhere = (refusal: 'uniqueness' | 'forbidden') =>
+  new ScimRefused(refusal, 'Another directory provisions this user');
+
+/**
+ * From now on the directory provisions this person.
+ * @param refusal where another directory does so since this moment
+ * @throws ScimRefused
+ */
 export async function link(
   tx: EntityManager,
   directory: Directory,
   wanted: Pick<WantedUser, 'userName' | 'externalId' | 'attributes'>,
   { id, isKnown, madeMembership }: Joined,
   at: Date,
+  refusal: Parameters<typeof elsewhere>[0] = 'uniqueness',
 ): Promise<void> {
   const { scope, organizationId, directoryId } = directory;
   const { userName, externalId, attributes } = wanted;
@@ -89,7 +98,9 @@ export async function link(
     createdAt: at,
     updatedAt: at,
   };
-  await tx.insert(ScimUser, row);
+  await tx.insert(ScimUser, row).catch((error: unknown) => {
+    throw violates(error, 'scim_users_pkey') ? elsewhere(refusal) : error;
+  });
   const metadata = { organization_id: organizationId, joined: isKnown };
   await recordEvent(tx, 'scim_user.linked', { ...scope, resourceId: id, metadata });
 }
@@ -103,7 +114,7 @@ export async function adopt(tx: EntityManager, directory: Directory, row: UserRo
   if (!(await vouchesFor(tx, directory, row.email)))
     throw new ScimRefused('forbidden', `The domain of the address is not verified by ${ownerOf(directory)}`);
   if (await tx.existsBy(ScimUser, { ...within(directory.scope), identityId: row.id }))
-    throw new ScimRefused('forbidden', 'Another directory provisions this user');
+    throw elsewhere('forbidden');
   const wanted = { userName: row.email, externalId: null, attributes: {} };
   await assertNameIsFree(tx, directory, row.email);
   await link(
@@ -112,5 +123,6 @@ export async function adopt(tx: EntityManager, directory: Directory, row: UserRo
     wanted,
     { id: row.id, isKnown: true, madeMembership: directory.organizationId === null },
     at,
+    'forbidden',
   );
 }

@@ -38,8 +38,10 @@ export function createPresence({ assignments, now }: PresenceDeps) {
   /** Sessions end with it, at once. */
   async function keepOut(tx: EntityManager, directory: Directory, row: UserRow): Promise<void> {
     const { scope } = directory;
-    if (await isItsOwn(tx, directory, row)) await setActive(tx, scope, row.id, { isActive: false, at: now() });
-    else {
+    if (await isItsOwn(tx, directory, row)) {
+      const isItsDoing = await setActive(tx, scope, row.id, { isActive: false, at: now() });
+      if (!isItsDoing) return; // the application was faster
+    } else {
       if (row.isMember) await leave(tx, directory, row.id);
       await signOut(tx, directory, row.id);
     }

@@ -3,6 +3,7 @@ import type { EntityManager } from 'typeorm';
 import { validate as isUuid } from 'uuid';
 import { ScimUser } from '../../../entities/scim-user.js';
 import type { Clock } from '../../platform/clock.js';
+import { currentContext } from '../../platform/context.js';
 import { type Db, within } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
 import type { Assignments } from '../access/assignments.js';
@@ -10,6 +11,7 @@ import { recordEvent } from '../events.js';
 import { changeIdentity } from '../identities/change.js';
 import { taken } from '../identities/identities.js';
 import { addMember } from '../organizations/members.js';
+import { settleProvedAddress } from '../passwords/new-password.js';
 import type { Turns } from '../turns.js';
 import { assertMayMove } from './addresses.js';
 import { changing, type Directory, vouchesFor } from './directory.js';
@@ -147,17 +149,10 @@ async function withTheirGroups(tx: EntityManager, directory: Directory, rows: Us
 /** @throws ScimRefused forbidden, uniqueness */
 async function apply(tx: EntityManager, directory: Directory, row: UserRow, wanted: WantedUser, at: Date) {
   const { scope } = directory;
-  const moves = wanted.email.toLowerCase() !== row.email.toLowerCase();
-  if (moves) await assertMayMove(tx, directory, row, wanted.email);
-  const isVouchedFor = moves && (await vouchesFor(tx, directory, wanted.email));
-  const email = wanted.email === row.email ? undefined : wanted.email;
-  await changeIdentity(
-    tx,
-    scope,
-    row.id,
-    { ...namesOf(wanted), email, ...(isVouchedFor && { emailVerified: true }) },
-    at,
-  );
+  const names = namesOf(wanted);
+  if (wanted.email.toLowerCase() !== row.email.toLowerCase())
+    await move(tx, directory, row, { ...names, email: wanted.email }, at);
+  else await changeIdentity(tx, scope, row.id, { ...names, email: wanted.email }, at);
   const { userName, externalId, attributes } = wanted;
   const changed = [
     ...(userName === (row.userName ?? row.email) ? [] : ['user_name']),
@@ -169,4 +164,25 @@ async function apply(tx: EntityManager, directory: Directory, row: UserRow, want
   await tx.update(ScimUser, { ...within(scope), identityId: row.id }, stored);
   const metadata = { organization_id: directory.organizationId, changed };
   await recordEvent(tx, 'scim_user.updated', { ...scope, resourceId: row.id, metadata });
+}
+
+/** @throws ScimRefused forbidden, uniqueness */
+async function move(
+  tx: EntityManager,
+  directory: Directory,
+  row: UserRow,
+  wanted: ReturnType<typeof namesOf> & { email: string },
+  at: Date,
+): Promise<void> {
+  const { scope } = directory;
+  const { passwordHash, emailVerifiedAt } = await assertMayMove(tx, directory, row, wanted.email);
+  const isVouchedFor = await vouchesFor(tx, directory, wanted.email);
+  const isNews = isVouchedFor && emailVerifiedAt === null;
+  await changeIdentity(tx, scope, row.id, { ...wanted, ...(isVouchedFor && !isNews && { emailVerified: true }) }, at);
+  if (!isNews) return;
+  // Whoever made it had not shown that the address is theirs, and may know its password: the owner of the domain has given it to somebody.
+  const owner = { ...scope, identityId: row.id, membershipId: null };
+  const by = currentContext().actor;
+  const hadPassword = passwordHash !== null;
+  await settleProvedAddress(tx, owner, { hadPassword, passwordHash: null, method: 'scim', by, now: at });
 }

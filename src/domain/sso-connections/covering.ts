@@ -16,8 +16,8 @@ export function domainOfAddress(email: string): string | null {
   return email.includes('@') && domain !== '' ? domain : null;
 }
 
-/** SQL: an organization with all above it is active. */
-const livingOrganization = (id: string) =>
+/** SQL: an organization with all above it is active, or there is none. */
+export const livingOrganization = (id: string) =>
   `not exists (select from nodes n join nodes a on a.id = any(n.path) where n.id = ${id} and a.status = 'inactive')`;
 
 async function connectionOf(tx: EntityManager, id: string | undefined): Promise<SsoConnection | null> {

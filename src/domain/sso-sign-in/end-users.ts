@@ -32,10 +32,10 @@ export function createEndUserSso({
   now: Clock;
 }) {
   return {
-    /** The active connection of the Environment with this id. */
+    /** The connection of the Environment with this id, where it is active, and so is its organization with all above it. */
     async connection({ accountId, environmentId }: EnvironmentScope, id: string): Promise<SsoConnection | null> {
       const found = await readConnection(alone(db, { accountId, environmentId }), { accountId, id });
-      return found?.environmentId === environmentId && found.status === 'active' ? found : null;
+      return found?.environmentId === environmentId && found.isOpen ? found : null;
     },
 
     /** The active connection that is responsible for an address by its domain. */
@@ -51,7 +51,7 @@ export function createEndUserSso({
       const { accountId, applicationId, connectionId, outcome } = request;
       if ('refusal' in outcome) return { refusal: outcome.refusal.code };
       const connection = await readConnection(inTransaction(tx), { accountId, id: connectionId });
-      if (connection?.status !== 'active') return { refusal: 'connection_disabled' };
+      if (!connection?.isOpen) return { refusal: 'connection_disabled' };
       const { assertion } = outcome;
       const admitted = isNewEnough(assertion, asked, connection, request)
         ? await admit(tx, connection, assertion, { applicationId, now: now() })

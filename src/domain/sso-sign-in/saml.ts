@@ -1,11 +1,12 @@
 import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
-import { SsoConnection } from '../../../entities/sso-connection.js';
+import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { after, type Clock } from '../../platform/clock.js';
 import { newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 import { isStorable } from '../../platform/storable.js';
 import { connectionToBeginAt } from '../sso-connections/find.js';
+import { readAnyConnection } from '../sso-connections/read.js';
 import { type Assertion, SsoRefused } from '../sso-protocols/assertion.js';
 import type { SamlProtocol } from '../sso-protocols/saml/protocol.js';
 import type { MetadataWanted } from '../sso-protocols/saml/service-provider-metadata.js';
@@ -41,7 +42,10 @@ export interface AnsweredResponse {
 /** What a provider's messages do here, beside what they say (SAML 2.0 Profiles §4.1 and §4.4). */
 export function createSamlSso({ db, protocol, signIn, leaving, now }: SamlSsoDeps) {
   // Whose connection it is, nobody knows before; its id is in URLs that providers are given.
-  const find = (id: string) => db.transaction('system', (tx) => tx.findOneBy(SsoConnection, { id, type: 'saml' }));
+  const find = async (id: string) => {
+    const found = await readAnyConnection(db, id);
+    return found?.type === 'saml' ? found : null;
+  };
 
   /** The RelayState names a request that was never made, or none: taken only where the connection takes such answers. */
   async function admitUnasked({
@@ -50,7 +54,7 @@ export function createSamlSso({ db, protocol, signIn, leaving, now }: SamlSsoDep
     relayState,
   }: PostedResponse): Promise<AnsweredResponse | null> {
     const connection = await find(connectionId);
-    if (connection?.status !== 'active' || !connection.samlAllowIdpInitiated) return null;
+    if (!connection?.isOpen || !connection.samlAllowIdpInitiated) return null;
     const assertion = await protocol.verify(connection, { samlResponse, expects: { requestId: null } });
     if (assertion.once) await assertOnce(db, connection, assertion.once);
     const [id, browser] = [uuidv7(), newSecret()];

@@ -8,7 +8,7 @@ import { alone, type Db, inTransaction } from '../../platform/db.js';
 import { recordEvent } from '../events.js';
 import { applicationOf } from '../sso-connections/events.js';
 import { noteFailure, noteSuccess } from '../sso-connections/outcomes.js';
-import { readConnection } from '../sso-connections/read.js';
+import { type ReadConnection, readConnection } from '../sso-connections/read.js';
 import { type Assertion, type SsoRefusal, SsoRefused } from '../sso-protocols/assertion.js';
 import { assertOnce } from './once.js';
 import type { RefusedAnswer, SsoOutcome } from './outcome.js';
@@ -69,15 +69,15 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
   const requests = createSsoRequests({ db, sealing, now });
 
   async function outcomeOf(
-    connection: SsoConnection,
+    connection: ReadConnection,
     request: TakenSsoRequest,
     { protocol, verify }: { protocol: SsoConnection['type']; verify: Verify },
   ): Promise<SsoOutcome> {
     try {
       if (connection.type !== protocol)
         throw new SsoRefused('state_mismatch', 'The connection speaks another protocol');
-      const isOpen = connection.status === 'active' || request.purpose === 'test';
-      if (!isOpen) throw new SsoRefused('connection_disabled', 'The connection is not active');
+      if (!connection.isOpen && request.purpose !== 'test')
+        throw new SsoRefused('connection_disabled', 'The connection is not active, or its organization is not');
       const assertion = await verify(connection, request);
       if (assertion.once) await assertOnce(db, connection, assertion.once);
       return { assertion };

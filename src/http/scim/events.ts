@@ -10,6 +10,7 @@ export const userEvents: readonly EventAction[] = [
   'identity.created',
   'identity.updated',
   'identity.email_verified',
+  'identity.password_changed',
   'identity.activated',
   'identity.deactivated',
   'identity.sessions_revoked',
