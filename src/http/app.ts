@@ -21,7 +21,7 @@ import { linkPages } from './next-pages.js';
 import { openApi } from './openapi/index.js';
 import { proveAgainWhenLate } from './proofs.js';
 import { registerEach } from './register-each.js';
-import { newRequestId } from './request-ids.js';
+import { answeredId, newRequestId } from './request-ids.js';
 import { buildSerializer } from './serialization.js';
 import { type SheddingOptions, shedLoad } from './shedding.js';
 import { endSpan, traceRequests, withinSpan } from './tracing.js';
@@ -84,7 +84,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     clientErrorHandler: answerUnreadable,
     // A path that cannot be read is refused before any hook runs.
     frameworkErrors(error, request, reply) {
-      reply.header('x-request-id', request.id);
+      reply.header('x-request-id', answeredId(request));
       secure(reply, options.baseUrl);
       // Longer than any id or slug: there is no such thing.
       const tooLong = error.statusCode === 414;
@@ -130,7 +130,7 @@ function carryContext(app: FastifyInstance) {
       declaredEvents: request.routeOptions.config?.events ?? [],
       outcome: { isUnknown: false },
     };
-    reply.header('x-request-id', request.id);
+    reply.header('x-request-id', answeredId(request));
     runInContext(request.context, done);
   });
   app.addHook('preValidation', (request, _reply, done) => runInContext(request.context, done));

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { baseUrl, newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { rowsOf } from './portal-setup.js';
 
 let api: TestApi;
 let account: TestAccount;
@@ -122,6 +123,41 @@ test('asks for the right to evaluate, like the Public API', async () => {
   const payload = { subject: subject(ana), action: open, resource: node(room) };
   await post('/access/v1/evaluation', 401, payload, {});
   await post('/access/v1/search/action', 403, payload, await account.apiKey(['identity.view']));
+});
+
+test('names a request as its caller does, and by an id of ours inside', async () => {
+  const payload = { subject: subject(ana), action: open, resource: node(room) };
+  const answered = async (
+    id: string,
+    status: number,
+    more: Record<string, string> = key,
+    url = '/access/v1/evaluation',
+  ) => (await post(url, status, payload, { ...more, 'x-request-id': id })).headers['x-request-id'];
+  for (const id of [
+    'bfe9eb29-ab87-4ca3-be83-a1d5d8305716',
+    'BFE9EB29-AB87-4CA3-BE83-A1D5D8305716',
+    'pep 7/a:1',
+    'x'.repeat(255),
+  ]) {
+    expect(await answered(id, 200)).toBe(id);
+  }
+  expect(await answered('none', 401, {})).toBe('none');
+  expect(await answered('nowhere', 404, key, '/access/v1/nowhere')).toBe('nowhere');
+  expect(await answered('unread', 400, key, '/access/v1/%zz')).toBe('unread');
+  const ours = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+  for (const id of ['', 'ü', 'a\tb', 'x'.repeat(256)]) expect(await answered(id, 200)).toMatch(ours);
+  expect((await post('/access/v1/evaluation', 200, payload)).headers['x-request-id']).toMatch(ours);
+  expect(await answered('elsewhere', 400, key, '/api/v1/authorization/evaluate')).toMatch(ours);
+  await post('/access/v1/evaluation', 403, payload, {
+    ...(await account.apiKey(['identity.view'])),
+    'x-request-id': 'mine',
+  });
+  const denied = await rowsOf<{ correlation_id: string }>(
+    api,
+    `select correlation_id from events where account_id = $1 and action = 'auth.access_denied' order by created_at desc limit 1`,
+    [account.scope.accountId],
+  );
+  expect(denied).toEqual([{ correlation_id: expect.stringMatching(ours) }]);
 });
 
 test("knows nothing of another environment's", async () => {

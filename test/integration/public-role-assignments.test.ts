@@ -16,6 +16,7 @@ beforeAll(async () => {
   roleId = await newRole('Clerk', ['identity.view']);
 });
 afterAll(() => api.stop());
+afterEach(() => jest.restoreAllMocks());
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 const call = (method: Method, path: string, status: number, payload?: object, headers = key) =>
@@ -247,6 +248,39 @@ test('whoever assigns needs the right at the node, and all that the role allows 
   expect(codeOf(unknown)).toBe('role.not_found');
 });
 
+test('whoever assigns many asks for their rights by one statement at a time, each with many questions', async () => {
+  const keys = Array.from({ length: 60 }, (_, i) => `many.p${i}`);
+  for (const each of keys) await call('POST', '/permissions', 201, { key: each, name: each });
+  const [wide, half] = [await newRole('Wide', keys), await newRole('Half', keys.slice(0, 30))];
+  const [held, lacking, elsewhere] = [await newNode(), await newNode(), await newNode()];
+  const below = await Promise.all(Array.from({ length: 20 }, () => newNode(held)));
+  const giver = await newIdentityCaller(api, account, [
+    { role: 'Organization manager', nodeId: held },
+    { role: 'Wide', nodeId: held },
+    { role: 'Organization manager', nodeId: lacking },
+    { role: 'Half', nodeId: lacking },
+    { role: 'Wide', nodeId: elsewhere },
+  ]);
+  const identity_id = await newIdentity();
+  const at = (role_id: string, node_id: string) => ({ identity_id, role_id, node_id });
+  const wanted = [
+    ...[at(wide, lacking), at(half, lacking), at(wide, elsewhere), at(uuidv7(), held), at(wide, lacking)],
+    ...below.flatMap((node) => [at(wide, node), at(half, node)]),
+  ];
+  const statements = underWay(api);
+  const give = (role_assignments: object[]) =>
+    call('POST', '/role-assignments', 200, { role_assignments }, giver.headers);
+  const { items } = (await give(wanted)).json();
+  expect(
+    items.map(({ status, error }: { status: string; error: { code: string } | null }) => error?.code ?? status),
+  ).toEqual([
+    ...['role.cannot_grant', 'created', 'permission.required', 'role.not_found', 'role.cannot_grant'],
+    ...below.flatMap(() => ['created', 'created']),
+  ]);
+  // Whether they may assign at 22 nodes; and whether they hold 60 permissions at those 21 of them where they may.
+  expect(statements).toEqual({ most: 1, checks: [22, 1000, 260] });
+});
+
 test('whose right ended with an inactive node takes nothing away there; a key still does', async () => {
   const node = await newNode();
   const manager = await newIdentityCaller(api, account, [
@@ -337,3 +371,17 @@ const itemOf = (answer: LightMyRequestResponse): string => {
   const [{ status, error }] = answer.json().items;
   return error?.code ?? status;
 };
+
+/** How many decisions were asked for at the same time at most, and how many checks each statement had. */
+function underWay({ database: { db } }: TestApi): { most: number; checks: number[] } {
+  const seen = { most: 0, checks: [] as number[] };
+  const { statement } = db;
+  let now = 0;
+  jest.spyOn(db, 'statement').mockImplementation(async (asked, values) => {
+    if (asked.name !== 'evaluate_checks') return statement(asked, values);
+    seen.checks.push((values[2] as string[]).length);
+    seen.most = Math.max(seen.most, ++now);
+    return statement<never>(asked, values).finally(() => now--);
+  });
+  return seen;
+}

@@ -18,7 +18,7 @@ import {
   write,
 } from './assigning.js';
 import type { Evaluation } from './evaluate.js';
-import { lackingAt } from './granting.js';
+import { lackingAtEach, type WantedGrant } from './granting.js';
 import type { Rights } from './rights.js';
 import { takeAway } from './taking.js';
 import { keepMembers, untilNothingVanishes } from './vanishing.js';
@@ -58,15 +58,21 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
     return new Map(rows.map(({ id, keys }) => [id, keys]));
   }
 
-  /** Why the caller may not give this; null when they may. */
-  async function refusal(
+  /** Why the caller may not give these, each at its node; null where they may. In order. */
+  async function refusals(
     scope: EnvironmentScope,
     caller: Caller,
-    nodeId: string,
-    keys: readonly string[],
-  ): Promise<ErrorCode | null> {
-    if ((await rights.holdsAt(scope, caller, assigning, nodeId)) !== 'held') return 'permission.required';
-    return (await lackingAt(evaluation, scope, caller, keys, nodeId)).length > 0 ? 'role.cannot_grant' : null;
+    wanted: readonly (WantedGrant & { nodeId: string })[],
+  ): Promise<(ErrorCode | null)[]> {
+    const nodeIds = wanted.map(({ nodeId }) => nodeId);
+    const held = await rights.heldAt(scope, caller, assigning, nodeIds);
+    const there = wanted.filter(({ nodeId }) => held.has(nodeId));
+    const lacking = await lackingAtEach(evaluation, scope, caller, there);
+    const refused = new Set(there.filter((_, i) => lacking[i]?.length));
+    return wanted.map((one) => {
+      if (!held.has(one.nodeId)) return 'permission.required';
+      return refused.has(one) ? 'role.cannot_grant' : null;
+    });
   }
 
   /** Where each would be, or the code of what is not there or may not be given by the caller; in order. */
@@ -82,16 +88,14 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       return { placed: found, keys: await keysOf(tx, scope, [...new Set(roleIds)]) };
     });
     // What one asks of the caller is the same for all with its role and node.
-    const asked = new Map<string, Promise<ErrorCode | null>>();
-    return Promise.all(
-      placed.map(async (one) => {
-        if (typeof one === 'string') return one;
-        const key = `${one.roleId} ${one.nodeId}`;
-        const answer = asked.get(key) ?? refusal(scope, caller, one.nodeId, keys.get(one.roleId) ?? []);
-        asked.set(key, answer);
-        return (await answer) ?? one;
-      }),
+    const asked = new Map(
+      placed.flatMap((one) =>
+        typeof one === 'string' ? [] : [[grantOf(one), { nodeId: one.nodeId, keys: keys.get(one.roleId) ?? [] }]],
+      ),
     );
+    const refused = await refusals(scope, caller, [...asked.values()]);
+    const codes = new Map([...asked.keys()].map((grant, i) => [grant, refused[i]]));
+    return placed.map((one) => (typeof one === 'string' ? one : (codes.get(grantOf(one)) ?? one)));
   }
 
   async function assertMayAssign(scope: EnvironmentScope, caller: Caller, nodeId: string): Promise<void> {
@@ -163,7 +167,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
         const [placed] = await place(tx, scope, [wanted], at);
         if (!placed || typeof placed === 'string') throw new DomainError(placed ?? 'role.not_found');
         const keys = (await keysOf(tx, scope, [roleId])).get(roleId) ?? [];
-        const refused = await refusal(scope, caller, placed.nodeId, keys);
+        const [refused] = await refusals(scope, caller, [{ keys, nodeId: placed.nodeId }]);
         if (refused) throw new DomainError(refused);
         await write(tx, scope, [placed], at);
       },
@@ -204,7 +208,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       if (roles < new Set(roleIds).size) throw new DomainError('role.not_found');
       const node = nodeId === null ? await rootOf(tx, scope) : await find(tx, scope, nodeId);
       const keys = [...(await keysOf(tx, scope, roleIds)).values()].flat();
-      const refused = await refusal(scope, caller, node.id, [...new Set(keys)]);
+      const [refused] = await refusals(scope, caller, [{ keys, nodeId: node.id }]);
       if (refused) throw new DomainError(refused);
       return node.id;
     },
@@ -264,5 +268,8 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
 }
 
 export type Assignments = ReturnType<typeof createAssignments>;
+
+/** What is the same of a caller's right to give two of them. */
+const grantOf = ({ roleId, nodeId }: Pick<Placed, 'roleId' | 'nodeId'>) => `${roleId} ${nodeId}`;
 
 const failed = (code: ErrorCode): AssignmentResult => ({ status: 'failed', code });

@@ -88,6 +88,9 @@ function decisionOf(reason: string): Decision {
 /** Up to so many checks share a statement with those of other requests; more are worth one of their own. */
 const fewChecks = 10;
 
+/** As many checks are in one statement, where they may be any number. */
+const mostChecks = 1000;
+
 /** Decides (contract §5): active identity, active path, and an assignment in force there or above that holds the permission. */
 export function createEvaluation({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }) {
   async function ask(environmentId: string, checks: readonly Check[], asOf?: Date): Promise<Decision[]> {
@@ -113,3 +116,31 @@ export function createEvaluation({ db, now }: { db: Pick<Db, 'statement'>; now: 
 }
 
 export type Evaluation = ReturnType<typeof createEvaluation>;
+
+/**
+ * Those of any number of checks that are denied; in order. One statement after another, each with many: who asks for much has
+ * one connection at a time, and others' decisions the rest.
+ */
+export async function denied<C extends Check>(
+  { evaluate }: Evaluation,
+  environmentId: string,
+  checks: Iterable<C>,
+): Promise<C[]> {
+  const found: C[] = [];
+  for (const some of inPieces(checks, mostChecks)) {
+    const decided = await evaluate(environmentId, some);
+    found.push(...some.filter((_, i) => !decided[i]?.allowed));
+  }
+  return found;
+}
+
+function* inPieces<T>(all: Iterable<T>, size: number): Generator<T[]> {
+  let piece: T[] = [];
+  for (const one of all) {
+    piece.push(one);
+    if (piece.length < size) continue;
+    yield piece;
+    piece = [];
+  }
+  if (piece.length > 0) yield piece;
+}

@@ -1,6 +1,12 @@
 import type { EnvironmentScope } from '../../platform/db.js';
 import type { Caller } from '../caller.js';
-import type { Evaluation } from './evaluate.js';
+import { type Check, denied, type Evaluation } from './evaluate.js';
+
+/** Permissions that are to be granted at a node; null is the root. */
+export interface WantedGrant {
+  keys: readonly string[];
+  nodeId: string | null;
+}
 
 /**
  * Which of some permissions a caller lacks at a node (null: the root), and so cannot grant there (contract §5): callers can
@@ -8,19 +14,46 @@ import type { Evaluation } from './evaluate.js';
  */
 export async function lackingAt(
   evaluation: Evaluation,
-  { environmentId }: EnvironmentScope,
+  scope: EnvironmentScope,
   caller: Caller,
   keys: readonly string[],
   nodeId: string | null,
 ): Promise<string[]> {
-  if (caller.type === 'platform_admin' || keys.length === 0) return [];
+  const [lacking = []] = await lackingAtEach(evaluation, scope, caller, [{ keys, nodeId }]);
+  return lacking;
+}
+
+/** The same of each of many, in order. What several want at one node is asked for once. */
+export async function lackingAtEach(
+  evaluation: Evaluation,
+  { environmentId }: EnvironmentScope,
+  caller: Caller,
+  wanted: readonly WantedGrant[],
+): Promise<string[][]> {
+  if (caller.type === 'platform_admin') return wanted.map(() => []);
   if (caller.type === 'api_key') {
-    return caller.accessMode === 'full' ? [] : keys.filter((key) => !caller.scopes.includes(key));
+    const isHeld = (key: string) => caller.accessMode === 'full' || caller.scopes.includes(key);
+    return wanted.map(({ keys }) => keys.filter((key) => !isHeld(key)));
   }
-  const { identityId } = caller;
-  const decisions = await evaluation.evaluate(
-    environmentId,
-    keys.map((permission) => ({ identityId, permission, nodeId })),
-  );
-  return keys.filter((_, i) => !decisions[i]?.allowed);
+  const lacking = new Map<string | null, Set<string>>();
+  for (const { nodeId, permission } of await denied(evaluation, environmentId, checksOf(caller.identityId, wanted)))
+    lacking.set(nodeId, (lacking.get(nodeId) ?? new Set()).add(permission));
+  return wanted.map(({ keys, nodeId }) => {
+    const there = lacking.get(nodeId);
+    return there ? keys.filter((key) => there.has(key)) : [];
+  });
+}
+
+/** Made as they are asked for: a thousand roles of a thousand permissions would be a million at once. */
+function* checksOf(identityId: string, wanted: readonly WantedGrant[]): Generator<Check> {
+  const seen = new Map<string | null, Set<string>>();
+  for (const { keys, nodeId } of wanted) {
+    const there = seen.get(nodeId) ?? new Set();
+    seen.set(nodeId, there);
+    for (const permission of keys) {
+      if (there.has(permission)) continue;
+      there.add(permission);
+      yield { identityId, permission, nodeId };
+    }
+  }
 }

@@ -4,7 +4,7 @@ import type { AdminCaller, Caller } from '../caller.js';
 import type { Capability } from '../capabilities/administrator-roles.js';
 import { covers } from '../capabilities/limits.js';
 import { reachOf } from '../capabilities/reach.js';
-import type { Evaluation } from './evaluate.js';
+import { denied, type Evaluation } from './evaluate.js';
 import { inForce } from './in-force.js';
 import type { Permission } from './permissions.js';
 
@@ -54,25 +54,17 @@ export function createRights({
     caller.accessMode === 'full' || asked.some((permission) => caller.scopes.includes(permission));
 
   return {
-    /**
-     * Whether the caller holds what is asked at a node; null is the root.
-     * @returns `node_not_found` where there is no such node in the Environment, as far as that was looked up; of an
-     *   administrator of a part also where it is neither in that part nor on the way to it (contract §6)
-     */
-    async holdsAt(
-      scope: EnvironmentScope,
-      caller: Caller,
-      asked: Asked,
-      nodeId: string | null,
-    ): Promise<'held' | 'lacking' | 'node_not_found'> {
-      if (caller.type === 'api_key') return scopesOf(caller, asked.permissions) ? 'held' : 'lacking';
-      if (caller.type === 'platform_admin') return administratorHolds(scope, caller, asked, nodeId);
-      const decisions = await evaluation.evaluate(
-        scope.environmentId,
-        asked.permissions.map((permission) => ({ identityId: caller.identityId, permission, nodeId })),
-      );
-      if (decisions.some(({ allowed }) => allowed)) return 'held';
-      return decisions.some(({ reason }) => reason === 'node_not_found') ? 'node_not_found' : 'lacking';
+    holdsAt,
+
+    /** At which of some nodes the caller holds it: of an Identity asked for many nodes together, of others node by node. */
+    async heldAt(scope: EnvironmentScope, caller: Caller, asked: Asked, nodeIds: Iterable<string>) {
+      const held = new Set(nodeIds);
+      if (caller.type === 'identity') {
+        for (const nodeId of await lackedBy(scope, caller.identityId, asked, [...held])) held.delete(nodeId);
+      } else {
+        for (const nodeId of held) if ((await holdsAt(scope, caller, asked, nodeId)) !== 'held') held.delete(nodeId);
+      }
+      return held;
     },
 
     /** Where in the Environment's tree the caller holds one of them; an empty list is nowhere. */
@@ -83,6 +75,42 @@ export function createRights({
       return (await db.statement<{ id: string }>(heldAtStatement, values)).map(({ id }) => id);
     },
   };
+
+  /**
+   * Whether the caller holds what is asked at a node; null is the root.
+   * @returns `node_not_found` where there is no such node in the Environment, as far as that was looked up; of an
+   *   administrator of a part also where it is neither in that part nor on the way to it (contract §6)
+   */
+  async function holdsAt(
+    scope: EnvironmentScope,
+    caller: Caller,
+    asked: Asked,
+    nodeId: string | null,
+  ): Promise<'held' | 'lacking' | 'node_not_found'> {
+    if (caller.type === 'api_key') return scopesOf(caller, asked.permissions) ? 'held' : 'lacking';
+    if (caller.type === 'platform_admin') return administratorHolds(scope, caller, asked, nodeId);
+    const decisions = await evaluation.evaluate(
+      scope.environmentId,
+      asked.permissions.map((permission) => ({ identityId: caller.identityId, permission, nodeId })),
+    );
+    if (decisions.some(({ allowed }) => allowed)) return 'held';
+    return decisions.some(({ reason }) => reason === 'node_not_found') ? 'node_not_found' : 'lacking';
+  }
+
+  /** The nodes where an Identity holds none of what is asked: for each next one only those are left. */
+  async function lackedBy(
+    { environmentId }: EnvironmentScope,
+    identityId: string,
+    { permissions }: Asked,
+    nodeIds: readonly string[],
+  ): Promise<readonly string[]> {
+    let left = nodeIds;
+    for (const permission of permissions) {
+      const checks = left.map((nodeId) => ({ identityId, permission, nodeId }));
+      left = (await denied(evaluation, environmentId, checks)).map(({ nodeId }) => nodeId);
+    }
+    return left;
+  }
 
   async function administratorHolds(scope: EnvironmentScope, caller: AdminCaller, asked: Asked, nodeId: string | null) {
     const reached = reachOfAdministrator(scope, caller, asked);

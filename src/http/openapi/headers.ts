@@ -21,7 +21,7 @@ export const headerComponents = {
   'Retry-After': header('Seconds after which it is worth trying again.', 'integer', 5),
   'WWW-Authenticate': header('How to prove who asks.', 'string', 'Bearer'),
   'X-Request-Id': header(
-    'Names the request in logs and events. A UUID that the request brought is kept.',
+    'Names the request in logs and events. A UUID that the request brought is kept; below `/access/v1` whatever it brought is said again.',
     'string',
     '01936d2f-5b1c-7e4a-9f3e-2b8c6d1a4e70',
   ),
