@@ -5,8 +5,8 @@ import { lockAssignments } from '../access/taking.js';
 import { leaveIdentity } from '../access/window-rows.js';
 import { addToCounter } from '../counters.js';
 import { recordEvent } from '../events.js';
-import { forgetInvited } from '../identity-invites/issue.js';
 import { leaveOrganizations } from '../organizations/members.js';
+import { forgetInvited } from './forget-invited.js';
 
 // Each step can be repeated: it deletes what is there, and finds nothing the second time.
 

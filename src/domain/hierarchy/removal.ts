@@ -8,8 +8,7 @@ import { forgetInLimits } from '../capabilities/limits.js';
 import { addToCounter } from '../counters.js';
 import { DomainError } from '../errors.js';
 import { recordEvents } from '../events.js';
-import { withdrawInvitations } from '../identity-invites/issue.js';
-import { endBelongings, lockSignIns } from '../organizations/belongings.js';
+import { endBelongings, lockSignIns } from '../removals/organization-belongings.js';
 import type { EnvironmentScope } from '../scope.js';
 import { metadataOf } from './node-events.js';
 import { findLocked } from './nodes.js';
@@ -75,7 +74,6 @@ async function removeLocked(
   });
   const organizations = rows.filter(isOrganization);
   const organizationIds = organizations.map(({ id }) => id);
-  await withdrawInvitations(tx, scope, organizationIds, at);
   await endBelongings(tx, scope, { organizationIds, nodeIds, at });
   await leaveNodes(tx, nodeIds);
   await tx.query(`delete from nodes where account_id = $1 and environment_id = $2 and ${below('nodes')}`, values);

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { EnvironmentRemoval } from '../../../entities/environment-removal.js';
 import { leaveEnvironment } from '../access/window-rows.js';
-import { forgetInvited } from '../identity-invites/issue.js';
+import { forgetInvited } from '../erasures/forget-invited.js';
 import { endGraces } from '../mfa/end-graces.js';
 
 type Of = Pick<EnvironmentRemoval, 'id' | 'accountId' | 'environmentId'>;

@@ -4,6 +4,7 @@ import { ScimToken } from '../../../entities/scim-token.js';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import { SsoDomain } from '../../../entities/sso-domain.js';
 import { within } from '../../platform/db.js';
+import { withdrawInvitations } from '../identity-invites/issue.js';
 import { forgetMappings } from '../scim/mappings.js';
 import { revokeToken } from '../scim/tokens.js';
 import type { EnvironmentScope } from '../scope.js';
@@ -30,7 +31,7 @@ export async function lockSignIns(
 }
 
 /**
- * Ends what organizations that are deleted have to themselves, and the mappings of groups to roles at any of the nodes that go: each with
+ * Ends what organizations that are deleted have to themselves, invitations into them, and the mappings of groups to roles at any of the nodes that go: each with
  * its own event, as if it had been ended by itself. Who is signed in by their connections is signed out (docs/decisions/0037).
  */
 export async function endBelongings(
@@ -40,6 +41,7 @@ export async function endBelongings(
 ): Promise<void> {
   const held = { order: { id: 'ASC' }, lock: { mode: 'pessimistic_write' } } as const;
   const atNodes = { ...within(scope), nodeId: Any([...nodeIds]) };
+  await withdrawInvitations(tx, scope, organizationIds, at);
   await forgetMappings(tx, await tx.find(ScimGroupMapping, { where: atNodes, ...held }));
   if (organizationIds.length === 0) return;
   // A mapping of an organization's own directory is at a node inside it.
