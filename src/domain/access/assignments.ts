@@ -42,6 +42,10 @@ export interface AssignmentsDeps {
 /** What giving and taking asks of a caller, at the node. */
 const assigning = { permissions: ['rbac.assign_roles'], capability: 'env_roles.manage' } as const;
 
+/** What is said to whoever lacks it: administrators have capabilities (specification, "Authentication", rule 4). */
+const lacking = ({ type }: Caller): ErrorCode =>
+  type === 'platform_admin' ? 'account.capability_required' : 'permission.required';
+
 const namesContain = `(exists (select from roles r where r.id = assignment.role_id and r.name::text ilike :pattern)
   or exists (select from nodes n where n.id = assignment.node_id and n.name ilike :pattern))`;
 const columns = { created_at: ['assignment.createdAt', 'assignment.id'] };
@@ -65,7 +69,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
     nodeId: string,
     keys: readonly string[],
   ): Promise<ErrorCode | null> {
-    if ((await rights.holdsAt(scope, caller, assigning, nodeId)) !== 'held') return 'permission.required';
+    if ((await rights.holdsAt(scope, caller, assigning, nodeId)) !== 'held') return lacking(caller);
     return (await lackingAt(evaluation, scope, caller, keys, nodeId)).length > 0 ? 'role.cannot_grant' : null;
   }
 
@@ -96,7 +100,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
 
   async function assertMayAssign(scope: EnvironmentScope, caller: Caller, nodeId: string): Promise<void> {
     const held = await rights.holdsAt(scope, caller, assigning, nodeId);
-    if (held !== 'held') throw new DomainError('permission.required');
+    if (held !== 'held') throw new DomainError(lacking(caller));
   }
 
   async function named(
@@ -153,7 +157,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
 
     /**
      * The same for an Identity that is being made, in the transaction that makes it; open in time. What is refused undoes that.
-     * @throws DomainError permission.required, role.not_found, nodes.node_not_found, role.cannot_grant
+     * @throws DomainError permission.required (account.capability_required), role.not_found, nodes.node_not_found, role.cannot_grant
      */
     forNewcomer:
       (scope: EnvironmentScope, caller: Caller, { roleId, nodeId }: RoleAtNode) =>
@@ -192,7 +196,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
      * Whether the caller may give roles at a node, for a gift that is to be made later: nothing is given yet.
      * @param nodeId null is the root
      * @returns the node's id
-     * @throws DomainError role.not_found, nodes.node_not_found, permission.required, role.cannot_grant
+     * @throws DomainError role.not_found, nodes.node_not_found, permission.required (account.capability_required), role.cannot_grant
      */
     async assertMayGive(
       tx: EntityManager,
@@ -209,7 +213,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       return node.id;
     },
 
-    /** Whether the caller may give and take roles at a node at all. @throws DomainError permission.required */
+    /** Whether the caller may give and take roles at a node at all. @throws DomainError permission.required, account.capability_required */
     assertMayAssign,
 
     /** What an Identity holds and has not lost, whatever its window; `q` is a part of the role's or the node's name. */
@@ -256,7 +260,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
         return ids.map((id) => {
           const isReached = found.get(id);
           if (isReached === undefined) return 'role_assignments.not_found';
-          return isReached ? null : 'permission.required';
+          return isReached ? null : lacking(caller);
         });
       });
     },
