@@ -68,21 +68,39 @@ function onceFor(rights: string, make: () => Promise<Headers>): Promise<Headers>
   return headers;
 }
 
+/** An administrator who has nothing but these. */
+const withCapabilities = (capabilities: string[]) =>
+  onceFor(`capabilities ${capabilities}`, async () => {
+    const url = `/portal/v1/accounts/${place.account.accountSlug}/administrator-roles`;
+    const payload = { name: `Only ${capabilities}`, capabilities };
+    const role = await api.app.inject({ method: 'POST', url, headers: place.headers.owner, payload });
+    return (await newMember(api, place.account, { roleId: role.json().data.id })).headers;
+  });
+
 test('with its capability alone every operation of the Portal works', async () => {
-  const withOnly = (capabilities: string[]) =>
-    onceFor(`capabilities ${capabilities}`, async () => {
-      const url = `/portal/v1/accounts/${place.account.accountSlug}/administrator-roles`;
-      const payload = { name: `Only ${capabilities}`, capabilities };
-      const role = await api.app.inject({ method: 'POST', url, headers: place.headers.owner, payload });
-      return (await newMember(api, place.account, { roleId: role.json().data.id })).headers;
-    });
   const ofPortal = operations.filter(({ surface }) => surface === 'portal');
   const enough = ({ operation, example }: Declared) => {
     const asked = operation?.capability;
     const own = typeof asked === 'string' ? asked : someCapability;
-    return withOnly([...new Set([own, ...(givesRights[example]?.capabilities ?? [])])]);
+    return withCapabilities([...new Set([own, ...(givesRights[example]?.capabilities ?? [])])]);
   };
   expect(await problemsOf(ofPortal, enough)).toEqual([]);
+});
+
+test('who gives a role with what they make, and may not give roles, lacks a capability like any other administrator', async () => {
+  const giving = operations.filter(
+    ({ surface, example }) => surface === 'portal' && givesRights[example] === givesRoles,
+  );
+  const told = await Promise.all(
+    giving.map(async (declared) => {
+      const sent = await exampleOf(examples, declared)(given(place));
+      const headers = await withCapabilities([declared.operation?.capability as string]);
+      const { statusCode, body } = await place.call(declared, sent, null, headers);
+      return `${declared.name}: ${statusCode} ${JSON.parse(body).error?.code}`;
+    }),
+  );
+  expect(told.length).toBeGreaterThan(8);
+  expect(told).toEqual(giving.map(({ name }) => `${name}: 403 account.capability_required`));
 });
 
 test('with its permission alone as scope of a key every operation for servers works', async () => {

@@ -42,6 +42,10 @@ export interface AssignmentsDeps {
 /** What giving and taking asks of a caller, at the node. */
 const assigning = { permissions: ['rbac.assign_roles'], capability: 'env_roles.manage' } as const;
 
+/** What is said to whoever lacks it: administrators have capabilities (specification, "Authentication", rule 4). */
+const lacking = ({ type }: Caller): ErrorCode =>
+  type === 'platform_admin' ? 'account.capability_required' : 'permission.required';
+
 const namesContain = `(exists (select from roles r where r.id = assignment.role_id and r.name::text ilike :pattern)
   or exists (select from nodes n where n.id = assignment.node_id and n.name ilike :pattern))`;
 const columns = { created_at: ['assignment.createdAt', 'assignment.id'] };
@@ -67,10 +71,10 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
     const nodeIds = wanted.map(({ nodeId }) => nodeId);
     const held = await rights.heldAt(scope, caller, assigning, nodeIds);
     const there = wanted.filter(({ nodeId }) => held.has(nodeId));
-    const lacking = await lackingAtEach(evaluation, scope, caller, there);
-    const refused = new Set(there.filter((_, i) => lacking[i]?.length));
+    const ungranted = await lackingAtEach(evaluation, scope, caller, there);
+    const refused = new Set(there.filter((_, i) => ungranted[i]?.length));
     return wanted.map((one) => {
-      if (!held.has(one.nodeId)) return 'permission.required';
+      if (!held.has(one.nodeId)) return lacking(caller);
       return refused.has(one) ? 'role.cannot_grant' : null;
     });
   }
@@ -100,7 +104,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
 
   async function assertMayAssign(scope: EnvironmentScope, caller: Caller, nodeId: string): Promise<void> {
     const held = await rights.holdsAt(scope, caller, assigning, nodeId);
-    if (held !== 'held') throw new DomainError('permission.required');
+    if (held !== 'held') throw new DomainError(lacking(caller));
   }
 
   async function named(
@@ -157,7 +161,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
 
     /**
      * The same for an Identity that is being made, in the transaction that makes it; open in time. What is refused undoes that.
-     * @throws DomainError permission.required, role.not_found, nodes.node_not_found, role.cannot_grant
+     * @throws DomainError permission.required (account.capability_required), role.not_found, nodes.node_not_found, role.cannot_grant
      */
     forNewcomer:
       (scope: EnvironmentScope, caller: Caller, { roleId, nodeId }: RoleAtNode) =>
@@ -196,7 +200,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
      * Whether the caller may give roles at a node, for a gift that is to be made later: nothing is given yet.
      * @param nodeId null is the root
      * @returns the node's id
-     * @throws DomainError role.not_found, nodes.node_not_found, permission.required, role.cannot_grant
+     * @throws DomainError role.not_found, nodes.node_not_found, permission.required (account.capability_required), role.cannot_grant
      */
     async assertMayGive(
       tx: EntityManager,
@@ -213,7 +217,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       return node.id;
     },
 
-    /** Whether the caller may give and take roles at a node at all. @throws DomainError permission.required */
+    /** Whether the caller may give and take roles at a node at all. @throws DomainError permission.required, account.capability_required */
     assertMayAssign,
 
     /** What an Identity holds and has not lost, whatever its window; `q` is a part of the role's or the node's name. */
@@ -260,7 +264,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
         return ids.map((id) => {
           const isReached = found.get(id);
           if (isReached === undefined) return 'role_assignments.not_found';
-          return isReached ? null : 'permission.required';
+          return isReached ? null : lacking(caller);
         });
       });
     },

@@ -101,7 +101,6 @@ export const createIdentity = operation({
       'password.breached',
       'password.context_specific',
       'validation.failed',
-      'permission.required',
       'role.cannot_grant',
       'role.not_found',
       'nodes.node_not_found',

@@ -64,7 +64,6 @@ export const resendRefusals = [
   'identity_invite.already_member',
   'identity_invite.already_pending',
   'identity_invite.role_deleted',
-  'permission.required',
   'role.cannot_grant',
 ] as const;
 

@@ -83,7 +83,6 @@ export const createIdentityInvite = operation({
     ...errors(
       'identity_invite.already_member',
       'identity_invite.already_pending',
-      'permission.required',
       'role.cannot_grant',
       'role.not_found',
       'nodes.node_not_found',

@@ -78,7 +78,6 @@ export const createOrganizationInvitation = operation({
       'organization.not_found',
       'identity_invite.already_member',
       'identity_invite.already_pending',
-      'permission.required',
       'role.cannot_grant',
       'role.not_found',
       'validation.failed',

@@ -43,7 +43,7 @@ const idsOf = (params: Exists['params']) => ({ organizationId: params.id, identi
 const rule =
   "Whoever gives roles needs `rbac.assign_roles` and every permission of the roles at the organization's node; whoever takes " +
   'them, `rbac.assign_roles` there (administrators: `env_roles.manage`).';
-const refusals = ['organization.not_found', 'role.not_found', 'role.cannot_grant', 'permission.required'] as const;
+const refusals = ['organization.not_found', 'role.not_found', 'role.cannot_grant'] as const;
 
 export const listOrganizationMembers = operation({
   ...ofOne,

@@ -22,7 +22,7 @@ import { activateConnection, deleteConnection, disableConnection } from './sso-c
 import { getTest, testConnection } from './sso-connections-test.js';
 
 /** What the settings of one may be refused for. */
-const ofSettings = ['validation.failed', 'role.not_found', 'permission.required', 'role.cannot_grant'] as const;
+const ofSettings = ['validation.failed', 'role.not_found', 'role.cannot_grant'] as const;
 const howItBegins =
   'It is not used before it is activated: enter the `service_provider` of the answer at the provider, and what the provider ' +
   'says here.';

@@ -31,7 +31,6 @@ const refusals = [
   'validation.failed',
   'role.not_found',
   'nodes.node_not_found',
-  'permission.required',
   'role.cannot_grant',
   'scim_group_mapping.exists',
 ] as const;
