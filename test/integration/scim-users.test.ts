@@ -530,6 +530,28 @@ test('nothing that a client sends is a fault of ours', async () => {
   expect((await call('GET', '/Me')).statusCode).toBe(501);
 });
 
+test('what is too long for an index is refused as such, whatever the letters', async () => {
+  const { id } = await newUser(call);
+  const { id: group } = (await call('POST', '/Groups', { displayName: 'G' })).json();
+  // No two alike, since PostgreSQL would compress those.
+  const letters = (length: number, from: number) =>
+    String.fromCharCode(...Array.from({ length }, (_, i) => from + ((i * 7919 + i * i) % 20_000)));
+  const [long, fits] = [letters(900, 0x4e00), letters(800, 0x4e00)];
+  const writes = (text: string): [path: string, one: object][] => [
+    ['Users', { userName: text, emails: [{ value: anAddress() }] }],
+    ['Users', { userName: anAddress(), externalId: text }],
+    ['Groups', { displayName: text }],
+    ['Groups', { displayName: 'G', externalId: text }],
+  ];
+  for (const [path, one] of writes(long)) {
+    const at = path === 'Users' ? `/Users/${id}` : `/Groups/${group}`;
+    const refused = [await call('POST', `/${path}`, one), await call('PUT', at, one)];
+    refused.push(await call('PATCH', at, operations({ op: 'replace', value: one })));
+    expect(refused.map(scimOutcome)).toEqual(Array(3).fill('400 invalidValue'));
+  }
+  for (const [path, one] of writes(fits)) expect(scimOutcome(await call('POST', `/${path}`, one))).toBe('201');
+});
+
 test('users and groups of another account are not there', async () => {
   const theirs = await newDirectory(api, await newAccount(api));
   const user = await newUser(theirs);

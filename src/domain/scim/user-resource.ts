@@ -4,6 +4,7 @@ import { userKind } from './kinds.js';
 import { ScimRefused } from './refusal.js';
 import type { Resource } from './schema.js';
 import type { UserRow } from './user-rows.js';
+import { assertIndexable } from './values.js';
 
 /** What a User says, sorted to where it is kept. */
 export interface WantedUser {
@@ -24,16 +25,19 @@ const longestName = 200;
  * @throws ScimRefused invalidValue
  */
 export function wantedOf(resource: Resource, before: Resource = {}): WantedUser {
-  const { userName, externalId, active, name, emails, ...others } = resource;
+  const { userName, externalId: itsId, active, name, emails, ...others } = resource;
+  const externalId = (itsId as string | undefined) ?? null;
   if (typeof userName !== 'string' || userName.trim() === '') throw invalid('userName is required');
   const { givenName, familyName, ...otherNames } = (name ?? {}) as Record<string, string>;
+  assertIndexable('userName', userName, before.userName);
+  assertIndexable('externalId', externalId, before.externalId);
   const { email, kept } = addresses(userName, valuesOf(emails), before);
   return {
     email,
     firstName: nameOf('givenName', givenName),
     lastName: nameOf('familyName', familyName),
     userName,
-    externalId: (externalId as string | undefined) ?? null,
+    externalId,
     isActive: active as boolean | undefined,
     attributes: {
       ...others,
