@@ -48,6 +48,9 @@ export const isUnassigned = (value: unknown): boolean =>
   (Array.isArray(value) && value.length === 0) ||
   (isObject(value) && Object.keys(value).length === 0);
 
+/** Whether one of several values has none: it was taken away, or is the empty text. */
+export const isUnsaid = ({ value }: Resource): boolean => value === undefined || value === '';
+
 /**
  * The value of an attribute, or undefined where it is unassigned.
  * @throws ScimRefused invalidValue
