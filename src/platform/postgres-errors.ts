@@ -18,6 +18,11 @@ export const driverErrorOf = (error: unknown): pg.DatabaseError | undefined =>
 export const hasCondition = (error: unknown, condition: keyof typeof sqlStates): boolean =>
   driverErrorOf(error)?.code === sqlStates[condition];
 
+/** Of all that is refused by a constraint, and of nothing else that names one: a value that is too long for an index does, too. */
+const integrityViolations = /^23/;
+
 /** Whether `error` is PostgreSQL's refusal by the constraint or unique index of that name. */
-export const violates = (error: unknown, constraint: string): boolean =>
-  driverErrorOf(error)?.constraint === constraint;
+export function violates(error: unknown, constraint: string): boolean {
+  const { code = '', constraint: named } = driverErrorOf(error) ?? {};
+  return named === constraint && integrityViolations.test(code);
+}

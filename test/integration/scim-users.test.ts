@@ -530,6 +530,84 @@ test('nothing that a client sends is a fault of ours', async () => {
   expect((await call('GET', '/Me')).statusCode).toBe(501);
 });
 
+test('a further address goes with its value, and the main one stays', async () => {
+  const user = await newUser(call);
+  const [main, other] = [user.userName, anAddress()];
+  const at = `/Users/${user.id}`;
+  const emails = [
+    { value: main, type: 'work', primary: true },
+    { value: other, type: 'other' },
+  ];
+  const path = 'emails[type eq "other"].value';
+  const changes = [
+    operations({ op: 'remove', path }),
+    operations({ op: 'replace', path, value: '' }),
+    operations({ op: 'add', path: 'phoneNumbers', value: [{ type: 'work', value: '1' }] }, { op: 'remove', path }),
+  ];
+  for (const change of changes) {
+    expect(scimOutcome(await call('PUT', at, { userName: main, emails }))).toBe('200');
+    const changed = await call('PATCH', at, change);
+    expect([scimOutcome(changed), changed.json().emails]).toEqual(['200', emails.slice(0, 1)]);
+  }
+  const unsaid = [emails[0], { type: 'other', value: '' }];
+  expect((await call('PUT', at, { userName: main, emails: unsaid })).json().emails).toEqual(emails.slice(0, 1));
+  for (const op of ['remove', 'replace']) {
+    const onMain = operations({ op, path: 'emails[type eq "work"].value', value: '' });
+    expect(scimOutcome(await call('PATCH', at, onMain))).toBe('400 invalidValue');
+  }
+  expect((await call('GET', at)).json().emails).toEqual(emails.slice(0, 1));
+  // Nobody has said anything of addresses, and nothing is taken away.
+  const plain = await newUser(call);
+  const nothing = operations({ op: 'replace', path, value: '' });
+  expect(scimOutcome(await call('PATCH', `/Users/${plain.id}`, nothing))).toBe('200');
+});
+
+test('what is kept of a user is bounded; what was kept before is read, changed and deleted', async () => {
+  const addresses = (count: number) =>
+    Array.from({ length: count }, (_, i) => ({ type: `t${i}`, formatted: 'ä'.repeat(500), locality: 'Berlin' }));
+  const tooMuch = { userName: anAddress(), addresses: addresses(70) };
+  const user = await newUser(call, { addresses: addresses(40) });
+  const at = `/Users/${user.id}`;
+  const add = operations({ op: 'add', path: 'addresses', value: addresses(80).slice(40) });
+  const refused = [await call('POST', '/Users', tooMuch), await call('PUT', at, tooMuch), await call('PATCH', at, add)];
+  expect(refused.map(scimOutcome)).toEqual(Array(3).fill('400 invalidValue'));
+  await rowsOf(api, `update scim_users set attributes = jsonb_set(attributes, '{addresses}', $2) where identity_id = $1`, [
+    user.id,
+    JSON.stringify(addresses(100)),
+  ]);
+  const read = (await call('GET', at)).json();
+  expect(read.addresses).toHaveLength(100);
+  const active = operations({ op: 'replace', path: 'active', value: false });
+  const less = operations({ op: 'remove', path: 'addresses[type eq "t9"]' });
+  const done = [await call('PATCH', at, active), await call('PUT', at, read), await call('PATCH', at, less)];
+  expect(done.map(scimOutcome)).toEqual(['200', '200', '200']);
+  const more = operations({ op: 'add', path: 'addresses', value: [{ type: 'new', locality: 'Bonn' }] });
+  expect(scimOutcome(await call('PATCH', at, more))).toBe('400 invalidValue');
+  expect((await call('DELETE', at)).statusCode).toBe(204);
+});
+
+test('what is too long for an index is refused as such, whatever the letters', async () => {
+  const { id } = await newUser(call);
+  const { id: group } = (await call('POST', '/Groups', { displayName: 'G' })).json();
+  // No two alike, since PostgreSQL would compress those.
+  const letters = (length: number, from: number) =>
+    String.fromCharCode(...Array.from({ length }, (_, i) => from + ((i * 7919 + i * i) % 20_000)));
+  const [long, fits] = [letters(900, 0x4e00), letters(800, 0x4e00)];
+  const writes = (text: string): [path: string, one: object][] => [
+    ['Users', { userName: text, emails: [{ value: anAddress() }] }],
+    ['Users', { userName: anAddress(), externalId: text }],
+    ['Groups', { displayName: text }],
+    ['Groups', { displayName: 'G', externalId: text }],
+  ];
+  for (const [path, one] of writes(long)) {
+    const at = path === 'Users' ? `/Users/${id}` : `/Groups/${group}`;
+    const refused = [await call('POST', `/${path}`, one), await call('PUT', at, one)];
+    refused.push(await call('PATCH', at, operations({ op: 'replace', value: one })));
+    expect(refused.map(scimOutcome)).toEqual(Array(3).fill('400 invalidValue'));
+  }
+  for (const [path, one] of writes(fits)) expect(scimOutcome(await call('POST', `/${path}`, one))).toBe('201');
+});
+
 test('users and groups of another account are not there', async () => {
   const theirs = await newDirectory(api, await newAccount(api));
   const user = await newUser(theirs);

@@ -3,17 +3,21 @@ import type { GroupMember } from './group-rows.js';
 import { groupKind } from './kinds.js';
 import { ScimRefused } from './refusal.js';
 import type { Resource } from './schema.js';
+import { assertIndexable } from './values.js';
 
 export interface WantedGroup {
   displayName: string;
   externalId: string | null;
 }
 
-/** @throws ScimRefused invalidValue */
-export function wantedGroupOf({ displayName, externalId }: Resource): WantedGroup {
+/** @param before the group that it takes the place of @throws ScimRefused invalidValue */
+export function wantedGroupOf({ displayName, externalId: itsId }: Resource, before: Partial<WantedGroup> = {}): WantedGroup {
   if (typeof displayName !== 'string' || displayName.trim() === '')
     throw new ScimRefused('invalidValue', 'displayName is required');
-  return { displayName, externalId: (externalId as string | undefined) ?? null };
+  const externalId = (itsId as string | undefined) ?? null;
+  assertIndexable('displayName', displayName, before.displayName);
+  assertIndexable('externalId', externalId, before.externalId);
+  return { displayName, externalId };
 }
 
 /** @param members null where they were not asked for @param baseUrl of `/scim/v2` */

@@ -118,7 +118,7 @@ export function createScimGroups({ db, broadReads, now }: { db: Db; broadReads: 
             members.push(await patchMembers(tx, directory, id, operation, at));
           else resource = patched(groupKind, resource, [operation]);
         }
-        return { wanted: wantedGroupOf(resource), members: together(members) };
+        return { wanted: wantedGroupOf(resource, group), members: together(members) };
       }),
 
     /** @throws ScimRefused notFound, versionMismatch */

@@ -4,7 +4,7 @@ import { matches } from './filter-match.js';
 import type { Filter } from './filter-syntax.js';
 import { ScimRefused } from './refusal.js';
 import { type Attribute, attributeOf, type Resource, type ResourceKind, subAttribute } from './schema.js';
-import { isObject, isUnassigned, readValue } from './values.js';
+import { isObject, isUnassigned, isUnsaid, readValue } from './values.js';
 
 export type PatchOp = 'add' | 'remove' | 'replace';
 /** One change to one place; what came without a path is one of these for each attribute that it names. */
@@ -157,11 +157,17 @@ function changeSome(
     else Object.assign(result, (readValue({ ...attribute, multiValued: undefined } as never, value) ?? {}) as Resource);
     return result;
   };
-  if (before.some(isMeant)) return before.map((one) => (isMeant(one) ? changed(one) : one));
+  // What is left without its value is none any more. Whether an address can go, is for who knows which one is the main one.
+  const isOver = (one: Resource) => sub?.name === 'value' && isUnsaid(one);
+  if (before.some(isMeant)) {
+    const after = before.map((one) => (isMeant(one) ? changed(one) : one));
+    return attribute.required ? after : after.filter((one, i) => one === before[i] || !isOver(one));
+  }
   if (op === 'remove') return before;
   // Entra ID replaces what is not there yet, against RFC 7644 §3.5.2.3, and tries a refused change again for ever.
   if (!filter) throw new ScimRefused('noTarget', `No value of ${attribute.name} is meant`);
-  return [...before, changed(asAskedFor(filter, attribute))];
+  const added = changed(asAskedFor(filter, attribute));
+  return isOver(added) ? before : [...before, added];
 }
 
 /** A value that is as a filter wants it: what is added where no value is, has to begin with something. */

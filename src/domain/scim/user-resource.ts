@@ -4,6 +4,7 @@ import { userKind } from './kinds.js';
 import { ScimRefused } from './refusal.js';
 import type { Resource } from './schema.js';
 import type { UserRow } from './user-rows.js';
+import { assertIndexable, isUnsaid } from './values.js';
 
 /** What a User says, sorted to where it is kept. */
 export interface WantedUser {
@@ -18,29 +19,54 @@ export interface WantedUser {
 }
 
 const longestName = 200;
+/** In bytes of JSON, of what is kept of one User beside its columns: a page of a list has two hundred of them. */
+const mostAttributes = 65_536;
 
 /**
  * @param before the resource that it takes the place of: addresses in it are kept as they are
  * @throws ScimRefused invalidValue
  */
 export function wantedOf(resource: Resource, before: Resource = {}): WantedUser {
-  const { userName, externalId, active, name, emails, ...others } = resource;
+  const { userName, externalId: itsId, active, name, emails, ...others } = resource;
+  const externalId = (itsId as string | undefined) ?? null;
   if (typeof userName !== 'string' || userName.trim() === '') throw invalid('userName is required');
   const { givenName, familyName, ...otherNames } = (name ?? {}) as Record<string, string>;
+  assertIndexable('userName', userName, before.userName);
+  assertIndexable('externalId', externalId, before.externalId);
+  assertKeepable(resource, before);
   const { email, kept } = addresses(userName, valuesOf(emails), before);
+  const attributes = {
+    ...others,
+    ...(Object.keys(otherNames).length > 0 && { name: otherNames }),
+    ...(kept.length > 0 && { emails: kept }),
+  };
   return {
     email,
     firstName: nameOf('givenName', givenName),
     lastName: nameOf('familyName', familyName),
     userName,
-    externalId: (externalId as string | undefined) ?? null,
+    externalId,
     isActive: active as boolean | undefined,
-    attributes: {
-      ...others,
-      ...(Object.keys(otherNames).length > 0 && { name: otherNames }),
-      ...(kept.length > 0 && { emails: kept }),
-    },
+    attributes,
   };
+}
+
+/** What is there already may be more, from before this was bounded, while nothing is added to it. @throws ScimRefused invalidValue */
+function assertKeepable(resource: Resource, before: Resource): void {
+  const size = sizeOf(resource);
+  if (size > mostAttributes && size > sizeOf(before))
+    throw invalid(`All attributes together are longer than ${mostAttributes} bytes`);
+}
+
+/** Without what has columns and bounds of its own, and without an only address, which is read where nobody has said one. */
+function sizeOf({ name, emails, ...resource }: Resource): number {
+  const kept = {
+    ...resource,
+    ...{ userName: undefined, externalId: undefined, active: undefined },
+    name: { ...(name as Resource | undefined), givenName: undefined, familyName: undefined },
+    emails: valuesOf(emails).length > 1 ? emails : undefined,
+  };
+  return Buffer.byteLength(JSON.stringify(kept));
 }
 
 function nameOf(field: string, value: string | undefined): string | null {
@@ -60,11 +86,13 @@ function addresses(userName: string, emails: Resource[], before: Resource): { em
     if (isAddress(userName)) return { email: userName, kept: [] };
     throw invalid('Where userName is no mail address, emails has to have one');
   }
-  for (const { value } of emails) {
+  // A further address whose value is taken away goes with it; the main one has to stay one.
+  const said = emails.filter((one) => one === main || !isUnsaid(one));
+  for (const { value } of said) {
     if (typeof value !== 'string' || !isAddress(value)) throw invalid('A value of emails is no mail address');
   }
   const { value, ...rest } = main;
-  return { email: value as string, kept: emails.map((one) => (one === main ? rest : one)) };
+  return { email: value as string, kept: said.map((one) => (one === main ? rest : one)) };
 }
 
 const invalid = (detail: string) => new ScimRefused('invalidValue', detail);

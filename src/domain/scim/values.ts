@@ -6,6 +6,9 @@ const longestText = 1000;
 /** Of one attribute in one request. */
 const mostValues = 1000;
 
+/** In bytes, of what PostgreSQL has an index of: that has room for 2704, less what else is in it. */
+const longestIndexed = 2500;
+
 const invalid = (problem: string) => new ScimRefused('invalidValue', problem);
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -45,6 +48,9 @@ export const isUnassigned = (value: unknown): boolean =>
   (Array.isArray(value) && value.length === 0) ||
   (isObject(value) && Object.keys(value).length === 0);
 
+/** Whether one of several values has none: it was taken away, or is the empty text. */
+export const isUnsaid = ({ value }: Resource): boolean => value === undefined || value === '';
+
 /**
  * The value of an attribute, or undefined where it is unassigned.
  * @throws ScimRefused invalidValue
@@ -78,6 +84,17 @@ function readOne(attribute: Attribute, value: unknown): unknown {
   if (value.length > longestText) throw invalid(`${name} is longer than ${longestText} characters`);
   if (!isStorable(value)) throw invalid(`${name} has a character that cannot be stored`);
   return value;
+}
+
+/**
+ * Of a text by which people and groups are found, as it is and in lower case: which can be longer.
+ * @param before the one that it takes the place of, which stays
+ * @throws ScimRefused invalidValue
+ */
+export function assertIndexable(name: string, text: string | null, before: unknown): void {
+  if (text === null || text === before) return;
+  if (Math.max(...[text, text.toLowerCase()].map((one) => Buffer.byteLength(one))) > longestIndexed)
+    throw invalid(`${name} is longer than ${longestIndexed} bytes`);
 }
 
 function readSubs(attributes: readonly Attribute[], object: Record<string, unknown>, at: string): Resource {

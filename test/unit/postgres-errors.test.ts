@@ -1,0 +1,15 @@
+import { expect, test } from '@jest/globals';
+import pg from 'pg';
+import { violates } from '../../src/platform/postgres-errors.js';
+
+const refusal = (code: string, constraint: string) =>
+  Object.assign(new pg.DatabaseError('refused', 0, 'error'), { code, constraint });
+
+test('a constraint refuses by a SQLSTATE of its class, and what else names one is no violation of it', () => {
+  expect(violates(refusal('23505', 'users_email'), 'users_email')).toBe(true);
+  expect(violates({ driverError: refusal('23503', 'a_fk') }, 'a_fk')).toBe(true);
+  expect(violates(refusal('23505', 'users_email'), 'users_name')).toBe(false);
+  // A value that is too long for the index.
+  expect(violates(refusal('54000', 'users_email'), 'users_email')).toBe(false);
+  expect(violates(new Error('other'), 'users_email')).toBe(false);
+});
