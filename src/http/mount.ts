@@ -30,7 +30,7 @@ export function mount(
       config: {
         events: operation.events ?? [],
         waitsMs: operation.waitsMs ?? 0,
-        eachAlone: operation.eachAlone !== undefined,
+        eachAlone: operation.eachAlone,
       },
       attachValidation: true,
       ...(operation.bodyLimit !== undefined && { bodyLimit: operation.bodyLimit }),

@@ -4,8 +4,8 @@ import { alteredIn } from '../platform/storable.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Elements of the body stand each for itself (`operation.ts`): the handler says which of them cannot be stored. */
-    eachAlone?: boolean;
+    /** The array of the body whose elements stand each for itself (`operation.ts`): the handler says which of them cannot be stored. */
+    eachAlone?: string | undefined;
   }
 }
 
@@ -18,7 +18,7 @@ declare module 'fastify' {
  */
 export function refuseUnstorableBodies(app: FastifyInstance): void {
   app.addHook('preValidation', ({ body, routeOptions: { config } }, _reply, done) => {
-    const field = config.eachAlone ? null : alteredIn(body);
+    const field = alteredIn(config.eachAlone ? { ...(body as object), [config.eachAlone]: null } : body);
     done(field === null ? undefined : new DomainError('validation.failed', { details: [{ ...unstorable, field }] }));
   });
 }

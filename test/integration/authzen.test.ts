@@ -79,6 +79,47 @@ test('several at once take what they leave out from the request, and stop where 
   await post('/access/v1/evaluations', 400, { ...request, options: { evaluations_semantic: 'guess' } });
 });
 
+test('of several, what is no question is denied, and keeps no other from being answered', async () => {
+  const good = { subject: subject(ana), action: open, resource: node(room) };
+  const { resource: _, ...placeless } = good;
+  const bad = [
+    { action: { name: 'x.y' } },
+    placeless,
+    { ...good, subject: null },
+    { ...good, action: 'door.open' },
+    { ...good, resource: { type: 'node' } },
+    { ...good, subject: { type: 'identity', id: 7 } },
+    { ...good, context: 'now' },
+    { ...good, action: { name: 'door.open\u0000' } },
+    { ...good, action: { name: 'door.open\ud800' } },
+    null,
+    'good',
+  ];
+  const granted = { decision: true, context: { reason: 'granted' } };
+  const denied = { decision: false, context: { reason: 'evaluation_invalid' } };
+  for (const each of bad)
+    expect(await evaluate({ evaluations: [good, each, good] })).toEqual({ evaluations: [granted, denied, granted] });
+  const all = { evaluations: [good, ...bad, good] };
+  expect((await evaluate(all)).evaluations).toEqual([granted, ...bad.map(() => denied), granted]);
+  expect(
+    (await evaluate({ ...all, options: { evaluations_semantic: 'deny_on_first_deny' } })).evaluations,
+  ).toHaveLength(2);
+  // What they may take from the request stands in for nothing that is there, be it null.
+  expect(await evaluate({ ...good, evaluations: [{ resource: null }, {}] })).toEqual({
+    evaluations: [denied, granted],
+  });
+  // What is wrong with the request as a whole refuses it.
+  for (const wrong of [
+    { subject: null },
+    { action: { name: 'door.open\ud800' } },
+    { evaluations: 'all' },
+    { options: 1 },
+  ]) {
+    await post('/access/v1/evaluations', 400, { ...good, evaluations: [good], ...wrong });
+  }
+  await post('/access/v1/evaluations', 400, { evaluations: Array.from({ length: 1001 }, () => good) });
+});
+
 test('without evaluations it is answered like a single one', async () => {
   const request = { subject: subject(ana), action: open, resource: node(house) };
   expect(await evaluate(request)).toEqual({ decision: true, context: { reason: 'granted' } });

@@ -142,6 +142,8 @@ describe('an administrator of some nodes', () => {
     expect(await outcome('PATCH', `/nodes/${nodes.top.id}`, { name: 'x' }, 1)).toBe('403 account.capability_required');
     const move = (node: TestNode, to: TestNode, version = 1) =>
       outcome('POST', `/nodes/${node.id}/move`, { parent_node_id: to.id }, version);
+    const same = { parent_node_id: nodes.top.id, name: 'Ours' };
+    expect(await outcome('PATCH', `/nodes/${nodes.mine.id}`, same, 1)).toBe('200');
     expect(await move(nodes.below, nodes.top, 2)).toBe('403 account.capability_required');
     expect(await move(nodes.below, nodes.away, 2)).toBe('404 nodes.node_not_found');
     expect(await outcome('PATCH', `/nodes/${nodes.below.id}`, { parent_node_id: nodes.away.id }, 2)).toBe(

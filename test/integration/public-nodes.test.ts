@@ -485,6 +485,25 @@ describe('who may', () => {
     expect(await move(below.id, other.id)).toBe('200');
   });
 
+  test('who names the parent where a node is moves nothing, and needs no right there', async () => {
+    const top = await newNode(key, 'Top', null);
+    const mine = await newNode(key, 'Mine', top.id);
+    const person = await newIdentity(api, account, [['administrator', mine.id]]);
+    const call = callsWith(api, person.headers);
+    const path = `/nodes/${mine.id}`;
+    const same = { parent_node_id: top.id };
+    expect((await call('PATCH', path, same, 1)).json().data).toMatchObject({ ...same, version: 1 });
+    const renamed = await call('PATCH', path, { ...same, name: 'Ours' }, 1);
+    expect(renamed.json().data).toMatchObject({ ...same, name: 'Ours', version: 2 });
+    expect(outcomeOf(await call('POST', `${path}/move`, same, 2))).toBe('200');
+    expect(outcomeOf(await call('PATCH', path, same, 1))).toBe('409 version.conflict');
+    // Once it was moved away, that is the parent of before.
+    const other = await newNode(key, 'Other', null);
+    expect(outcomeOf(await key('POST', `${path}/move`, { parent_node_id: other.id }, 2))).toBe('200');
+    expect(outcomeOf(await call('PATCH', path, same, 2))).toBe('409 version.conflict');
+    expect(outcomeOf(await call('PATCH', path, same, 3))).toBe('403 permission.required');
+  });
+
   test('and does not get around it by the version that somebody’s change is about to make', async () => {
     const top = await newNode(key, 'Top', null);
     const mine = await newNode(key, 'Mine', top.id);

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
-import type { Check, Decision as Decided } from '../../domain/access/evaluate.js';
+import type { Check, Decision as Decided, Reason } from '../../domain/access/evaluate.js';
 import { invalidField } from '../../domain/errors.js';
+import { isStorable } from '../../platform/storable.js';
 import type { Services } from '../../services.js';
 import { operation } from '../operation.js';
 import { OneOf } from '../schemas.js';
@@ -21,9 +22,16 @@ const common = {
 const about =
   'Subject type `identity`; resource type `node`, or `environment` with its id for the root; the action is the key of a permission.';
 
-/** All of them in one round trip. What names no Identity or node here is denied without asking. */
-async function decide(services: Services, environmentId: string, questions: readonly Question[]) {
-  const checks = questions.map(({ subject, action, resource }): Check | Decided => {
+interface Denied {
+  allowed: false;
+  reason: Reason | 'evaluation_invalid';
+}
+
+/** All of them in one round trip. What is no question, or names no Identity or node here, is denied without asking. */
+async function decide(services: Services, environmentId: string, questions: readonly (Question | null)[]) {
+  const checks = questions.map((question): Check | Denied => {
+    if (question === null) return { allowed: false, reason: 'evaluation_invalid' };
+    const { subject, action, resource } = question;
     const identityId = identityOf(subject);
     if (identityId === null) return { allowed: false, reason: 'identity_not_found' };
     const nodeId = nodeOf(resource, environmentId);
@@ -55,7 +63,10 @@ export const accessEvaluations = operation({
   id: 'accessEvaluations',
   path: '/evaluations',
   summary: 'Access Evaluations (AuthZEN 1.0 §7)',
-  description: `What an evaluation leaves out, it takes from the request's own. ${about}`,
+  description:
+    `What an evaluation leaves out, it takes from the request's own. One that is incomplete or malformed all the same is denied with the ` +
+    `reason \`evaluation_invalid\`, and keeps no other from being answered. ${about}`,
+  eachAlone: 'evaluations',
   body: Type.Object(
     {
       ...Type.Partial(Type.Object(Parts)).properties,
@@ -83,12 +94,14 @@ export const accessEvaluations = operation({
       context: Type.Optional(Type.Object({ reason: Type.String() })),
     }),
   },
-  async handle({ services, scope, body }) {
+  async handle({ services, scope, body, refusals }) {
     const { evaluations = [], options } = body;
     if (evaluations.length === 0) {
-      return (await decide(services, scope.environmentId, [complete(body, {}, '')]))[0];
+      const question = complete(body, {});
+      if (typeof question === 'string') throw invalidField(question, 'required', 'is missing');
+      return (await decide(services, scope.environmentId, [question]))[0];
     }
-    const questions = evaluations.map((each, i) => complete(each, body, `evaluations[${i}].`));
+    const questions = evaluations.map((each, i) => (refusals.has(i) ? null : questionOf(each, body)));
     const decided = await decide(services, scope.environmentId, questions);
     return { evaluations: decided.slice(0, lengthBy(options?.evaluations_semantic, decided)) };
   },
@@ -96,13 +109,18 @@ export const accessEvaluations = operation({
 
 type Some = { [P in Part]?: Question[P] };
 
-function complete(own: Some, defaults: Some, field: string): Question {
-  const part = <P extends Part>(name: P): Question[P] => {
-    const value = own[name] ?? defaults[name];
-    if (!value) throw invalidField(`${field}${name}`, 'required', 'is missing, here and in the request');
-    return value as Question[P];
-  };
-  return { subject: part('subject'), action: part('action'), resource: part('resource') };
+/** Null of what cannot be asked: errors of one evaluation are its own, and denied (§7.2.1). */
+function questionOf(own: Some, defaults: Some): Question | null {
+  const question = complete(own, defaults);
+  return typeof question === 'string' || !isStorable(question.action.name) ? null : question;
+}
+
+/** With what it leaves out as the defaults have it; or the name of a part that neither has. */
+function complete(own: Some, defaults: Some): Question | Part {
+  const { subject = defaults.subject, action = defaults.action, resource = defaults.resource } = own;
+  if (!subject) return 'subject';
+  if (!action) return 'action';
+  return resource ? { subject, action, resource } : 'resource';
 }
 
 /** Up to and with the first that ends it (§7.1.2.1). */

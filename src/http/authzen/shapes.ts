@@ -15,7 +15,11 @@ export const Context = Type.Object({}, { additionalProperties: true });
 
 export const Decision = Type.Object({
   decision: Type.Boolean(),
-  context: Type.Object({ reason: Type.String({ description: 'As in `/api/v1/authorization/evaluate`.' }) }),
+  context: Type.Object({
+    reason: Type.String({
+      description: 'As in `/api/v1/authorization/evaluate`; of one of several also `evaluation_invalid`.',
+    }),
+  }),
 });
 export const AskedPage = Type.Optional(
   Open({

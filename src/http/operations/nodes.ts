@@ -113,7 +113,7 @@ export const updateNode = operation({
   description:
     'An inactive node takes everything at and below it out of every decision: no role counts there. An end user, whose ' +
     'own right ends with it, cannot activate it again; an API key or an administrator can. `parent_node_id` moves it with ' +
-    'everything below it, as `move` does; the permission is needed at both parents, too. `metadata` is replaced as a whole. ' +
+    'everything below it, as `move` does; the permission is needed at both parents, too, unless it is there already. `metadata` is replaced as a whole. ' +
     'The root can be renamed and described; it is never moved or deactivated.',
   permission: at('id', 'hierarchy.manage'),
   capability: 'env_structure.manage',
@@ -156,7 +156,8 @@ export const moveNode = operation({
   method: 'POST',
   path: '/nodes/:id/move',
   summary: 'Move a node under another parent',
-  description: 'With everything below it. The permission is needed at the parent of before and at the new one, too.',
+  description:
+    'With everything below it. The permission is needed at the parent of before and at the new one, too, unless they are one.',
   permission: at('id', 'hierarchy.manage'),
   capability: 'env_structure.manage',
   params: ById,
@@ -215,7 +216,7 @@ const everything = { view: null, manage: null, activeOnly: false };
 /**
  * Moving takes a node from one parent and gives it to another, so it asks for the permission at both: else who manages one
  * team could take it out of the department whose managers are to see it. The version says which parent that of before is, so it has
- * to be the one that is here: a caller may have named the one that comes next.
+ * to be the one that is here: a caller may have named the one that comes next. Who names that parent moves nothing.
  * @throws DomainError version.conflict, and what `assertHoldsAt` does
  */
 async function assertMayMove(
@@ -224,9 +225,9 @@ async function assertMayMove(
   parentId: string,
   version: number,
 ): Promise<void> {
-  await assertHoldsAt(context, managing, parentId);
   const node = await context.services.hierarchy.get(context.scope, everything, id);
   if (node.version !== version) throw new DomainError('version.conflict', { current: presentNode(node) });
-  if (node.parentNodeId !== null && node.parentNodeId !== parentId)
-    await assertHoldsAt(context, managing, node.parentNodeId);
+  if (node.parentNodeId === parentId) return;
+  await assertHoldsAt(context, managing, parentId);
+  if (node.parentNodeId !== null) await assertHoldsAt(context, managing, node.parentNodeId);
 }
