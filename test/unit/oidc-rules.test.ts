@@ -137,14 +137,17 @@ describe('claims', () => {
     const more = {
       ...issuing,
       granted: { ...granted, organizationId: 'o' },
-      permissions: ['door.open'],
+      permissions: { permissions: ['door.open'], truncated: true },
       organizations,
     };
     for (const claims of [accessTokenClaims(more, 'j'), idTokenClaims(more, 'token', null)]) {
       expect(claims).toMatchObject({ organization_id: 'o', organizations_truncated: true });
       expect(claims.organizations).toEqual(organizations.organizations);
     }
-    expect(accessTokenClaims(more, 'j').permissions).toEqual(['door.open']);
+    expect(accessTokenClaims(more, 'j')).toMatchObject({ permissions: ['door.open'], permissions_truncated: true });
+    const whole = accessTokenClaims({ ...more, permissions: { permissions: [], truncated: false } }, 'j');
+    expect(whole).toMatchObject({ permissions: [] });
+    expect(whole).not.toHaveProperty('permissions_truncated');
     expect(idTokenClaims(more, 'token', null)).not.toHaveProperty('permissions');
     expect(profileClaims({ ...subject, emailVerifiedAt: at }, ['email'])).toEqual({
       email: 'a@b.c',

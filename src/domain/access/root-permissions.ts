@@ -1,5 +1,6 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { fittingJson } from '../fitting-json.js';
 import { inForce } from './in-force.js';
 
 const statement = {
@@ -15,6 +16,18 @@ where n.environment_id = $1 and n.parent_node_id is null and n.status = 'active'
 order by p.key`,
 };
 
+/** The claim `permissions`, and whether there are more than it has room for. */
+export interface ClaimedPermissions {
+  permissions: readonly string[];
+  truncated: boolean;
+}
+
+/**
+ * Bytes of JSON in a token that permissions and organizations take together: whatever somebody holds, a bearer token fits the 8 KiB
+ * that servers commonly take for a header. Organizations have theirs first (`claimedBytesAtMost`).
+ */
+export const claimedTogetherBytesAtMost = 4608;
+
 /** The keys that an Identity holds at the Environment's root. */
 export type RootPermissions = (environmentId: string, identityId: string) => Promise<string[]>;
 
@@ -23,3 +36,15 @@ export const createRootPermissions =
   ({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }): RootPermissions =>
   async (environmentId, identityId) =>
     (await db.statement<{ key: string }>(statement, [environmentId, identityId, now()])).map(({ key }) => key);
+
+/** As many of them as a token has room for, in which organizations take `taken` bytes. */
+export function fittingBeside(taken: number, held: readonly string[]): ClaimedPermissions {
+  const permissions = fittingJson(held, claimedTogetherBytesAtMost - taken);
+  return { permissions, truncated: permissions.length < held.length };
+}
+
+/** The claims by name; `permissions_truncated` is there when some are missing. */
+export const permissionClaims = ({ permissions, truncated }: ClaimedPermissions) => ({
+  permissions,
+  ...(truncated && { permissions_truncated: true }),
+});

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { JWTPayload } from 'jose';
+import { type ClaimedPermissions, permissionClaims } from '../access/root-permissions.js';
 import { fullNameOf } from '../full-name.js';
 import { type ClaimedOrganizations, organizationClaims } from '../organizations/claim.js';
 import type { Client } from './clients.js';
@@ -45,8 +46,8 @@ export interface Issuing {
   granted: Granted;
   /** The granted scope, or the part of it that a refresh asked for. */
   scope: readonly string[];
-  /** What the person may do at the Environment's root, where the scope asks for it. */
-  permissions?: readonly string[];
+  /** What the person may do at the Environment's root, where the scope asks for it; as many as fit a token. */
+  permissions?: ClaimedPermissions;
   /** The person's organizations, where the scope asks for them; as many as fit a token. */
   organizations?: ClaimedOrganizations;
 }
@@ -65,7 +66,7 @@ export function accessTokenClaims({ permissions, ...issuing }: Issuing, jti: str
     application_id: client.applicationId,
     environment_id: client.environmentId,
     grant_id: granted.grantId,
-    ...(permissions && { permissions }),
+    ...(permissions && permissionClaims(permissions)),
   };
 }
 
@@ -109,7 +110,7 @@ export function profileClaims(subject: Subject, scope: readonly string[]): Recor
   return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null));
 }
 
-/** Every claim that a token or userinfo can have, for discovery. */
+/** Every claim that an ID token or userinfo can have, for discovery; an access token's own (`scope`, `permissions`) are RFC 9068's and ours. */
 export const supportedClaims = [
   'iss',
   'sub',

@@ -1,6 +1,7 @@
 import { v4 as uuidv4 } from 'uuid';
 import type { Clock } from '../../platform/clock.js';
-import type { RootPermissions } from '../access/root-permissions.js';
+import { fittingBeside, type RootPermissions } from '../access/root-permissions.js';
+import { bytesOfJson } from '../fitting-json.js';
 import { fittingToken, type OrganizationsClaim } from '../organizations/claim.js';
 import { accessTokenClaims, type Granted, type Issuing, idTokenClaims } from './claims.js';
 import type { Client } from './clients.js';
@@ -44,7 +45,7 @@ export function createTokens({ keys, rootPermissions, organizationsClaim, baseUr
     const scope = asked.filter((name) => client.scopes.includes(name));
     const has = (name: ScopeName) => scope.includes(name);
     const of = [client.environmentId, granted.identityId] as const;
-    const [permissions, organizations] = await Promise.all([
+    const [held, organizations] = await Promise.all([
       has('permissions') ? rootPermissions(...of) : undefined,
       has('org') ? organizationsClaim(...of, granted.organizationId).then(fittingToken) : undefined,
     ]);
@@ -54,7 +55,7 @@ export function createTokens({ keys, rootPermissions, organizationsClaim, baseUr
       client,
       granted,
       scope,
-      ...(permissions && { permissions }),
+      ...(held && { permissions: fittingBeside(organizations ? bytesOfJson(organizations.organizations) : 0, held) }),
       ...(organizations && { organizations }),
     };
   }

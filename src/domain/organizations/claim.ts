@@ -1,4 +1,5 @@
 import type { Db } from '../../platform/db.js';
+import { fittingJson } from '../fitting-json.js';
 import { organizationsOf } from './belonging.js';
 
 /** An organization as tokens and userinfo tell of it. */
@@ -43,12 +44,8 @@ export const createOrganizationsClaim =
 
 /** As much of it as a token has room for. */
 export function fittingToken({ organizations, truncated }: ClaimedOrganizations): ClaimedOrganizations {
-  let bytes = 2;
-  const beyond = organizations.findIndex((one) => {
-    bytes += Buffer.byteLength(JSON.stringify(one)) + 1;
-    return bytes > claimedBytesAtMost;
-  });
-  return beyond < 0 ? { organizations, truncated } : { organizations: organizations.slice(0, beyond), truncated: true };
+  const fitting = fittingJson(organizations, claimedBytesAtMost);
+  return { organizations: fitting, truncated: truncated || fitting.length < organizations.length };
 }
 
 /** The claims by name; `organizations_truncated` is there when some are missing. */
