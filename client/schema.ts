@@ -647,7 +647,7 @@ export interface paths {
         head?: never;
         /**
          * Change a node, and where it stands
-         * @description An inactive node takes everything at and below it out of every decision: no role counts there. An end user, whose own right ends with it, cannot activate it again; an API key or an administrator can. `parent_node_id` moves it with everything below it, as `move` does; the permission is needed at both parents, too. `metadata` is replaced as a whole. The root can be renamed and described; it is never moved or deactivated.
+         * @description An inactive node takes everything at and below it out of every decision: no role counts there. An end user, whose own right ends with it, cannot activate it again; an API key or an administrator can. `parent_node_id` moves it with everything below it, as `move` does; the permission is needed at both parents, too, unless it is there already. `metadata` is replaced as a whole. The root can be renamed and described; it is never moved or deactivated.
          *
          *     Requires `hierarchy.manage` at the node that `id` names.
          */
@@ -665,7 +665,7 @@ export interface paths {
         put?: never;
         /**
          * Move a node under another parent
-         * @description With everything below it. The permission is needed at the parent of before and at the new one, too.
+         * @description With everything below it. The permission is needed at the parent of before and at the new one, too, unless they are one.
          *
          *     Requires `hierarchy.manage` at the node that `id` names.
          */
@@ -2011,7 +2011,7 @@ export interface paths {
         put?: never;
         /**
          * Access Evaluations (AuthZEN 1.0 §7)
-         * @description What an evaluation leaves out, it takes from the request's own. Subject type `identity`; resource type `node`, or `environment` with its id for the root; the action is the key of a permission.
+         * @description What an evaluation leaves out, it takes from the request's own. One that is incomplete or malformed all the same is denied with the reason `evaluation_invalid`, and keeps no other from being answered. Subject type `identity`; resource type `node`, or `environment` with its id for the root; the action is the key of a permission.
          *
          *     Requires `authorization.evaluate` at the environment's root.
          */
@@ -6237,7 +6237,7 @@ export interface components {
         AuthzenAccessEvaluationResponse: {
             decision: boolean;
             context: {
-                /** @description As in `/api/v1/authorization/evaluate`. */
+                /** @description As in `/api/v1/authorization/evaluate`; of one of several also `evaluation_invalid`. */
                 reason: string;
             };
         };
@@ -6317,7 +6317,7 @@ export interface components {
             evaluations?: {
                 decision: boolean;
                 context: {
-                    /** @description As in `/api/v1/authorization/evaluate`. */
+                    /** @description As in `/api/v1/authorization/evaluate`; of one of several also `evaluation_invalid`. */
                     reason: string;
                 };
             }[];

@@ -30,7 +30,12 @@ export const refresh: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (ap
         body: Body({
           ...ClientFields,
           refresh_token: Type.String({ maxLength: 1024 }),
-          scope: Type.Optional(Type.String({ maxLength: 1024, description: 'A part of what was granted. What a sign-in leaves out is left out.' })),
+          scope: Type.Optional(
+            Type.String({
+              maxLength: 1024,
+              description: 'A part of what was granted. What a sign-in leaves out is left out.',
+            }),
+          ),
         }),
         response: {
           200: single(Tokens),
