@@ -571,10 +571,11 @@ test('what is kept of a user is bounded; what was kept before is read, changed a
   const add = operations({ op: 'add', path: 'addresses', value: addresses(80).slice(40) });
   const refused = [await call('POST', '/Users', tooMuch), await call('PUT', at, tooMuch), await call('PATCH', at, add)];
   expect(refused.map(scimOutcome)).toEqual(Array(3).fill('400 invalidValue'));
-  await rowsOf(api, `update scim_users set attributes = jsonb_set(attributes, '{addresses}', $2) where identity_id = $1`, [
-    user.id,
-    JSON.stringify(addresses(100)),
-  ]);
+  await rowsOf(
+    api,
+    `update scim_users set attributes = jsonb_set(attributes, '{addresses}', $2) where identity_id = $1`,
+    [user.id, JSON.stringify(addresses(100))],
+  );
   const read = (await call('GET', at)).json();
   expect(read.addresses).toHaveLength(100);
   const active = operations({ op: 'replace', path: 'active', value: false });

@@ -282,9 +282,18 @@ test('PATCH takes what Microsoft Entra ID maps at first', () => {
 test('PATCH takes away what has nothing left in it', () => {
   const phones = { op: 'add', path: 'phoneNumbers', value: [{ value: '1' }] };
   expect(patch(phones, { op: 'remove', path: 'phoneNumbers' })).toEqual(ana);
-  const two = { ...phones, value: [{ value: '1', type: 'work', primary: true }, { value: '2', type: 'home' }] };
+  const two = {
+    ...phones,
+    value: [
+      { value: '1', type: 'work', primary: true },
+      { value: '2', type: 'home' },
+    ],
+  };
   const path = 'phoneNumbers[type eq "work"].value';
-  for (const emptied of [{ op: 'remove', path }, { op: 'replace', path, value: '' }])
+  for (const emptied of [
+    { op: 'remove', path },
+    { op: 'replace', path, value: '' },
+  ])
     expect(patch(two, emptied).phoneNumbers).toEqual([{ value: '2', type: 'home' }]);
   expect(patch({ op: 'replace', path, value: '' })).toEqual(ana);
   expect(patch(two, { op: 'replace', path, value: '3' }).phoneNumbers).toHaveLength(2);

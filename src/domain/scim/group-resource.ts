@@ -11,7 +11,10 @@ export interface WantedGroup {
 }
 
 /** @param before the group that it takes the place of @throws ScimRefused invalidValue */
-export function wantedGroupOf({ displayName, externalId: itsId }: Resource, before: Partial<WantedGroup> = {}): WantedGroup {
+export function wantedGroupOf(
+  { displayName, externalId: itsId }: Resource,
+  before: Partial<WantedGroup> = {},
+): WantedGroup {
   if (typeof displayName !== 'string' || displayName.trim() === '')
     throw new ScimRefused('invalidValue', 'displayName is required');
   const externalId = (itsId as string | undefined) ?? null;

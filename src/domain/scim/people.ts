@@ -113,8 +113,7 @@ export async function adopt(tx: EntityManager, directory: Directory, row: UserRo
   if (row.userName !== null) return;
   if (!(await vouchesFor(tx, directory, row.email)))
     throw new ScimRefused('forbidden', `The domain of the address is not verified by ${ownerOf(directory)}`);
-  if (await tx.existsBy(ScimUser, { ...within(directory.scope), identityId: row.id }))
-    throw elsewhere('forbidden');
+  if (await tx.existsBy(ScimUser, { ...within(directory.scope), identityId: row.id })) throw elsewhere('forbidden');
   const wanted = { userName: row.email, externalId: null, attributes: {} };
   await assertNameIsFree(tx, directory, row.email);
   await link(
