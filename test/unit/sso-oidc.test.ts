@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { generateKeyPair } from 'jose';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { exportJWK, generateKeyPair } from 'jose';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { assertionOf } from '../../src/domain/sso-protocols/oidc/claims.js';
 import { createOidcProtocol, type OidcSecrets } from '../../src/domain/sso-protocols/oidc/oidc.js';
@@ -21,6 +21,7 @@ beforeEach(async () => {
   protocol = createOidcProtocol({ baseUrl, clientSecretOf: () => 'a secret', outbound, now: () => new Date() });
 });
 afterEach(async () => {
+  jest.restoreAllMocks();
   await outbound.close();
   await provider.stop();
 });
@@ -120,6 +121,39 @@ describe('the request', () => {
     await begun();
     await begun(connectionOf({ oidcDiscoveryUrl: `${provider.issuer}/.well-known/openid-configuration` }));
     expect(provider.asked.map(({ path }) => path)).toEqual(['/.well-known/openid-configuration']);
+  });
+});
+
+describe('the keys', () => {
+  const reads = () => provider.asked.filter(({ path }) => path === '/jwks').length;
+  const anotherKey = async (kid: string) => {
+    const { publicKey, privateKey } = await generateKeyPair('RS256');
+    const jwk = { ...(await exportJWK(publicKey)), kid, alg: 'RS256', use: 'sig' };
+    provider.routes.set('/jwks', () => ({ body: { keys: [jwk] } }));
+    return privateKey;
+  };
+
+  test('are read once, whoever signs in', async () => {
+    await answered();
+    await answered();
+    await answered({}, { connection: connectionOf({ id: 'c0ffee00-0000-4000-8000-000000000001' }) });
+    expect(reads()).toBe(1);
+  });
+
+  test('are read anew for one that is not among them, after a minute', async () => {
+    await answered();
+    const key = await anotherKey('another');
+    jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 61_000);
+    expect(await refusalOf(answered({}, { key, header: { kid: 'another' } }))).toBe('taken');
+    expect(reads()).toBe(2);
+  });
+
+  test('are read anew after an answer that none of them has signed', async () => {
+    await answered();
+    const key = await anotherKey('key');
+    expect(await refusalOf(answered({}, { key }))).toBe('signature_invalid');
+    expect(await refusalOf(answered({}, { key }))).toBe('taken');
+    expect(reads()).toBe(2);
   });
 });
 

@@ -13,7 +13,7 @@ import { asRefusal } from './refusals.js';
 /** What a provider says of itself (OpenID Connect Discovery 1.0 §3), and the keys that were fetched with it. */
 export interface ProviderMetadata {
   server: ServerMetadata;
-  /** Filled and renewed by the library: the JWK Set with its age. */
+  /** As the library left it after an answer: the JWK Set with its age, or nothing. It decides itself when it is too old. */
   jwks: object;
 }
 

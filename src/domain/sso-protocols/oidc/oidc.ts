@@ -9,6 +9,7 @@ import {
   customFetch,
   enableNonRepudiationChecks,
   fetchUserInfo,
+  getJwksCache,
   randomNonce,
   randomPKCECodeVerifier,
   setJwksCache,
@@ -135,7 +136,8 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
       { callbackUrl, expects }: { callbackUrl: string; expects: OidcSecrets & { state: string } },
     ): Promise<Assertion> =>
       asked(async () => {
-        const config = configurationOf(connection, await metadata.of(connection.oidcDiscoveryUrl));
+        const provider = await metadata.of(connection.oidcDiscoveryUrl);
+        const config = configurationOf(connection, provider);
         const tokens = await authorizationCodeGrant(config, new URL(callbackUrl), {
           expectedState: expects.state,
           expectedNonce: expects.nonce,
@@ -143,7 +145,11 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
           idTokenExpected: true,
           // Not `maxAge`: the library measures it from now on, and people take their time between their password and a
           // second factor. Whether the sign-in is new enough is asked of when they were sent (`isNewEnough`).
+        }).catch((error: unknown) => {
+          provider.jwks = {}; // it may have other keys since a moment, or under the same names: the next answer finds them
+          throw error;
         });
+        provider.jwks = getJwksCache(config) ?? {}; // the library fills a copy of its own
         const claims = tokens.claims();
         if (!claims) throw new SsoRefused('malformed', 'The provider gave no ID token');
         const lacks = mappedClaims(connection).some((name) => claims[name] === undefined);
