@@ -341,6 +341,7 @@ describe('refresh', () => {
     const wide = await ask('openid profile');
     expect([wide.statusCode, wide.json().error.details[0].field]).toEqual([400, 'scope']);
     expect((await ask('email')).json().data.scope).toBe('email');
+    expect((await ask('openid email offline_access')).json().data.scope).toBe('openid email');
   });
 
   test.each([

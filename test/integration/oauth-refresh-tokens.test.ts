@@ -220,6 +220,24 @@ describe.each([
     expect(await used(client(), narrow.refresh_token)).toMatchObject({ scope: 'openid email' });
   });
 
+  test('what the authorization request left out may be repeated at each refresh, and what was not granted may not', async () => {
+    const asked = 'openid email offline_access phone';
+    const { refresh_token: first, scope } = await start(client(), { scope: asked });
+    expect(scope).toBe('openid email');
+    const next = await used(client(), first, { scope: asked });
+    expect(next).toMatchObject({ scope: 'openid email', id_token: expect.any(String) });
+    expect(await used(client(), next.refresh_token, { scope: `${asked} profile` })).toBe('invalid_scope');
+    expect(await used(client(), next.refresh_token, { scope: 'openid phone' })).toMatchObject({ scope: 'openid' });
+
+    const { tokenEndpointAuthMethod } = client();
+    const narrow = await environment.newClient({ tokenEndpointAuthMethod, scopes: ['openid', 'org'] });
+    const given = await start(narrow, { scope: 'openid email' });
+    expect(await used(narrow, given.refresh_token, { scope: 'openid email' })).toMatchObject({ scope: 'openid' });
+    // As there, nothing can be what is left.
+    const nothing = await start(narrow, { scope: 'email' });
+    expect(await used(narrow, nothing.refresh_token, { scope: 'email' })).toMatchObject({ scope: '' });
+  });
+
   test('a client that may be given less since gets less, whatever it asks for, and all again with the list', async () => {
     const { id } = client();
     const allow = async (scopes: string[]) => {

@@ -20,6 +20,7 @@ import {
   slidTo,
   standing,
 } from './refresh-tokens.js';
+import { givenScopes } from './scopes.js';
 
 /** Why a grant ended, and what is recorded of it. */
 const revocations = {
@@ -32,15 +33,18 @@ export type RevocationReason = keyof typeof revocations;
 
 export interface Refreshed {
   granted: Granted;
+  /** What of the grant the client wants this time. */
+  scope: readonly string[];
   refreshToken: string;
 }
 
 export interface Grants {
   /**
-   * @param asked the scope that the client wants this time, or undefined for all that was granted
+   * @param asked the scope that the client wants this time, as it sent it; undefined for all that was granted. What an authorization
+   *   request leaves out is left out here, too: libraries repeat at each refresh what they were configured to ask for
    * @throws OAuthError invalid_grant, invalid_scope
    */
-  refresh(client: Client, token: string, asked?: string[]): Promise<Refreshed>;
+  refresh(client: Client, token: string, asked?: string): Promise<Refreshed>;
   /** Ends a grant with all its tokens, with an event; once. */
   revoke(grantId: string, reason: RevocationReason): Promise<void>;
 }
@@ -159,13 +163,15 @@ export function createGrants({ db, refreshTokens, now }: { db: Db; refreshTokens
   return {
     async refresh(client, token, asked) {
       const rotates = client.clientType === 'public' || client.rotateRefreshTokens;
-      const { row, next } = await (rotates ? rotate : slide)({ client, token, asked: asked?.join(' ') ?? null });
+      const wanted = asked === undefined ? null : givenScopes(asked, client.scopes);
+      const { row, next } = await (rotates ? rotate : slide)({ client, token, asked: wanted?.join(' ') ?? null });
       if (row?.standing === 'reused') await refreshTokens.revokeFamily('grant', row.grantId);
       if (!row || row.standing === 'reused') throw new OAuthError('invalid_grant', 'the refresh token is not valid');
       if (row.standing === 'exceeding') throw new OAuthError('invalid_scope', 'the scope exceeds what was granted');
       const repeated = row.standing === 'repeated' && row.keyId !== null;
       return {
         granted: row,
+        scope: wanted ? row.scope.filter((name) => (wanted as string[]).includes(name)) : row.scope,
         refreshToken: repeated ? refreshTokens.successorOf(token, row.keyId as string).token : next,
       };
     },

@@ -30,7 +30,12 @@ export const refresh: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (ap
         body: Body({
           ...ClientFields,
           refresh_token: Type.String({ maxLength: 1024 }),
-          scope: Type.Optional(Type.String({ maxLength: 1024, description: 'A part of what was granted.' })),
+          scope: Type.Optional(
+            Type.String({
+              maxLength: 1024,
+              description: 'A part of what was granted. What a sign-in leaves out is left out.',
+            }),
+          ),
         }),
         response: {
           200: single(Tokens),
@@ -46,11 +51,9 @@ export const refresh: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (ap
     },
     async (request, reply) => {
       const client = await countedClient(options, request, reply);
-      const asked = request.body.scope?.split(' ').filter(Boolean);
-      const refreshed = await provider.grants.refresh(client, request.body.refresh_token, asked).catch(asRefusal);
-      const { scope: granted } = refreshed.granted;
-      const scope = asked ? granted.filter((name) => asked.includes(name)) : granted;
-      return reply.send({ data: await provider.tokens.answerWithoutIdToken({ client, scope, ...refreshed }) });
+      const { refresh_token: token, scope } = request.body;
+      const refreshed = await provider.grants.refresh(client, token, scope).catch(asRefusal);
+      return reply.send({ data: await provider.tokens.answerWithoutIdToken({ client, ...refreshed }) });
     },
   );
 };

@@ -8,8 +8,5 @@ import type { TokenAnswer } from '../../../domain/oidc/tokens.js';
 export async function refresh({ grants, tokens }: Provider, client: Client, values: Parameters): Promise<TokenAnswer> {
   const token = values.get('refresh_token');
   if (token === undefined) throw new OAuthError('invalid_request', 'refresh_token is missing');
-  const asked = values.get('scope')?.split(' ').filter(Boolean);
-  const { granted, refreshToken } = await grants.refresh(client, token, asked);
-  const scope = asked ? granted.scope.filter((name) => asked.includes(name)) : granted.scope;
-  return tokens.answer({ client, granted, scope, nonce: null, refreshToken });
+  return tokens.answer({ client, ...(await grants.refresh(client, token, values.get('scope'))), nonce: null });
 }
