@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type CryptoKey, exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { v4 as uuidv4 } from 'uuid';
-import { minutes } from '../../src/platform/clock.js';
+import { hours, minutes } from '../../src/platform/clock.js';
 import { loopback } from '../../src/platform/outbound/addresses.js';
 import { createOutbound } from '../../src/platform/outbound/fetch.js';
 import {
@@ -36,6 +36,7 @@ beforeAll(async () => {
     fetches++;
     const path = request.url?.split('?')[0];
     if (path === '/big') return void response.end('x'.repeat(70_000));
+    if (served === 'nothing') return void request.socket.destroy();
     if (path === '/moved') return void response.writeHead(302, { location: '/jwks' }).end();
     return void response.setHeader('content-type', 'application/json').end(JSON.stringify(served));
   });
@@ -159,11 +160,10 @@ test.each([
   ],
   ['too much', () => ({ served: {}, path: '/big' })],
   ['a redirect', () => ({ served: jwks, path: '/moved' })],
-  ['nobody there', () => ({ served: jwks, path: null })],
 ])('a jwks_uri with %s refuses the client', async (_name, situation) => {
   const { served: answer, path } = situation();
   served = answer;
-  const jwksUri = path === null ? 'http://127.0.0.1:1/jwks' : `${base}${path}?${uuidv4()}`;
+  const jwksUri = `${base}${path}?${uuidv4()}`;
   const remote = await environment.newClient({
     tokenEndpointAuthMethod: 'private_key_jwt',
     jwksUri,
@@ -190,6 +190,57 @@ test('many who ask at once make one call, and so do those who ask again where it
   expect(await errorOf(await assertion(remote, {}, { kid: 'none' }))).toBe('invalid_client');
   expect(await errorOf(await assertion(remote))).toBe('invalid_grant');
   expect(fetches).toBe(3);
+});
+
+test.each([
+  ['nobody there', 'http://127.0.0.1:1/jwks'],
+  ['no answer', null],
+])('a jwks_uri with %s says nothing against the client, which may ask again', async (_name, uri) => {
+  served = 'nothing';
+  const jwksUri = uri ?? `${base}/jwks?${uuidv4()}`;
+  const remote = await environment.newClient({ tokenEndpointAuthMethod: 'private_key_jwt', jwksUri });
+  const answer = await send(await assertion(remote));
+  expect([answer.statusCode, answer.json().error]).toEqual([503, 'temporarily_unavailable']);
+  expect(answer.headers['retry-after']).toBe('5');
+  const elsewhere = await world.app.inject({
+    method: 'POST',
+    url: '/v1/identity/auth/refresh',
+    payload: {
+      client_id: remote.clientId,
+      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      client_assertion: await assertion(remote),
+      refresh_token: 'x',
+    },
+  });
+  expect([elsewhere.statusCode, elsewhere.json().error.code]).toEqual([503, 'service.unavailable']);
+});
+
+test('keys that were read count on for a day where they cannot be read again, which is tried now and then', async () => {
+  const jwksUri = `${base}/jwks?${uuidv4()}`;
+  const remote = await environment.newClient({ tokenEndpointAuthMethod: 'private_key_jwt', jwksUri });
+  served = jwks;
+  expect(await errorOf(await assertion(remote))).toBe('invalid_grant');
+  fetches = 0;
+  for (const [answer, refusal] of [
+    ['nothing', 'temporarily_unavailable'],
+    [{ hello: 1 }, 'invalid_client'],
+  ] as const) {
+    const before = fetches;
+    served = answer;
+    world.wait(minutes(6));
+    for (let i = 0; i < 3; i++) expect(await errorOf(await assertion(remote))).toBe('invalid_grant');
+    expect(fetches).toBe(before + 1);
+    // A key that is not among them could be new: nothing is known of it.
+    world.wait(4_000);
+    expect(await errorOf(await assertion(remote, {}, { kid: 'none' }))).toBe(refusal);
+    world.wait(hours(23));
+    expect(await errorOf(await assertion(remote))).toBe('invalid_grant');
+    world.wait(hours(1));
+    expect(await errorOf(await assertion(remote))).toBe(refusal);
+    served = jwks;
+    world.wait(4_000);
+    expect(await errorOf(await assertion(remote))).toBe('invalid_grant');
+  }
 });
 
 test('without an operator’s leave nothing but public addresses over https is called', async () => {

@@ -20,7 +20,7 @@ returning client_id`,
 export interface ClientAssertions {
   /** Whom an assertion says that it is of; not to be believed before `assertValid`. */
   subjectOf(assertion: string): string | null;
-  /** @throws OAuthError invalid_client */
+  /** @throws OAuthError invalid_client; DomainError service.unavailable where the client's keys cannot be read for the moment */
   assertValid(client: Client, assertion: string): Promise<void>;
 }
 

@@ -2,11 +2,16 @@ import type { JWTVerifyGetKey } from 'jose';
 import type { Clock } from '../../platform/clock.js';
 import type { Outbound } from '../../platform/outbound/fetch.js';
 import { createKeySets, keySetOf } from '../../platform/outbound/key-sets.js';
+import { DomainError } from '../errors.js';
 import type { Client } from './clients.js';
 import { OAuthError } from './oauth-error.js';
 
 export interface ClientKeys {
-  /** The public keys that a client registered, as jose's key resolver. */
+  /**
+   * The public keys that a client registered, as jose's key resolver.
+   * @throws OAuthError invalid_client; DomainError service.unavailable where its `jwks_uri` does not answer, which says nothing against
+   *   it. The resolver throws the same of a key that it has to look for anew.
+   */
   of(client: Client): Promise<JWTVerifyGetKey>;
 }
 
@@ -15,11 +20,14 @@ export function createClientKeys({ outbound, now }: { outbound: Pick<Outbound, '
   const keySets = createKeySets({ outbound, unreadable, now });
   return {
     async of({ jwks, jwksUri }) {
-      if (jwks) return keySetOf(jwks, unreadable);
-      if (!jwksUri) throw unreadable();
+      if (jwks) return keySetOf(jwks, () => unreadable('wrong'));
+      if (!jwksUri) throw unreadable('wrong');
       return keySets.at(jwksUri);
     },
   };
 }
 
-const unreadable = () => new OAuthError('invalid_client', "the client's keys cannot be read");
+const unreadable = (why: 'away' | 'wrong') =>
+  why === 'away'
+    ? new DomainError('service.unavailable', { retryAfter: 5 })
+    : new OAuthError('invalid_client', "the client's keys cannot be read");

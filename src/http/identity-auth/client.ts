@@ -24,7 +24,7 @@ const basicOf = ({ headers: { authorization } }: FastifyRequest) =>
 
 /**
  * The client of a request, by the method that it is registered with.
- * @throws DomainError auth.invalid_credentials, validation.failed
+ * @throws DomainError auth.invalid_credentials, validation.failed, service.unavailable
  */
 export async function authenticateClient(
   { clientAuthentication }: Pick<Provider, 'clientAuthentication'>,

@@ -1,6 +1,6 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
-import { type Clock, minutes, seconds } from '../clock.js';
-import { OutboundError } from './errors.js';
+import { type Clock, days, minutes, seconds } from '../clock.js';
+import { OutboundError, type OutboundReason } from './errors.js';
 import type { Outbound } from './fetch.js';
 
 export interface KeySets {
@@ -13,6 +13,8 @@ const keptFor = minutes(5);
 const rereadAtUnknownKey = seconds(10);
 /** Whoever asks within this time shares one call and its failure: a flood of questions is no flood of calls. */
 const sharedFor = seconds(3);
+/** Keys that were read count on for so long where they cannot be read again: their owner's site may be away for a while. */
+const countOnFor = days(1);
 const keptAtMost = 1000;
 
 interface Kept {
@@ -23,24 +25,36 @@ interface Kept {
 
 export interface KeySetsDeps {
   outbound: Pick<Outbound, 'get'>;
-  /** What is thrown where keys cannot be read. */
-  unreadable: () => Error;
+  /** What is thrown where keys cannot be read. `away`: what was called did not answer, and may do so soon. */
+  unreadable: (why: 'away' | 'wrong') => Error;
   now: Clock;
 }
 
 /** Fetches and keeps the key sets of others, through the guard of all URLs that tenants give. */
 export function createKeySets({ outbound, unreadable, now }: KeySetsDeps): KeySets {
   const kept = new Map<string, Kept>();
+  const wrong = () => unreadable('wrong');
 
   async function fetched(uri: string, maxAge: number): Promise<JWTVerifyGetKey> {
     const at = now().getTime();
     const known = keptOf(uri);
     if (known.read && at - known.read.at < maxAge) return known.read.keys;
     if (known.reading && at - known.reading.at < sharedFor) return known.reading.keys;
-    known.reading = { at, keys: read(uri).then((body) => keySetOf(body, unreadable)) };
+    known.reading = { at, keys: read(uri).then((body) => keySetOf(body, wrong)) };
     const keys = await known.reading.keys;
     known.read = { at, keys };
     return keys;
+  }
+
+  /** Those that are fresh, or, where none can be read, the last ones. */
+  async function current(uri: string): Promise<JWTVerifyGetKey> {
+    try {
+      return await fetched(uri, keptFor);
+    } catch (error) {
+      const last = kept.get(uri)?.read;
+      if (last && now().getTime() - last.at < countOnFor) return last.keys;
+      throw error;
+    }
   }
 
   function keptOf(uri: string): Kept {
@@ -53,17 +67,18 @@ export function createKeySets({ outbound, unreadable, now }: KeySetsDeps): KeySe
   async function read(uri: string): Promise<unknown> {
     try {
       const { status, body } = await outbound.get(uri, { accept: 'application/json' });
-      if (status !== 200) throw unreadable();
+      if (status !== 200) throw unreadable(status >= 500 ? 'away' : 'wrong');
       return JSON.parse(body.toString('utf8'));
     } catch (error) {
-      if (error instanceof OutboundError || error instanceof SyntaxError) throw unreadable();
+      if (error instanceof SyntaxError) throw wrong();
+      if (error instanceof OutboundError) throw unreadable(whyOf[error.reason] ?? 'away');
       throw error;
     }
   }
 
   return {
     async at(uri) {
-      const keys = await fetched(uri, keptFor);
+      const keys = await current(uri);
       return async (header, token) => {
         try {
           return await keys(header, token);
@@ -75,6 +90,14 @@ export function createKeySets({ outbound, unreadable, now }: KeySetsDeps): KeySe
     },
   };
 }
+
+/** What the guard refuses will be refused again. */
+const whyOf: Partial<Record<OutboundReason, 'wrong'>> = {
+  address: 'wrong',
+  host: 'wrong',
+  scheme: 'wrong',
+  size: 'wrong',
+};
 
 /** @throws what `unreadable` makes, for what is no key set */
 export function keySetOf(jwks: unknown, unreadable: () => Error): JWTVerifyGetKey {
