@@ -24,8 +24,9 @@ export function readJsonAs(app: FastifyInstance, contentType: string): void {
     if (!isUtf8(bytes as Buffer)) return done(new DomainError('body.malformed'));
     const body = bytes.toString();
     // Clients name their usual type with every request, also where there is nothing to send.
-    if (body === '' && !request.routeOptions.schema?.body) return done(null, undefined);
-    const excess = excessOf(body, { deepest, ...worthReading(request.routeOptions.schema?.body) });
+    const schema = request.routeOptions.schema?.body as { nullable?: boolean } | undefined;
+    if (body === '' && (schema?.nullable ?? !schema)) return done(null, undefined);
+    const excess = excessOf(body, { deepest, ...worthReading(schema) });
     if (excess) return done(refused(excess));
     void parse(request, body, done);
   });

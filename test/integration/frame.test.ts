@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type IdentityCaller, newIdentityCaller } from '../support/identity-caller.js';
 import { counted, interleaved } from '../support/interleaving.js';
+import { newPublicClient } from '../support/public-client.js';
 import { rowsOf } from './portal-setup.js';
 
 let api: TestApi;
@@ -157,6 +158,25 @@ describe('errors', () => {
       details: [{ field: 'reason', code: 'unknown_field' }],
     });
     for (const payload of ['{}', 'null']) await send(api.app, 200, { ...request, payload });
+  });
+
+  test('where a body may be left out, an empty one is none, whatever type it is said to have', async () => {
+    const made = (url: string, payload: object) => send(api.app, 201, { method: 'POST', url, headers: key, payload });
+    const { id: person } = (await made('/api/v1/identities', { email: 'empty@example.com' })).json().data;
+    const { id: spare } = (await made('/api/v1/api-keys', { name: 'Spare', access_mode: 'full' })).json().data;
+    await newPublicClient(api, account.scope); // for a link to lead to
+    for (const url of [`/api/v1/identities/${person}/password/reset`, `/api/v1/api-keys/${spare}/rotate`]) {
+      await send(api.app, 200, { method: 'POST', url, headers: { ...key, ...json }, payload: '' });
+    }
+    await send(api.app, 204, { method: 'POST', url: '/v1/identity/auth/logout', headers: json, payload: '' });
+    const { paths } = (await send(api.app, 200, { url: '/openapi.json' })).json();
+    const optional = [
+      '/api/v1/api-keys/{id}/rotate',
+      '/api/v1/identities/{id}/password/reset',
+      '/v1/identity/auth/logout',
+    ];
+    for (const path of optional) expect([path, paths[path].post.requestBody.required]).toEqual([path, false]);
+    expect(paths['/api/v1/identities'].post.requestBody.required).toBe(true);
   });
 
   test.each(['javascript:alert(1)', 'data:text/html,<script>', 'file:///etc/passwd'])(

@@ -33,6 +33,7 @@ export function completed(document: OpenApiDocument): OpenApiDocument {
   for (const { path, method, operation } of operationsOf(document)) {
     operation.security ??= [];
     letDefaultsOut(operation);
+    letBodyOut(operation);
     if (isJsonSurface(path)) {
       addErrors(operation, transportCodes(method, operation));
       addRefusalPages(operation);
@@ -64,6 +65,12 @@ function letDefaultsOut({ parameters = [], requestBody }: DocumentedOperation): 
     if (!isReference(parameter) && parameter.schema.default !== undefined) parameter.required = false;
   }
   for (const media of Object.values(requestBody?.content ?? {})) media.schema = withoutDefaults(media.schema as Schema);
+}
+
+/** A body that may be null may be left out. */
+function letBodyOut({ requestBody }: DocumentedOperation): void {
+  const bodies = Object.values(requestBody?.content ?? {});
+  if (requestBody && bodies.every(({ schema }) => (schema as Schema).nullable)) requestBody.required = false;
 }
 
 function withoutDefaults(schema: Schema): Schema {
