@@ -1527,7 +1527,7 @@ export interface paths {
         put?: never;
         /**
          * Assign roles in bulk
-         * @description Each on its own: what is wrong with one keeps no other from being made. The caller needs `rbac.assign_roles` and every permission of the role at the node. Without `node_id` it is the root; null bounds are open. One that exists alike is answered as it is (200).
+         * @description Each on its own: what is wrong with one, be it its form, keeps no other from being made, and is its `error` (`validation.failed`, with `details`, for its form). The caller needs `rbac.assign_roles` and every permission of the role at the node. Without `node_id` it is the root; null bounds are open. One that exists alike is answered as it is (200).
          *
          *     Requires `rbac.assign_roles` somewhere; answers keep to where it is held.
          */

@@ -184,6 +184,33 @@ test('in bulk each stands for itself, and a thousand take one request', async ()
   await call('POST', '/role-assignments', 400, { role_assignments: [...many, good] });
 });
 
+test('in bulk, what is wrong with the form of one keeps no other from being made', async () => {
+  const id = await newIdentity();
+  const right = { identity_id: id, role_id: roleId };
+  const role_assignments = [
+    { ...right, identity_id: 'nobody' },
+    { ...right, effective_to: '0000-01-01T00:00:00Z' },
+    right,
+    { ...right, color: 'red' },
+  ];
+  const { items } = (await call('POST', '/role-assignments', 200, { role_assignments })).json();
+  const told = items.map(
+    ({ status, error }: { status: string; error: { code: string; details: { field: string }[] } }) =>
+      [status, error?.code, error?.details?.map(({ field }) => field)].filter(Boolean).flat(),
+  );
+  expect(told).toEqual([
+    ['failed', 'validation.failed', 'role_assignments[0].identity_id'],
+    ['failed', 'validation.failed', 'role_assignments[1].effective_to'],
+    ['created'],
+    ['failed', 'validation.failed', 'role_assignments[3].color'],
+  ]);
+  expect(items.map(({ index }: { index: number }) => index)).toEqual([0, 1, 2, 3]);
+  const none = (await call('POST', '/role-assignments', 200, { role_assignments: [{ role_id: roleId }] })).json().items;
+  expect(none).toMatchObject([{ index: 0, status: 'failed', id: null, error: { code: 'validation.failed' } }]);
+  const whole = await call('POST', '/role-assignments', 400, { role_assignments: [right], color: 'red' });
+  expect(codeOf(whole)).toBe('validation.failed');
+});
+
 test('in bulk, one that is there before a new one is said to be there, and each has its own id', async () => {
   const [identity, node] = [await newIdentity(), await newNode()];
   const good = { identity_id: identity, role_id: roleId };

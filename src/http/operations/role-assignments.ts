@@ -1,4 +1,5 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
+import type { AssignmentResult, WantedAssignment } from '../../domain/access/assigning.js';
 import type { NamedAssignment } from '../../domain/access/assignments.js';
 import { DomainError } from '../../domain/errors.js';
 import { itemError, itemsOf } from '../bulk-items.js';
@@ -42,6 +43,7 @@ const Wanted = {
     }),
   ),
 };
+const Element = Body({ identity_id: Id, ...Wanted });
 const instant = (text: string | null | undefined, field: string) => (text == null ? null : instantOf(text, field));
 
 const ById = Type.Object({ id: Id });
@@ -130,32 +132,52 @@ export const assignRoles = operation({
   method: 'POST',
   path: '/role-assignments',
   summary: 'Assign roles in bulk',
-  description: `Each on its own: what is wrong with one keeps no other from being made. ${rule}`,
+  description:
+    'Each on its own: what is wrong with one, be it its form, keeps no other from being made, and is its `error` ' +
+    `(\`validation.failed\`, with \`details\`, for its form). ${rule}`,
   permission: mayAssign,
-  body: Body({
-    role_assignments: Type.Array(Body({ identity_id: Id, ...Wanted }), { minItems: 1, maxItems: 1000 }),
-  }),
+  eachAlone: 'role_assignments',
+  body: Body({ role_assignments: Type.Array(Element, { minItems: 1, maxItems: 1000 }) }),
   events: ['role_assignment.created'],
   answers: { 200: itemsOf('created', 'exists', 'failed'), ...errors('nodes.node_not_found') },
-  async handle({ services, scope, caller, body }) {
-    const wanted = body.role_assignments.map((one, i) => ({
-      identityId: one.identity_id,
-      roleId: one.role_id,
-      nodeId: one.node_id ?? null,
-      effectiveFrom: instant(one.effective_from, `role_assignments[${i}].effective_from`),
-      effectiveTo: instant(one.effective_to, `role_assignments[${i}].effective_to`),
-      notifyHolder: one.notify_holder ?? false,
-    }));
-    const results = await services.assignments.assignAll(scope, caller, wanted);
+  async handle({ services, scope, caller, body, refusals }) {
+    const wanted = body.role_assignments.map((one, index) => refusals.get(index) ?? wantedOf(one, index));
+    const readable = wanted.filter((one): one is WantedAssignment => !(one instanceof DomainError));
+    const results = (await services.assignments.assignAll(scope, caller, readable)).values();
     return {
-      items: results.map((result, index) =>
-        result.status === 'failed'
-          ? { index, status: result.status, id: null, error: itemError(new DomainError(result.code)) }
-          : { index, status: result.status, id: result.assignment.id, error: null },
-      ),
+      items: wanted.map((one, index) => {
+        const result = one instanceof DomainError ? one : (results.next().value as AssignmentResult);
+        return { index, ...itemOf(result) };
+      }),
     };
   },
 });
+
+/** Answers the refusal where a time of it is none that can be stored. */
+function wantedOf(one: Static<typeof Element>, index: number): WantedAssignment | DomainError {
+  const at = (name: 'effective_from' | 'effective_to') => instant(one[name], `role_assignments[${index}].${name}`);
+  try {
+    return {
+      identityId: one.identity_id,
+      roleId: one.role_id,
+      nodeId: one.node_id ?? null,
+      effectiveFrom: at('effective_from'),
+      effectiveTo: at('effective_to'),
+      notifyHolder: one.notify_holder ?? false,
+    };
+  } catch (error) {
+    if (error instanceof DomainError) return error;
+    throw error;
+  }
+}
+
+const failed = (error: DomainError) => ({ status: 'failed', id: null, error: itemError(error) });
+
+function itemOf(result: AssignmentResult | DomainError) {
+  if (result instanceof DomainError) return failed(result);
+  if (result.status === 'failed') return failed(new DomainError(result.code));
+  return { status: result.status, id: result.assignment.id, error: null };
+}
 
 export const unassignRoles = operation({
   ...common,
