@@ -202,6 +202,21 @@ test('whoever is signed out already goes on', async () => {
   expect((await stranger.get('/oauth/logout')).body).toContain('You are signed out');
 });
 
+test.each<[string, string[], string | null]>([
+  ['a site', ['https://shop.example/cb', 'https://other.example/cb'], 'https://shop.example'],
+  ['a site that is developed too', ['http://localhost:5173/cb', 'https://shop.example/cb'], 'https://shop.example'],
+  ['a site that is developed', ['http://localhost:5173/cb'], 'http://localhost:5173'],
+  ['a native application', ['http://127.0.0.1/cb', 'http://[::1]/cb', 'com.example.app:/cb'], null],
+  ['a native application with a site', ['http://127.0.0.1/cb', 'https://shop.example/cb'], 'https://shop.example'],
+])('%s is led back to where somebody is', async (_name, redirectUris, home) => {
+  const { clientId } = await environment.newClient({ redirectUris });
+  const question = await browser.get(url({ client_id: clientId }));
+  const stayed = await browser.submit(question, { confirm: 'no' });
+  expect([stayed.statusCode, stayed.headers.location]).toEqual(home === null ? [204, undefined] : [303, home]);
+  const out = await browser.submit(question, { confirm: 'yes' });
+  expect(/<a class="button" href="([^"]*)"/.exec(out.body)?.[1] ?? null).toBe(home);
+});
+
 test.each<[string, () => Record<string, string>, string]>([
   [
     'an unregistered address',

@@ -115,8 +115,14 @@ const onwardOf = (asked: LogoutRequest): Onward => ({
   uiLocales: asked.parameters.ui_locales ?? null,
 });
 
-/** The client's site, as far as its registration tells: the origin of its first web redirect URI. */
+/**
+ * The client's site, as far as its registration tells: the origin of its first web redirect URI. One of `http` is a loopback address. It
+ * comes last, since people are mostly elsewhere; and without a port it is a native application's (RFC 8252 §7.3), where nobody listens by now.
+ */
 function homeOf({ client }: LogoutRequest): string | null {
-  const uri = client?.redirectUris.find((candidate) => /^https?:/.test(candidate));
-  return uri === undefined ? null : new URL(uri).origin;
+  const uris = (client?.redirectUris ?? []).map((uri) => new URL(uri));
+  const site =
+    uris.find(({ protocol }) => protocol === 'https:') ??
+    uris.find(({ protocol, port }) => protocol === 'http:' && port !== '');
+  return site?.origin ?? null;
 }
