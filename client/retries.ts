@@ -22,6 +22,7 @@ export function retrying({
       () => limit.abort(new DOMException('The service did not answer in time', 'TimeoutError')),
       timeoutMs + waitAskedFor(request),
     );
+    (timer as { unref?(): void }).unref?.(); // a program that has its answer need not wait for it
     request.signal.addEventListener('abort', () => limit.abort(request.signal.reason), { once: true });
     if (request.signal.aborted) limit.abort(request.signal.reason);
     try {

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { createGatehouse, type Gatehouse, GatehouseError } from '../../client/index.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { amidCollections } from '../support/garbage.js';
+import { patience } from '../support/patience.js';
 
 let api: TestApi;
 let account: TestAccount;
@@ -97,6 +98,17 @@ test('who leaves while a list is read takes nobody else with them', async () => 
     await gatehouse.delete('/api/v1/identities/{id}', { params: { path: { id } } });
   }
   expect(found).toEqual(emails.toReversed());
+});
+
+test('a program that has its answer ends, however patient it was', async () => {
+  const client = new URL('../../dist/client/index.js', import.meta.url).href;
+  const options = JSON.stringify({ baseUrl, apiKey, timeoutMs: 86_400_000 });
+  const program = `const { createGatehouse } = await import('${client}');
+    console.log(typeof (await createGatehouse(${options}).get('/api/v1/identities/summary')).data.total);`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
+    timeout: patience,
+  });
+  expect(stdout.trim()).toBe('number');
 });
 
 test('a file comes as it is', async () => {
