@@ -29,7 +29,7 @@ export async function remove(
   { id, version, cascade, at }: { id: string; version: number; cascade: boolean; at: Date },
 ): Promise<void> {
   await schemaFor(tx, scope, 'another shape');
-  await lockSignIns(tx, scope, { topIds: [id], below: below('nodes') });
+  await lockSignIns(tx, scope, [id]);
   const top = await findLocked(tx, scope, id);
   if (top.version !== version) throw new DomainError('version.conflict', { current: top });
   if (top.nodeType === rootType) throw new DomainError('nodes.root_fixed');
@@ -49,7 +49,7 @@ export async function removeSubtrees(
   topIds: readonly string[],
   at: Date,
 ): Promise<void> {
-  await lockSignIns(tx, scope, { topIds, below: below('nodes') });
+  await lockSignIns(tx, scope, topIds);
   await removeLocked(tx, scope, topIds, at);
 }
 

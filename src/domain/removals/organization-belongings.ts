@@ -4,6 +4,7 @@ import { ScimToken } from '../../../entities/scim-token.js';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import { SsoDomain } from '../../../entities/sso-domain.js';
 import { within } from '../../platform/db.js';
+import { below } from '../hierarchy/subtrees.js';
 import { withdrawInvitations } from '../identity-invites/issue.js';
 import { forgetMappings } from '../scim/mappings.js';
 import { revokeToken } from '../scim/tokens.js';
@@ -15,16 +16,15 @@ import { lockRequestsOf } from '../sso-connections/find.js';
 /**
  * Whoever comes back from a provider of an organization at or below some nodes is waited for, and nobody comes before the end of the
  * transaction. Before the nodes are held: a sign-in holds its request first, and the organization after it.
- * @param below SQL: whether a row of `nodes` is meant, with the Account, the Environment and `topIds` as `$1` to `$3`
  */
 export async function lockSignIns(
   tx: EntityManager,
   scope: EnvironmentScope,
-  { topIds, below }: { topIds: readonly string[]; below: string },
+  topIds: readonly string[],
 ): Promise<void> {
   const connections = await tx.query<{ id: string }[]>(
     `select c.id from sso_connections c join nodes on nodes.id = c.organization_id
-     where nodes.account_id = $1 and nodes.environment_id = $2 and ${below} order by c.id`,
+     where nodes.account_id = $1 and nodes.environment_id = $2 and ${below('nodes')} order by c.id`,
     [scope.accountId, scope.environmentId, topIds],
   );
   for (const { id } of connections) await lockRequestsOf(tx, scope, id);
