@@ -2418,7 +2418,13 @@ export interface paths {
         get: operations["portalGetDirectoryIdentity"];
         put?: never;
         post?: never;
-        delete?: never;
+        /**
+         * Delete an identity from an account
+         * @description Ends its membership in every environment at once, with sessions, role assignments and the invites that wait for its address, and erases it: also who is in the directory only. It is found here until it is erased; asked for again, the same goes on. To take somebody out of one environment, delete the identity there.
+         *
+         *     Requires the capability `identities.manage`.
+         */
+        delete: operations["portalDeleteDirectoryIdentity"];
         options?: never;
         head?: never;
         patch?: never;
@@ -12198,6 +12204,31 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["PortalGetDirectoryIdentityResponse"];
                 };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalDeleteDirectoryIdentity: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                /** @description Slug of the Account. */
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             default: components["responses"]["Refusal"];
         };

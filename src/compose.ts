@@ -202,7 +202,7 @@ export async function composeApi(
     auditLog: createAuditLog({ db, broadReads }),
     changeFeed: createChangeFeed({ db, bells: changeBells }),
     clientManagement: createClientManagement({ db, now, guard }),
-    directory: createDirectory({ db }),
+    directory: createDirectory({ db, now }),
     environmentSettings: createEnvironmentSettings({ db, graces, now }),
     environments: createEnvironments({ db, now }),
     evaluation,

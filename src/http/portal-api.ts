@@ -50,7 +50,12 @@ import {
   listAuditLog,
   listIdentityAuditLog,
 } from './portal/audit-log.js';
-import { getDirectoryIdentity, getDirectorySummary, listDirectory } from './portal/directory.js';
+import {
+  deleteDirectoryIdentity,
+  getDirectoryIdentity,
+  getDirectorySummary,
+  listDirectory,
+} from './portal/directory.js';
 import {
   createEnvironment,
   deleteEnvironment,
@@ -120,6 +125,7 @@ export const portalOperations: readonly Operation[] = [
   listDirectory,
   getDirectorySummary,
   getDirectoryIdentity,
+  deleteDirectoryIdentity,
   listAccountIdentityInvites,
   createAccountIdentityInvite,
   getAccountIdentityInvitesSummary,

@@ -1,3 +1,4 @@
+import { createErasures } from '../../src/domain/erasures/erasures.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { inviteTo, linkTokenOf } from './identity-invites-setup.js';
 import { type Call, callsOf, finishRemovals, outcomeOf, rowsOf } from './portal-setup.js';
@@ -167,4 +168,77 @@ test('an account without an environment has nobody to ask by', async () => {
   ).toBe('204');
   const asked = { email: address('ivo') };
   expect(outcomeOf(await owner('POST', '/identity-invites', asked))).toBe('404 environment.not_found');
+});
+
+/** Does what the process of an erasure does, of which there is none beside an api alone. */
+async function finishErasures() {
+  const erasures = createErasures({ db: api.database.db, now: () => new Date() });
+  const running = "select id from erasures where account_id = $1 and status = 'running'";
+  for (const { id } of await rowsOf<{ id: string }>(api, running, [account.scope.accountId])) {
+    for (const step of [erasures.endSessions, erasures.removeMemberships, erasures.complete]) {
+      while ((await step(id)) === 'more');
+    }
+  }
+}
+const toldOf = async (id: string) =>
+  (
+    await rowsOf<{ action: string; environment: string | null }>(
+      api,
+      `select action, e.slug as environment from events v left join environments e on e.id = v.environment_id
+       where v.account_id = $1 and v.resource_id = $2 and action like 'identity.%' order by v.created_at, v.id`,
+      [account.scope.accountId, id],
+    )
+  ).map(({ action, environment }) => [action, environment].filter(Boolean).join(' '));
+
+test('who is in the directory only is deleted there, and their address is free once they are erased', async () => {
+  await people();
+  const [{ id }] = (await owner('GET', '/identities?q=dora')).json().items;
+  expect(outcomeOf(await owner('DELETE', `/identities/${id}`))).toBe('204');
+  expect(outcomeOf(await owner('DELETE', `/identities/${id}`))).toBe('204');
+  expect(outcomeOf(await owner('POST', `${development}/identities`, { email: address('dora') }))).toBe(
+    '409 identity.email_taken',
+  );
+  await finishErasures();
+  expect(await listed()).toEqual(['ada', 'ben', 'cleo']);
+  expect(outcomeOf(await owner('DELETE', `/identities/${id}`))).toBe('404 identity.not_found');
+  expect((await toldOf(id)).slice(-2)).toEqual(['identity.erasure_requested', 'identity.deleted']);
+  const again = await add(development, { email: address('dora') });
+  expect(again).not.toBe(id);
+});
+
+test('deleted from the account, somebody leaves every environment at once, with what waits for their address in others', async () => {
+  const { ada, cleo } = await people();
+  const waiting = await inviteTo(owner, `${development}/identity-invites`, { email: address('cleo') });
+  const organization = (await owner('POST', `${production}/organizations`, { name: 'Acme' })).json().data.id;
+  for (const id of [ada, cleo]) {
+    expect(
+      outcomeOf(await owner('POST', `${production}/organizations/${organization}/members`, { identity_id: id })),
+    ).toMatch(/^20/);
+  }
+  for (const id of [ada, cleo]) expect(outcomeOf(await owner('DELETE', `/identities/${id}`))).toBe('204');
+
+  for (const place of [development, production]) {
+    expect(outcomeOf(await owner('GET', `${place}/identities/${ada}`))).toBe('404 identity.not_found');
+  }
+  expect((await owner('GET', `${production}/organizations/${organization}`)).json().data.member_count).toBe(0);
+  expect((await owner('GET', `/identity-invites/${waiting.id}`)).json().data.status).toBe('revoked');
+  await finishErasures();
+  expect(await listed()).toEqual(['ben', 'dora']);
+  expect((await toldOf(ada)).slice(-4).toSorted()).toEqual([
+    'identity.deleted',
+    'identity.deleted development',
+    'identity.deleted production',
+    'identity.erasure_requested',
+  ]);
+  expect((await owner('GET', `${production}/identities/summary`)).json().data.total).toBe(0);
+});
+
+test('whoever reaches a part of the account only, or reads only, deletes nobody from all of it', async () => {
+  const { ada } = await people();
+  const other = await newAccount(api);
+  const stranger = callsOf(api, other.accountSlug, await other.as('owner'));
+  expect(outcomeOf(await stranger('DELETE', `/identities/${ada}`))).toBe('404 identity.not_found');
+  const viewer = callsOf(api, account.accountSlug, await account.as('viewer'));
+  expect(outcomeOf(await viewer('DELETE', `/identities/${ada}`))).toBe('403 account.capability_required');
+  expect((await owner('GET', `/identities/${ada}`)).json().data.memberships).toHaveLength(2);
 });

@@ -1,12 +1,14 @@
 import type { EntityManager } from 'typeorm';
 import type { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { Identity } from '../../../entities/identity.js';
+import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import { isShort, searchedText } from '../identity-search.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { readRowCount } from '../row-counts.js';
 import type { AccountScope } from '../scope.js';
+import { removeEverywhere } from './remove-everywhere.js';
 
 /** Where somebody of the directory is a member. */
 export interface DirectoryMembership {
@@ -54,7 +56,7 @@ const memberships = (more = '') => `(select from environment_memberships m
   where m.account_id = :accountId and m.identity_id = identity.id ${more})`;
 
 /** The end users of an Account, over all of its Environments (contract §6). */
-export function createDirectory({ db }: { db: Db }) {
+export function createDirectory({ db, now }: { db: Db; now: Clock }) {
   return {
     list: ({ accountId }: AccountScope, page: DirectoryPage): Promise<Page<DirectoryEntry>> =>
       db.transaction({ accountId }, async (tx) => {
@@ -87,6 +89,10 @@ export function createDirectory({ db }: { db: Db }) {
         if (!identity) throw new DomainError('identity.not_found');
         return (await withMemberships(tx, accountId, [identity]))[0] as DirectoryEntry;
       }),
+
+    /** Removes somebody from every Environment, and has them erased. @throws DomainError identity.not_found */
+    remove: (scope: AccountScope, id: string): Promise<void> =>
+      db.transaction(scope, (tx) => removeEverywhere(tx, scope, id, now)),
 
     /** Everybody once, whatever they are a member of; active is who may sign in somewhere. Of one moment. */
     summary: ({ accountId }: AccountScope): Promise<DirectorySummary> =>

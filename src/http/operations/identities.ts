@@ -22,6 +22,7 @@ import {
 } from './identities-views.js';
 import { ProfileFields, profileIn } from './identity-profile.js';
 import { IdentityRowWithRoles, personSorts, rowWithRoles } from './identity-rows.js';
+import { leavingEvents } from './leaving-events.js';
 
 const Status = Type.Optional(OneOf(['active', 'inactive']));
 const isActiveOf = (status: string | undefined) => (status === undefined ? undefined : status === 'active');
@@ -182,16 +183,7 @@ export const deleteIdentity = operation({
   description:
     'Ends the membership in this Environment with its sessions and role assignments, at once. Who has no membership left in the ' +
     'Account is erased.',
-  events: [
-    'identity.deleted',
-    'identity.sessions_revoked',
-    'identity.erasure_requested',
-    'role_assignment.deleted',
-    'organization.member_removed',
-    'organization.invitation_revoked',
-    'identity_invite.revoked',
-    'auth.identity_signed_out',
-  ],
+  events: leavingEvents,
   answers: { 204: Type.Null(), ...errors('identity.not_found') },
   handle: ({ services, scope, params }) => services.identityAdministration.remove(scope, params.id),
 });

@@ -4,6 +4,7 @@ import type { DirectoryEntry } from '../../domain/identities/directory.js';
 import { always, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { ListedProfileFields, presentProfile } from '../operations/identity-profile.js';
+import { leavingEvents } from '../operations/leaving-events.js';
 import { Id, idOrNone, listOf, Nullable, noneIsNull, OneOf, single, Timestamp } from '../schemas.js';
 
 const common = { tag: 'Identities', level: 'account', capability: 'identities.view' } as const;
@@ -120,4 +121,21 @@ export const getDirectoryIdentity = operation({
     const { emailVerifiedAt, updatedAt } = entry.identity;
     return { data: { ...present(entry), email_verified: emailVerifiedAt !== null, updated_at: updatedAt } };
   },
+});
+
+export const deleteDirectoryIdentity = operation({
+  ...common,
+  id: 'deleteDirectoryIdentity',
+  method: 'DELETE',
+  path: '/identities/:id',
+  summary: 'Delete an identity from an account',
+  description:
+    'Ends its membership in every environment at once, with sessions, role assignments and the invites that wait for its address, and ' +
+    'erases it: also who is in the directory only. It is found here until it is erased; asked for again, the same goes on. To take ' +
+    'somebody out of one environment, delete the identity there.',
+  capability: 'identities.manage',
+  params: Type.Object({ id: Id }),
+  events: leavingEvents,
+  answers: { 204: Type.Null(), ...errors('identity.not_found') },
+  handle: ({ services, scope, params }) => services.directory.remove(scope, params.id),
 });

@@ -21,6 +21,7 @@ export const inviteExamples: Record<string, Example> = {
   getAccountIdentityInvitesSummary: intoEnvironment,
   listDirectory: intoEnvironment,
   getDirectoryIdentity: async ({ id }) => ({ path: { id: await id('directoryIdentity') } }),
+  deleteDirectoryIdentity: async ({ id }) => ({ path: { id: await id('directoryIdentity') } }),
   createAccountIdentityInvite: async ({ id, unique }) => ({
     body: { email: `${unique}@example.com`, environment_id: await id('environment') },
   }),

@@ -1,0 +1,60 @@
+import { type EntityManager, In } from 'typeorm';
+import { Identity } from '../../../entities/identity.js';
+import { IdentityInvite } from '../../../entities/identity-invite.js';
+import { OrganizationMember } from '../../../entities/organization-member.js';
+import type { Clock } from '../../platform/clock.js';
+import { joining } from '../../platform/joining.js';
+import { createErasures } from '../erasures/erasures.js';
+import { DomainError } from '../errors.js';
+import { keepOrganizations } from '../identity-invites/events.js';
+import { withdrawAll } from '../identity-invites/issue.js';
+import type { AccountScope } from '../scope.js';
+import { removeMember } from './remove.js';
+
+interface Place {
+  environmentId: string;
+  applicationId: string;
+  isMember: boolean;
+}
+
+/**
+ * Removes somebody from every Environment of the Account, also who is a member of none, withdraws what waits for their address, and
+ * has them erased. One that is being erased already goes on. In a transaction of the Account.
+ * @throws DomainError identity.not_found
+ */
+export async function removeEverywhere(
+  tx: EntityManager,
+  { accountId }: AccountScope,
+  id: string,
+  now: Clock,
+): Promise<void> {
+  const identity = await tx.findOne(Identity, {
+    where: { accountId, id },
+    select: { id: true, email: true },
+    lock: { mode: 'pessimistic_write' },
+  });
+  if (!identity) throw new DomainError('identity.not_found');
+  // An Environment that is being removed takes its members and its invites with it.
+  const places = await tx.query<Place[]>(
+    `select e.id as "environmentId", e.application_id as "applicationId", m.id is not null as "isMember"
+     from environments e left join environment_memberships m on m.environment_id = e.id and m.identity_id = $2
+     where e.account_id = $1 order by e.id`,
+    [accountId, id],
+  );
+  const environmentId = In(places.map((place) => place.environmentId));
+  const joined = await tx.find(OrganizationMember, { where: { accountId, environmentId, identityId: id } });
+  const waiting = await tx.find(IdentityInvite, {
+    where: { accountId, environmentId, email: identity.email, status: 'pending' },
+    order: { id: 'ASC' },
+  });
+  // Those of all Environments at once: taken one Environment after the other, two removals could wait for each other.
+  await keepOrganizations(
+    tx,
+    [...joined, ...waiting].map(({ organizationId }) => organizationId),
+  );
+  for (const { isMember, ...place } of places) {
+    if (isMember) await removeMember(tx, { accountId, ...place }, id, now);
+  }
+  await withdrawAll(tx, waiting, { reason: 'identity_deleted', now: now() });
+  await createErasures({ db: joining(tx), now }).request({ accountId }, id);
+}

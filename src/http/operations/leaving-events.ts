@@ -1,0 +1,11 @@
+/** What is written when somebody is removed from an Environment, and with the last one from the Account. */
+export const leavingEvents = [
+  'identity.deleted',
+  'identity.sessions_revoked',
+  'identity.erasure_requested',
+  'role_assignment.deleted',
+  'organization.member_removed',
+  'organization.invitation_revoked',
+  'identity_invite.revoked',
+  'auth.identity_signed_out',
+] as const;
