@@ -13,12 +13,15 @@ type Excess = 'too_deep' | 'too_many';
  * what is nested so deeply that whoever walks through it runs out of stack, or has so many parts that everybody else waits for it.
  */
 export function readJsonBodies(app: FastifyInstance): void {
-  app.removeContentTypeParser('application/json');
   readJsonAs(app, 'application/json');
 }
 
-/** The same for a type of which JSON is the syntax, such as `application/scim+json`. */
-export function readJsonAs(app: FastifyInstance, contentType: string): void {
+/**
+ * The same for a type of which JSON is the syntax, such as `application/scim+json`.
+ * @param unsaid what is worth reading on routes that have no schema
+ */
+export function readJsonAs(app: FastifyInstance, contentType: string, unsaid = worthReading(undefined)): void {
+  app.removeContentTypeParser(contentType);
   const parse = app.getDefaultJsonParser('error', 'error');
   app.addContentTypeParser(contentType, { parseAs: 'buffer' }, (request, bytes, done) => {
     if (!isUtf8(bytes as Buffer)) return done(new DomainError('body.malformed'));
@@ -26,7 +29,7 @@ export function readJsonAs(app: FastifyInstance, contentType: string): void {
     // Clients name their usual type with every request, also where there is nothing to send.
     const schema = request.routeOptions.schema?.body as { nullable?: boolean } | undefined;
     if (body === '' && (schema?.nullable ?? !schema)) return done(null, undefined);
-    const excess = excessOf(body, { deepest, ...worthReading(schema) });
+    const excess = excessOf(body, { deepest, ...(schema ? worthReading(schema) : unsaid) });
     if (excess) return done(refused(excess));
     void parse(request, body, done);
   });

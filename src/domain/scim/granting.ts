@@ -12,6 +12,8 @@ interface Held {
 }
 
 const atOnce = 500;
+/** People times the mappings of their groups, which are without a bound: one statement takes only so many. */
+const mostGiven = 2000;
 const mostLooks = 3;
 const keyOf = ({ identityId, roleId, nodeId }: Held) => `${identityId} ${roleId} ${nodeId}`;
 
@@ -62,12 +64,8 @@ async function settleSome(tx: EntityManager, directory: Directory, ids: readonly
     scope.accountId,
     superfluous,
   ]);
-  await give(
-    tx,
-    directory,
-    wanted.filter((one) => !wholeKeys.has(keyOf(one))),
-    at,
-  );
+  const missing = wanted.filter((one) => !wholeKeys.has(keyOf(one)));
+  for (let i = 0; i < missing.length; i += mostGiven) await give(tx, directory, missing.slice(i, i + mostGiven), at);
 }
 
 /** Made by groups, for the time that is free: what is there already, by hand, stays what it is. */

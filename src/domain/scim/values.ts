@@ -4,7 +4,7 @@ import { type Attribute, attributeOf, type Resource, type ResourceKind, schemaOf
 
 const longestText = 1000;
 /** Of one attribute in one request. */
-const mostValues = 1000;
+export const mostValues = 1000;
 
 /** In bytes, of what PostgreSQL has an index of: that has room for 2704, less what else is in it. */
 const longestIndexed = 2500;

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import type { AuthenticatedDirectory } from '../../domain/scim/authenticate.js';
 import { ScimRefused } from '../../domain/scim/refusal.js';
+import { mostValues } from '../../domain/scim/values.js';
 import { readJsonAs } from '../json-bodies.js';
 import { proveScimToken } from '../principals/scim-token.js';
 import { proving } from '../proofs.js';
@@ -11,10 +12,16 @@ import type { ScimOptions } from './options.js';
 import { search } from './search.js';
 import { users } from './users.js';
 
+/**
+ * What is worth reading, as SCIM has no schemas here: each of a thousand members can be an operation of its own with all sub-attributes,
+ * which is some ten parts; and twice of that, so that whoever has a few too many is told which they are.
+ */
+const extent = { parts: 2 * 12 * mostValues, widest: 3 * mostValues };
+
 /** Provisioning of people and groups by the directories of customers, `/scim/v2` (RFC 7643, RFC 7644). */
 export const scim: FastifyPluginAsync<ScimOptions> = async (app, { baseUrl: serviceUrl, ...rest }) => {
   const options = { ...rest, baseUrl: `${serviceUrl}/scim/v2` };
-  readJsonAs(app, 'application/scim+json');
+  for (const type of ['application/scim+json', 'application/json']) readJsonAs(app, type, extent);
   app.setErrorHandler(async (error, request, reply) => {
     const isDenied = error instanceof ScimRefused && error.kind === 'forbidden' && request.directory;
     if (isDenied) await options.denied(request.directory as AuthenticatedDirectory, operationOf(request));
