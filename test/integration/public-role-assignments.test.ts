@@ -271,6 +271,10 @@ test('whoever assigns needs the right at the node, and all that the role allows 
   const narrow = await account.apiKey(['rbac.assign_roles']);
   expect(codeOf(await call('POST', path, 403, { role_id: roleId }, narrow))).toBe('role.cannot_grant');
   await call('POST', path, 201, { role_id: await newRole(`Badge ${mine}`, []) }, narrow);
+  await call('POST', '/permissions', 201, { key: 'badge.print', name: 'Print badges' });
+  await call('POST', path, 201, { role_id: await newRole(`Printer ${mine}`, ['badge.print']) }, narrow);
+  const both = await newRole(`Both ${mine}`, ['badge.print', 'identity.manage']);
+  expect(codeOf(await call('POST', path, 403, { role_id: both }, narrow))).toBe('role.cannot_grant');
   const unknown = await as(404, { role_id: uuidv7(), node_id: other });
   expect(codeOf(unknown)).toBe('role.not_found');
 });

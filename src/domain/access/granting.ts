@@ -1,6 +1,7 @@
 import type { EnvironmentScope } from '../../platform/db.js';
 import type { Caller } from '../caller.js';
 import { type Check, denied, type Evaluation } from './evaluate.js';
+import { systemPermissions } from './permissions.js';
 
 /** Permissions that are to be granted at a node; null is the root. */
 export interface WantedGrant {
@@ -10,7 +11,8 @@ export interface WantedGrant {
 
 /**
  * Which of some permissions a caller lacks at a node (null: the root), and so cannot grant there (contract §5): callers can
- * only give what they hold. Administrators act by capability, and keys hold their scopes everywhere.
+ * only give what they hold. Administrators act by capability. Keys hold their scopes everywhere, and the permissions that the
+ * application has registered: no scope names those, and the key is the application's own (docs/decisions/0017).
  */
 export async function lackingAt(
   evaluation: Evaluation,
@@ -32,7 +34,8 @@ export async function lackingAtEach(
 ): Promise<string[][]> {
   if (caller.type === 'platform_admin') return wanted.map(() => []);
   if (caller.type === 'api_key') {
-    const isHeld = (key: string) => caller.accessMode === 'full' || caller.scopes.includes(key);
+    const isHeld = (key: string) =>
+      caller.accessMode === 'full' || caller.scopes.includes(key) || !Object.hasOwn(systemPermissions, key);
     return wanted.map(({ keys }) => keys.filter((key) => !isHeld(key)));
   }
   const lacking = new Map<string | null, Set<string>>();
