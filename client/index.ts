@@ -72,17 +72,21 @@ export type GatehouseOptions = Credentials &
     environment?: { account: string; application: string; environment: string };
   };
 
+/** What is posted and changes nothing can be asked again as it is: a kept answer would cost more than the decision. */
+const questions = /^\/access\/v1\/|\/authorization\/(evaluate|evaluate\/bulk|explain)$/;
+
 /** A client of one Environment, with an API key of a server or an access token of a person. */
 export function createGatehouse(options: GatehouseOptions): Gatehouse {
   const client = createClient<Record<string, never>>({ baseUrl: options.baseUrl, fetch: retrying(options) });
   client.use({
-    async onRequest({ request }) {
+    async onRequest({ request, schemaPath }) {
       const { apiKey, accessToken } = options;
       if (apiKey !== undefined) request.headers.set('x-api-key', apiKey);
       else request.headers.set('authorization', `Bearer ${await tokenOf(accessToken)}`);
       // A retry that follows a lost answer must not do it twice.
-      const isWrite = request.method !== 'GET' && !request.headers.has('idempotency-key');
-      if (isWrite) request.headers.set('idempotency-key', crypto.randomUUID());
+      const isWrite = request.method !== 'GET' && !questions.test(schemaPath);
+      if (isWrite && !request.headers.has('idempotency-key'))
+        request.headers.set('idempotency-key', crypto.randomUUID());
     },
     async onResponse({ response }) {
       if (!response.ok) throw await GatehouseError.of(response);

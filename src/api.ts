@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { checkDatabase, startLog } from './common.js';
 import { loadConfig } from './config.js';
 import { watchClock } from './platform/clock-watch.js';
+import { reachableHost } from './platform/listening.js';
 import { serveMetrics } from './platform/metrics-server.js';
 import { openDb } from './platform/open-db.js';
 import { StartError } from './platform/start-error.js';
@@ -31,7 +32,8 @@ await runProcess('api', command, async () => {
   // Only now: what keeps it from starting is said without having loaded the rest of it, which takes most of the time.
   const { composeApi } = await import('./compose.js');
   const { app, registry, leave, close } = await composeApi(config, db, log);
-  const { port, host } = config.listen;
+  const { port } = config.listen;
+  const host = await reachableHost(config.listen.host);
   // The public port is the last one, so that nobody is answered by a process that then cannot start.
   const metrics = await serveMetrics(registry, config.metricsPort, config.production ? '::' : 'localhost');
   await app.listen({ port, host }).catch((error: NodeJS.ErrnoException) => {

@@ -28,7 +28,7 @@ import {
   hostAndPort,
   originOf,
   pemOf,
-  proxyNames,
+  proxiesOf,
   schemesOf,
   urlOf,
   withoutUser,
@@ -139,7 +139,7 @@ export function loadConfig(process: ProcessName, data: NodeJS.ProcessEnv = globa
   check('HOST', () => env.HOST && assertHost(env.HOST));
   if (process === 'api' && env.METRICS_PORT !== 0 && env.METRICS_PORT === env.PORT)
     lines.push('METRICS_PORT must be another one than PORT');
-  const trustProxy = check('TRUST_PROXY', () => flagOrNetworks(env.TRUST_PROXY, proxyNames));
+  const trustProxy = check('TRUST_PROXY', () => proxiesOf(env.TRUST_PROXY));
   const privateAddresses = env.WEBHOOK_ALLOW_PRIVATE_ADDRESSES ?? String(!production);
   const outbound = check('WEBHOOK_ALLOW_PRIVATE_ADDRESSES', () => flagOrNetworks(privateAddresses));
   const outboundHosts = check('OUTBOUND_ALLOWED_HOSTS', () =>

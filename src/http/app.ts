@@ -14,6 +14,7 @@ import { createDraining } from './draining.js';
 import { refuseEncodedBodies } from './encoded-bodies.js';
 import { type AtEnd, atTheEnd } from './ends.js';
 import { sendError } from './errors.js';
+import { readForwardedAddresses } from './forwarded-for.js';
 import { type HealthOptions, health } from './health.js';
 import { readJsonBodies } from './json-bodies.js';
 import { countRequest, type HttpMetrics } from './metrics.js';
@@ -99,6 +100,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   app.decorateRequest('idempotencyClaim', null);
   app.decorateRequest('elementRefusals', null);
   draining.drain(app);
+  if (options.trustProxy) readForwardedAddresses(app);
   traceRequests(app);
   atTheEnd(app, [endSpan, withinSpan(logEnd), countRequest(options.metrics)]);
   carryContext(app);

@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Db } from './db.js';
+import { listenForMetrics } from './listening.js';
 import { showCounts } from './metrics.js';
 import { projectRoot } from './root.js';
 
@@ -74,6 +75,6 @@ export async function serveMetrics(
       () => response.writeHead(503).end(),
     );
   });
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve));
+  await listenForMetrics(server, port, host);
   return { close: () => new Promise((resolve) => server.close(() => resolve())) };
 }

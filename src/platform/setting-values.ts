@@ -128,7 +128,7 @@ export function hostAndPort(text: string): void {
 }
 
 /** What Fastify calls these networks. */
-export const proxyNames = ['loopback', 'linklocal', 'uniquelocal'];
+const proxyNames = ['loopback', 'linklocal', 'uniquelocal'];
 
 /** `true`, `false`, or a list of networks: an address, or CIDR. */
 export function flagOrNetworks(text: string, names: readonly string[] = []): boolean | string[] {
@@ -142,3 +142,11 @@ export function flagOrNetworks(text: string, names: readonly string[] = []): boo
 const isAddress = (text: string) => ipaddr.IPv6.isValid(text) || ipaddr.IPv4.isValidFourPartDecimal(text);
 const isNetwork = (text: string) => ipaddr.isValidCIDR(text) || isAddress(text);
 const onlyThis = (address: string) => `${address}/${address.includes(':') ? 128 : 32}`;
+
+/** The proxies that are trusted. Fastify reads no network of everybody. */
+export function proxiesOf(text: string): boolean | string[] {
+  const proxies = flagOrNetworks(text, proxyNames);
+  if (Array.isArray(proxies) && proxies.some((network) => network.endsWith('/0')))
+    throw new Error('must be true where everybody is trusted, instead of a network of all addresses');
+  return proxies;
+}

@@ -1,5 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { listenForMetrics } from '../platform/listening.js';
 
 export type Checks = Record<string, () => Promise<void>>;
 
@@ -25,10 +26,7 @@ export async function startHealthServer({ host, port, checks, metrics }: HealthS
             : Promise.resolve(json(response, 404, { error: { code: 'route.not_found', message: 'No such path' } }));
     answer.catch(() => json(response, 503, { status: 'unavailable' }));
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(port, host, resolve);
-  });
+  await listenForMetrics(server, port, host);
   return {
     port: (server.address() as AddressInfo).port,
     close: () =>

@@ -65,6 +65,38 @@ test('a server makes a tree, a role and an identity, and asks what it may do, an
   expect(authzen.decision).toBe(true);
 });
 
+test('what only asks carries no key, and no answer of it is kept', async () => {
+  const keyed: Record<string, boolean> = {};
+  const watched: typeof fetch = (input, init) => {
+    const { url, headers } = input as Request;
+    keyed[new URL(url).pathname] = headers.has('idempotency-key');
+    return fetch(input, init);
+  };
+  const asking = createGatehouse({ baseUrl, apiKey, fetch: watched });
+  const check = { identity_id: crypto.randomUUID(), permission: 'identity.view' };
+  await asking.post('/api/v1/authorization/evaluate', { body: check });
+  await asking.post('/api/v1/authorization/evaluate/bulk', { body: { checks: [check] } });
+  await asking.post('/api/v1/authorization/explain', { body: check });
+  const [subject, action, resource] = [
+    { type: 'identity', id: check.identity_id },
+    { name: check.permission },
+    { type: 'node', id: check.identity_id },
+  ];
+  await asking.post('/access/v1/evaluation', { body: { subject, action, resource } });
+  await asking.post('/access/v1/evaluations', { body: { subject, action, evaluations: [{ resource }] } });
+  await asking.post('/access/v1/search/resource', { body: { subject, action, resource: { type: 'node' } } });
+  await asking.post('/api/v1/roles', { body: { name: 'Keyed' } });
+  expect(keyed).toEqual({
+    '/api/v1/authorization/evaluate': false,
+    '/api/v1/authorization/evaluate/bulk': false,
+    '/api/v1/authorization/explain': false,
+    '/access/v1/evaluation': false,
+    '/access/v1/evaluations': false,
+    '/access/v1/search/resource': false,
+    '/api/v1/roles': true,
+  });
+});
+
 test('keys are made, rotated and deleted', async () => {
   const { data: made } = await gatehouse.post('/api/v1/api-keys', {
     body: { name: 'Billing', access_mode: 'scoped', scopes: ['identity.view'] },

@@ -246,7 +246,7 @@ describe.each(['api', 'worker'] as const)('the %s does not start, and says why i
       BASE_URL: 'https://id.example.com/path',
       DATABASE_URL: 'http://localhost/gatehouse',
       SMTP_URL: 'mail.example.com',
-      TRUST_PROXY: '10.0.0.0/8,nonsense',
+      TRUST_PROXY: '10.0.0.0/8,0.0.0.0/0',
       WEBHOOK_ALLOW_PRIVATE_ADDRESSES: 'yes',
       TEMPORAL_ADDRESS: 'no port',
       MAIL_FROM: 'Gatehouse <a@example.com, b@example.com>',

@@ -9,6 +9,8 @@ test.each([
   ['fe80::1%eth0', 'fe80::/64'],
   ['::1', '::/64'],
   ['unknown', 'unknown'],
+  ['_hidden', 'unknown'],
+  ['203.0.113.9:50001', 'unknown'],
 ])('%s is counted as %s', (address, subscriber) => {
   expect(subscriberOf(address)).toBe(subscriber);
 });

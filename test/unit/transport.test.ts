@@ -123,6 +123,18 @@ test('the address that a client says it has counts only where a proxy of ours sa
   expect((await answers(proxies('127.0.0.1'), headers)).ip).toBe('198.51.100.7');
 });
 
+test.each([
+  ['203.0.113.9:50001', '203.0.113.9'],
+  ['[2001:db8::1]:443', '2001:db8::1'],
+  ['[2001:db8::1]', '2001:db8::1'],
+  ['2001:db8::1', '2001:db8::1'],
+  ['198.51.100.7:1, 203.0.113.9:2', '203.0.113.9'],
+  ['203.0.113.9:50001, 10.0.0.4:1234', '203.0.113.9'],
+])('a proxy that says %s means %s', async (header, address) => {
+  const { trustProxy } = loadConfig('api', { ...complete, TRUST_PROXY: '127.0.0.1, 10.0.0.0/8' });
+  expect((await answers(trustProxy, { 'x-forwarded-for': header })).ip).toBe(address);
+});
+
 test('a fault is told to the log by where it happened, and to the caller not at all', async () => {
   const { fault, logged } = await answers(false, {});
   expect([fault.statusCode, fault.json().error.message]).toEqual([500, 'Something went wrong on our side']);

@@ -52,7 +52,8 @@ export const SsoDomainsQuery = listQuery(['created_at', 'domain'], { status: Typ
 export const NewSsoDomain = Body({
   domain: Type.String({ minLength: 1, maxLength: 2048, description: 'A host, or a URL with one.' }),
 });
-export const Domain = Type.String({ minLength: 1, maxLength: 2048 });
+/** Of a path: what is longer is found nowhere. */
+export const Domain = Type.String({ minLength: 1, maxLength: 300 });
 
 /** What a claim is refused for. */
 export const claimRefusals = [
