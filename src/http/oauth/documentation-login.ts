@@ -26,7 +26,7 @@ export const authorizeParameters = {
   organization: text(
     'Id or slug of the organization that the sign-in is for. Only its members finish; others come back with `access_denied`. The ' +
       'tokens name it as `organization_id`, as long as the membership lasts. Where several have this slug under different ' +
-      'parents, send the id',
+      'parents, send the id. A client with `consent_required` asks for the scope `org` with it, or is answered `invalid_scope`',
   ),
   ui_locales: text('`en`, `de`'),
   acr_values: text('`urn:gatehouse:aal2` asks for a second factor'),
