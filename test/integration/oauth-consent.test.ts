@@ -377,3 +377,38 @@ describe('to which organizations somebody belongs', () => {
     expect(denied.get('error')).toBe('access_denied');
   });
 });
+
+describe('a program that anybody could be (RFC 8252 §8.6)', () => {
+  const redirects = ['http://127.0.0.1:6666/cb', 'com.partner.app:/cb', 'http://localhost:4000/cb'];
+  const registered = ['http://127.0.0.1/cb', 'com.partner.app:/cb', 'http://localhost:4000/cb', redirectUri];
+
+  test('is asked about each time, and gets nothing with prompt=none', async () => {
+    client = await environment.newClient({ consentRequired: true, redirectUris: registered });
+    await codeOf(await asked({ redirect_uri: redirects[0] }));
+    for (const redirect_uri of redirects) {
+      const page = await open({ redirect_uri });
+      expect([redirect_uri, isQuestion(page)]).toEqual([redirect_uri, true]);
+      const silent = await browser.get(authorizeUrl(client, { redirect_uri, prompt: 'none' }));
+      expect(locationOf(silent).searchParams.get('error')).toBe('consent_required');
+      expect(await codeOf(page)).toBeTruthy();
+    }
+    // Who has just typed a password is asked once, and not by two pages.
+    expect(isQuestion(await asked({ redirect_uri: redirects[1], prompt: 'login' }))).toBe(true);
+  });
+
+  test('is none where the answer goes to a site, or where the client proves itself', async () => {
+    client = await environment.newClient({ consentRequired: true, redirectUris: registered });
+    await codeOf(await asked());
+    const site = await browser.get(authorizeUrl(client, { prompt: 'none' }));
+    expect(locationOf(site).searchParams.get('code')).toBeTruthy();
+    client = await environment.newClient({
+      consentRequired: true,
+      redirectUris: registered,
+      tokenEndpointAuthMethod: 'client_secret_basic',
+    });
+    const local = { redirect_uri: redirects[0] };
+    await codeOf(await open(local));
+    const proved = await browser.get(authorizeUrl(client, { ...local, prompt: 'none' }));
+    expect(locationOf(proved).searchParams.get('code')).toBeTruthy();
+  });
+});

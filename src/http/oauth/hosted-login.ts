@@ -4,6 +4,7 @@ import { DomainError } from '../../domain/errors.js';
 import type { Logins } from '../../domain/logins/logins.js';
 import { type OpenSignIn, provedIn } from '../../domain/logins/pending-sign-ins.js';
 import type { CodeSession } from '../../domain/oidc/codes.js';
+import { couldBeAnyProgram } from '../../domain/oidc/interaction.js';
 import type { OAuthErrorCode } from '../../domain/oidc/oauth-error.js';
 import type { Provider } from '../../domain/oidc/provider.js';
 import type { Barred } from '../../domain/organizations/barred.js';
@@ -67,7 +68,8 @@ async function needsConsent(
   identityId: string,
 ): Promise<boolean> {
   if (!client.consentRequired || toAccount) return false;
-  return asked.prompt.consent || !(await consents.cover(client, identityId, asked.scope));
+  if (asked.prompt.consent || couldBeAnyProgram(client, asked)) return true;
+  return !(await consents.cover(client, identityId, asked.scope));
 }
 
 /** To the page that asks: the session is there, and a code is not. */
