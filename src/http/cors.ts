@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Client } from '../domain/oidc/clients.js';
 import type { Provider } from '../domain/oidc/provider.js';
-import { originsOf, type Scripts } from './oauth/cors.js';
+import { isOriginOf, type Scripts } from './oauth/cors.js';
 import { claimedClientId } from './oauth/userinfo.js';
 
 const readable =
@@ -40,7 +40,7 @@ export const allowOrigins = (
 ): void =>
   letScriptsRead(app, at, async (request, origin) => {
     const client = await clientOf(request);
-    return client !== null && originsOf(client).has(origin);
+    return client !== null && isOriginOf(client, origin);
   });
 
 /** The client that a token claims to be of: an expired one too is refused readably to its client's scripts. */

@@ -1,5 +1,15 @@
+import { follow } from '../support/account.js';
 import { enrollTotp } from '../support/mfa.js';
-import { newProvider, type TestProvider } from '../support/oauth.js';
+import {
+  authorizeUrl,
+  newPkce,
+  newProvider,
+  redeem,
+  redirectUri,
+  type TestProvider,
+  tokensFor,
+  userinfo,
+} from '../support/oauth.js';
 import { apiOf } from './identity-auth-setup.js';
 
 /** What the routes count by themselves may share a provider; who signs in needs one whose counters are fresh. */
@@ -74,4 +84,35 @@ test('five links in an hour are asked for from one network address', async () =>
   const forgot = (email: string) => apiOf(shared).post('/password/forgot', { client_id: client.clientId, email });
   for (let i = 0; i < 5; i++) expect((await forgot(`a${i}@example.com`)).statusCode).toBe(200);
   expect((await forgot('b@example.com')).statusCode).toBe(429);
+});
+
+test('an application of others uses up what it has itself, and not what its person has at the others', async () => {
+  const provider = await newProvider({ rateLimits: true, jwtPerMinute: 3 });
+  try {
+    const place = await provider.newEnvironment();
+    const partner = await place.newClient({ consentRequired: true });
+    const another = await place.newClient({ consentRequired: true });
+    const ana = await place.newIdentity();
+    const browser = provider.browser();
+    const own = (await tokensFor(browser, await place.newClient(), ana.email)).access_token;
+    const allowed = async (client: typeof partner): Promise<string> => {
+      const { verifier, challenge } = newPkce();
+      const page = await follow(browser, await browser.get(authorizeUrl(client, { code_challenge: challenge })));
+      const back = new URL(String((await browser.submit(page, { choice: 'allow' })).headers.location));
+      const code = back.searchParams.get('code') as string;
+      return (await redeem(provider.app, client, { code, verifier, redirect: redirectUri })).json().access_token;
+    };
+    const [partners, anothers] = [await allowed(partner), await allowed(another)];
+    const ask = async (token: string) => (await userinfo(provider.app, token)).statusCode;
+    const me = async (token: string) =>
+      (await provider.app.inject({ url: '/v1/identity/auth/me', headers: { authorization: `Bearer ${token}` } }))
+        .statusCode;
+    expect([await ask(partners), await me(partners), await ask(partners), await ask(partners)]).toEqual([
+      200, 403, 200, 429,
+    ]);
+    expect([await me(partners), await ask(anothers), await ask(own), await me(own)]).toEqual([429, 200, 200, 200]);
+    expect([await me(own), await ask(own)]).toEqual([200, 429]);
+  } finally {
+    await provider.close();
+  }
 });

@@ -206,6 +206,18 @@ test('an application loses its access in every browser, and only that applicatio
   expect(locationOf(twice).searchParams.get('done')).toBe('gone');
 });
 
+test('an application has no access left by a session that ended when somebody else signed in at its browser', async () => {
+  await tokensFor(phone, client, ana.email);
+  const page = await signedIn(laptop);
+  expect(values(page, 'revoke')).toEqual([client.id]);
+  const bob = await environment.newIdentity();
+  const bobs = await tokensFor(phone, client, bob.email, { prompt: 'login' });
+  expect(values(await laptop.get(url()), 'revoke')).toEqual([]);
+  expect(await isAlive(bobs)).toBe(true);
+  const late = await send(laptop, page, 'applications', { revoke: client.id }); // what was shown before
+  expect(late.statusCode).toBe(303);
+});
+
 test('applications of one name are told apart by where they are, or else by their client_id', async () => {
   const elsewhere = await environment.newClient({ name: 'Twins', redirectUris: [redirectUri, 'https://twin.example'] });
   const there = { name: 'Twins', redirectUris: ['https://other.example:8443/cb', redirectUri] };

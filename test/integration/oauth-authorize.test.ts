@@ -1,17 +1,22 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeProtectedHeader, generateKeyPair, SignJWT } from 'jose';
+import type { EnvironmentType } from '../../entities/environment.js';
+import type { OAuthClient } from '../../entities/oauth-client.js';
 import { hours, minutes, seconds } from '../../src/platform/clock.js';
+import { follow } from '../support/account.js';
 import {
   authorizeUrl,
   codeFor,
   locationOf,
   newProvider,
   password,
+  redirectUri,
   type TestClient,
   type TestEnvironment,
   type TestProvider,
   tokensFor,
 } from '../support/oauth.js';
+import { newOther } from '../support/other-environment.js';
 
 let world: TestProvider;
 let environment: TestEnvironment;
@@ -383,6 +388,58 @@ describe('prompt, max_age and hints', () => {
     expect(parametersOf(nobody)).toMatchObject({ error: 'login_required' });
     const away = await browser.get(`/oauth/account?client_id=${other.clientId}`);
     expect(away.statusCode).toBe(200); // the own account is no application
+  });
+
+  describe('to a program that anybody on the device could be (RFC 8252 §8.6)', () => {
+    const local = { redirect_uri: 'http://127.0.0.1:6666/cb' };
+    async function signedInTo(type: EnvironmentType, more: Partial<OAuthClient> = {}) {
+      const { environmentId, applicationId, join } = await newOther(world, environment, { type });
+      await join(ana.id);
+      const app = await environment.newClient({
+        environmentId,
+        applicationId,
+        redirectUris: [redirectUri, 'http://127.0.0.1/cb', 'com.example.app:/cb'],
+        ...more,
+      });
+      const browser = world.browser();
+      await codeFor(browser, app, ana.email, local); // who has typed a password is not asked
+      return { app, browser };
+    }
+
+    test.each([local, { redirect_uri: 'com.example.app:/cb' }])(
+      'nobody of a production environment goes on without a press: %o',
+      async (to) => {
+        const { app, browser } = await signedInTo('production');
+        const page = await browser.get(authorizeUrl(app, to));
+        expect([page.statusCode, page.body]).toEqual([200, expect.stringContaining('Choose an account')]);
+        const silent = await browser.get(authorizeUrl(app, { ...to, prompt: 'none' }));
+        expect(parametersOf(silent)).toMatchObject({ error: 'interaction_required' });
+        expect(parametersOf(await browser.submit(page, { choice: 'continue' }))).toHaveProperty('code');
+        const again = await browser.get(authorizeUrl(app, { ...to, prompt: 'login' }));
+        expect(parametersOf(await browser.submit(again, { email: ana.email, password }))).toHaveProperty('code');
+      },
+    );
+
+    test('they do to a site, from a client that proves itself, and where applications are developed', async () => {
+      const secret = { tokenEndpointAuthMethod: 'client_secret_basic' } as const;
+      const places = [
+        [await signedInTo('production'), {}],
+        [await signedInTo('production', secret), local],
+        [await signedInTo('development'), local],
+      ] as const;
+      for (const [{ app, browser }, to] of places)
+        for (const prompt of [undefined, 'none'])
+          expect(parametersOf(await browser.get(authorizeUrl(app, { ...to, prompt })))).toHaveProperty('code');
+    });
+
+    test('by the consent of whom an application of others asks, they are asked once', async () => {
+      const { app, browser } = await signedInTo('production');
+      await world.query('update oauth_clients set consent_required = true where id = $1', [app.id]);
+      world.wait(seconds(2));
+      const question = await follow(browser, await browser.get(authorizeUrl(app, local)));
+      expect(question.body).toContain('name="choice" value="allow"');
+      expect(parametersOf(await browser.submit(question, { choice: 'allow' }))).toHaveProperty('code');
+    });
   });
 
   test('max_age: an older sign-in is asked for again; with prompt=none it is login_required', async () => {

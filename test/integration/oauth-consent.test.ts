@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { LightMyRequestResponse } from 'fastify';
+import { decodeJwt } from 'jose';
 import { hours, seconds } from '../../src/platform/clock.js';
 import { follow, openAccount, send } from '../support/account.js';
 import { hidden } from '../support/mfa.js';
@@ -16,8 +17,10 @@ import {
   type TestClient,
   type TestEnvironment,
   type TestProvider,
+  type TokenBody,
   userinfo,
 } from '../support/oauth.js';
+import { newOrganization, setPolicy } from '../support/organizations.js';
 
 /** Applications of others ask before they are given anything (docs/decisions/0063). */
 let world: TestProvider;
@@ -308,5 +311,104 @@ describe('taken back', () => {
     // One that stands does.
     await world.query('update grants set revoked_at = null where oauth_client_id = $1', [client.id]);
     expect([(await signOut()).statusCode, await isSignedIn()]).toEqual([204, false]);
+  });
+});
+
+describe('to which organizations somebody belongs', () => {
+  const errorOf = async (more: Record<string, string>) =>
+    locationOf(await browser.get(authorizeUrl(client, { prompt: 'none', ...more }))).searchParams.get('error');
+
+  test('is asked for with the scope that they are asked about, or not at all', async () => {
+    const mine = await newOrganization(world, environment, { members: [ana] });
+    await codeOf(await asked({ scope: 'openid' }));
+    for (const scope of ['openid', 'email', undefined]) {
+      const back = locationOf(await browser.get(authorizeUrl(client, { organization: mine.id, scope }))).searchParams;
+      expect(Object.fromEntries(back)).toMatchObject({
+        error: 'invalid_scope',
+        state: 'the state',
+        iss: world.baseUrl,
+      });
+      expect(await errorOf({ organization: mine.slug, scope: scope ?? 'profile' })).toBe('invalid_scope');
+    }
+    const narrow = await environment.newClient({ consentRequired: true, scopes: ['openid'] });
+    const answer = await browser.get(authorizeUrl(narrow, { organization: mine.id, scope: 'openid org' }));
+    expect(locationOf(answer).searchParams.get('error')).toBe('invalid_scope');
+    const own = await environment.newClient();
+    const code = locationOf(await browser.get(authorizeUrl(own, { organization: mine.id, scope: 'openid' })));
+    expect(code.searchParams.get('code')).toBeTruthy();
+  });
+
+  test('is told by no answer before they have allowed it, and by the tokens after', async () => {
+    const [mine, other] = [
+      await newOrganization(world, environment, { members: [ana] }),
+      await newOrganization(world, environment),
+    ];
+    await codeOf(await asked({ scope: 'openid' }));
+    const scope = 'openid org';
+    for (const organization of [mine.id, other.id])
+      expect(await errorOf({ organization, scope })).toBe('consent_required');
+    await setPolicy(world, mine, { require_sso: true });
+    expect(await errorOf({ organization: mine.id, scope })).toBe('consent_required');
+    await setPolicy(world, mine, {});
+    const { verifier, challenge } = newPkce();
+    const page = await open({ organization: mine.id, scope, code_challenge: challenge });
+    expect(page.body).toContain('organizations');
+    const back = { code: await codeOf(page), verifier, redirect: redirectUri };
+    const given: TokenBody = (await redeem(world.app, client, back)).json();
+    for (const token of [given.access_token, given.id_token]) expect(decodeJwt(token).organization_id).toBe(mine.id);
+    expect([await errorOf({ organization: mine.id, scope }), await errorOf({ organization: other.id, scope })]).toEqual(
+      [null, 'login_required'],
+    );
+    const less: TokenBody = (await refresh(world.app, client, given.refresh_token, { scope: 'openid' })).json();
+    for (const token of [less.access_token, less.id_token])
+      expect(decodeJwt(token)).not.toHaveProperty('organization_id');
+  });
+
+  test('is told the same where they deny it and where they do not belong to it', async () => {
+    const scope = 'openid org';
+    const [mine, other] = [
+      await newOrganization(world, environment, { members: [ana] }),
+      await newOrganization(world, environment),
+    ];
+    const denied = await answer(await asked({ organization: mine.id, scope }), 'deny');
+    const page = await open({ organization: other.id, scope, prompt: 'login' });
+    const stranger = locationOf(await browser.submit(page, { email: ana.email, password })).searchParams;
+    expect(Object.fromEntries(stranger)).toEqual(Object.fromEntries(denied));
+    expect(denied.get('error')).toBe('access_denied');
+  });
+});
+
+describe('a program that anybody could be (RFC 8252 §8.6)', () => {
+  const redirects = ['http://127.0.0.1:6666/cb', 'com.partner.app:/cb', 'http://localhost:4000/cb'];
+  const registered = ['http://127.0.0.1/cb', 'com.partner.app:/cb', 'http://localhost:4000/cb', redirectUri];
+
+  test('is asked about each time, and gets nothing with prompt=none', async () => {
+    client = await environment.newClient({ consentRequired: true, redirectUris: registered });
+    await codeOf(await asked({ redirect_uri: redirects[0] }));
+    for (const redirect_uri of redirects) {
+      const page = await open({ redirect_uri });
+      expect([redirect_uri, isQuestion(page)]).toEqual([redirect_uri, true]);
+      const silent = await browser.get(authorizeUrl(client, { redirect_uri, prompt: 'none' }));
+      expect(locationOf(silent).searchParams.get('error')).toBe('consent_required');
+      expect(await codeOf(page)).toBeTruthy();
+    }
+    // Who has just typed a password is asked once, and not by two pages.
+    expect(isQuestion(await asked({ redirect_uri: redirects[1], prompt: 'login' }))).toBe(true);
+  });
+
+  test('is none where the answer goes to a site, or where the client proves itself', async () => {
+    client = await environment.newClient({ consentRequired: true, redirectUris: registered });
+    await codeOf(await asked());
+    const site = await browser.get(authorizeUrl(client, { prompt: 'none' }));
+    expect(locationOf(site).searchParams.get('code')).toBeTruthy();
+    client = await environment.newClient({
+      consentRequired: true,
+      redirectUris: registered,
+      tokenEndpointAuthMethod: 'client_secret_basic',
+    });
+    const local = { redirect_uri: redirects[0] };
+    await codeOf(await open(local));
+    const proved = await browser.get(authorizeUrl(client, { ...local, prompt: 'none' }));
+    expect(locationOf(proved).searchParams.get('code')).toBeTruthy();
   });
 });

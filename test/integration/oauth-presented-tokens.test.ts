@@ -184,7 +184,11 @@ describe('revocation', () => {
   });
 
   test('needs a client and a token', async () => {
-    expect((await send('/oauth/revoke', { token: 'x' })).json().error).toBe('invalid_client');
+    const unnamed = await send('/oauth/revoke', { token: 'x' });
+    expect([unnamed.json().error, unnamed.headers['www-authenticate']]).toMatchObject([
+      'invalid_client',
+      expect.stringMatching(/^Basic /),
+    ]);
     expect((await send('/oauth/revoke', { client_id: client.clientId })).json().error).toBe('invalid_request');
   });
 });
@@ -234,6 +238,7 @@ describe('introspection', () => {
     const answer = await send('/oauth/introspect', { token: 'x', client_id: client.clientId });
     expect([answer.statusCode, answer.json().error]).toEqual([401, 'invalid_client']);
     expect((await send('/oauth/introspect', { token: 'x' })).statusCode).toBe(401);
+    expect(answer.headers['www-authenticate']).toMatch(/^Basic /);
     expect((await send('/oauth/introspect', {}, asServer())).json().error).toBe('invalid_request');
   });
 });

@@ -84,8 +84,7 @@ describe('client authentication', () => {
       const answer = await send({ ...grant, ...fields }, headers);
       expect([answer.statusCode, answer.json().error]).toEqual([401, 'invalid_client']);
       expect(answer.headers['cache-control']).toBe('no-store');
-      const challenged = answer.headers['www-authenticate'] ?? '';
-      expect(String(challenged).startsWith('Basic')).toBe(headers.authorization?.startsWith('Basic') ?? false);
+      expect(answer.headers['www-authenticate']).toBe('Basic realm="oauth", charset="UTF-8"');
     }
   });
 
@@ -298,6 +297,18 @@ test('scripts of the client’s origins may read the answer, others may not', as
   expect(await allowed('https://admin.example.com', spa)).toBe('https://admin.example.com');
   expect(await allowed('https://evil.example', spa)).toBeUndefined();
   expect(await allowed('null', spa)).toBeUndefined();
+  // As its redirect URI http://127.0.0.1/cb may vary its port, and nothing else.
+  for (const local of ['http://127.0.0.1', 'http://127.0.0.1:5173']) expect(await allowed(local, spa)).toBe(local);
+  for (const other of [
+    'http://[::1]:5173',
+    'http://localhost:5173',
+    'https://127.0.0.1:5173',
+    'http://127.0.0.1.evil.example',
+    'http://127.0.0.1:99999',
+    'https://app.example.com:8443',
+  ])
+    expect([other, await allowed(other, spa)]).toEqual([other, undefined]);
+  expect(await allowed('http://127.0.0.1:5173', server)).toBeUndefined();
   expect(await allowed('https://app.example.com', server)).toBeUndefined();
   expect(await allowed('https://admin.example.com', server)).toBe('https://admin.example.com');
   const preflight = await world.app.inject({

@@ -50,6 +50,8 @@ let passwordHash: Promise<string> | undefined;
 export interface TestProviderOptions {
   baseUrl?: string;
   rateLimits?: boolean;
+  /** How many requests a minute an end user's token is good for. */
+  jwtPerMinute?: number;
   /** Networks that the provider may fetch keys from. */
   allowedNetworks?: readonly string[];
   /** Where captchas are verified; nowhere, so that a required one refuses everybody. */
@@ -64,6 +66,7 @@ export interface TestProviderOptions {
 export async function newProvider({
   baseUrl = 'http://localhost:3000',
   rateLimits = false,
+  jwtPerMinute = 100_000,
   allowedNetworks,
   captchaUrl = null,
   beside,
@@ -97,7 +100,7 @@ export async function newProvider({
   const limits = createRateLimits({
     enabled: rateLimits,
     db,
-    perMinute: { apiKey: 100_000, jwt: 100_000, anonymous: 100_000 },
+    perMinute: { apiKey: 100_000, jwt: jwtPerMinute, anonymous: 100_000 },
   });
   const answeredTwice: string[] = [];
   const write = (line: string) => void (line.includes('already sent') && answeredTwice.push(line));

@@ -7,6 +7,7 @@ const client: AuthorizeClient = {
   clientType: 'public',
   redirectUris: ['https://app.example.com/cb', 'http://127.0.0.1/cb'],
   scopes: ['openid', 'profile', 'email'],
+  consentRequired: false,
   requirePkce: true,
 };
 const confidential: AuthorizeClient = { ...client, clientType: 'confidential', requirePkce: false };

@@ -92,6 +92,7 @@ const client = {
   clientType: 'public',
   redirectUris: ['https://app.example/cb'],
   scopes: [],
+  consentRequired: false,
   requirePkce: true,
 } as const;
 const asked =

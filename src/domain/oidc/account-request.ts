@@ -33,6 +33,7 @@ export function parseAccountRequest(read: ReadParameters, baseUrl: string): Pars
     clientType: 'confidential',
     redirectUris: [redirectUri],
     scopes: [],
+    consentRequired: false,
     requirePkce: false,
   });
   return 'redirected' in parsed ? parsed : { request: replayedAs(parsed.request, destination) };

@@ -31,6 +31,8 @@ export interface AuthorizeClient {
   redirectUris: readonly string[];
   /** What it may be given. */
   scopes: readonly string[];
+  /** Whether it is somebody else's application. */
+  consentRequired: boolean;
   requirePkce: boolean;
 }
 
@@ -103,10 +105,11 @@ export function parseAuthorizeRequest(read: ReadParameters, client: AuthorizeCli
   if (values.has('registration')) return redirected('registration_not_supported', 'registration is not supported');
 
   assertResponse(values);
-  return {
+  const scope = givenScopes(values.get('scope'), client.scopes);
+  const parsed = {
     request: {
       redirectUri,
-      scope: givenScopes(values.get('scope'), client.scopes),
+      scope,
       state,
       nonce: values.get('nonce') ?? null,
       codeChallenge: challengeIn(values, client),
@@ -119,6 +122,10 @@ export function parseAuthorizeRequest(read: ReadParameters, client: AuthorizeCli
       parameters: Object.fromEntries([...values].filter(([name]) => isKnown(name))),
     },
   };
+  // Whether somebody belongs to it is what `org` tells, and without that scope nobody is asked about it (docs/decisions/0063).
+  if (client.consentRequired && values.has('organization') && !scope.includes('org'))
+    return redirected('invalid_scope', 'organization is for requests with the scope org');
+  return parsed;
 }
 
 const invalid = (description: string) => new OAuthError('invalid_request', description);

@@ -81,7 +81,7 @@ export function idTokenClaims(issuing: Issuing, accessToken: string, nonce: stri
   };
 }
 
-const common = ({ baseUrl, at, client, granted, organizations }: Issuing): JWTPayload => ({
+const common = ({ baseUrl, at, client, granted, scope, organizations }: Issuing): JWTPayload => ({
   iss: baseUrl,
   sub: granted.identityId,
   iat: epoch(at),
@@ -90,9 +90,14 @@ const common = ({ baseUrl, at, client, granted, organizations }: Issuing): JWTPa
   acr: granted.acr,
   amr: granted.amr,
   sid: granted.sessionId,
-  ...(granted.organizationId !== null && { organization_id: granted.organizationId }),
+  ...(granted.organizationId !== null &&
+    namesOrganization(client, scope) && { organization_id: granted.organizationId }),
   ...(organizations && organizationClaims(organizations)),
 });
+
+/** Others' applications are told of organizations by what somebody allows alone (docs/decisions/0063). */
+const namesOrganization = ({ consentRequired }: Client, scope: readonly string[]): boolean =>
+  !consentRequired || scope.includes('org' satisfies ScopeName);
 
 /** The standard claims that scopes give (OpenID Connect Core 5.4); what is not known is left out. */
 export function profileClaims(subject: Subject, scope: readonly string[]): Record<string, unknown> {

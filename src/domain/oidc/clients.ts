@@ -1,3 +1,4 @@
+import type { EnvironmentType } from '../../../entities/environment.js';
 import type { Branding, EnvironmentSettings } from '../../../entities/environment-settings.js';
 import type { OAuthClient } from '../../../entities/oauth-client.js';
 import { type Clock, seconds } from '../../platform/clock.js';
@@ -6,6 +7,7 @@ import { environmentStands } from '../standing-environment.js';
 
 /** A client with what its Environment sets: all that a request of it needs before anybody is signed in. */
 export interface Client extends Omit<OAuthClient, 'createdAt' | 'updatedAt'> {
+  environmentType: EnvironmentType;
   /** As it counts: also where its Environment has every client use PKCE. */
   requirePkce: boolean;
   settings: Pick<
@@ -55,7 +57,7 @@ select c.id, c.account_id as "accountId", c.application_id as "applicationId", c
   c.client_id as "clientId", c.name, c.client_type as "clientType", c.redirect_uris as "redirectUris",
   c.post_logout_redirect_uris as "postLogoutRedirectUris", c.token_endpoint_auth_method as "tokenEndpointAuthMethod",
   c.secret_hash as "secretHash", c.require_pkce or s.require_pkce as "requirePkce", c.rotate_refresh_tokens as "rotateRefreshTokens",
-  c.scopes, c.consent_required as "consentRequired", c.jwks, c.jwks_uri as "jwksUri", c.logo_url as "logoUrl",
+  (select type from environments where id = c.environment_id) as "environmentType", c.scopes, c.consent_required as "consentRequired", c.jwks, c.jwks_uri as "jwksUri", c.logo_url as "logoUrl",
   json_build_object('passwordLoginEnabled', s.password_login_enabled, 'passwordMinLength', s.password_min_length,
     'emailOtpLoginEnabled', s.email_otp_login_enabled, 'passkeyLoginEnabled', s.passkey_login_enabled,
     'loginRequireCaptcha', s.login_require_captcha, 'allowSelfSignup', s.allow_self_signup,

@@ -80,7 +80,7 @@ const alive = (presented: string, oauthClientId: string) => `
   where g.oauth_client_id = ${oauthClientId} and p.expires_at > $2::timestamptz and policy.ends_at > $2
     and g.revoked_at is null and s.revoked_at is null and m.is_active and ${environmentStands('g')}
     and policy.belongs`;
-const columns = `p.successor_key_id as "keyId", ${grantColumns}, ${subjectColumns}`;
+const columns = `${grantColumns}, ${subjectColumns}`;
 
 /** Asking for more than was granted spends nothing (RFC 6749 §6). */
 const standingWithin = (since: string, asked: string) =>
@@ -109,7 +109,7 @@ const slideStatement = {
   text: 'update refresh_tokens set expires_at = $2 where token_hash = $1 and spent_at is null',
 };
 
-type Row = Granted & { keyId: string | null; standing: Standing | 'exceeding' };
+type Row = Granted & { standing: Standing | 'exceeding' };
 
 /** A token that a client shows. */
 interface Shown {
@@ -168,11 +168,10 @@ export function createGrants({ db, refreshTokens, now }: { db: Db; refreshTokens
       if (row?.standing === 'reused') await refreshTokens.revokeFamily('grant', row.grantId);
       if (!row || row.standing === 'reused') throw new OAuthError('invalid_grant', 'the refresh token is not valid');
       if (row.standing === 'exceeding') throw new OAuthError('invalid_scope', 'the scope exceeds what was granted');
-      const repeated = row.standing === 'repeated' && row.keyId !== null;
       return {
         granted: row,
         scope: wanted ? row.scope.filter((name) => (wanted as string[]).includes(name)) : row.scope,
-        refreshToken: repeated ? refreshTokens.successorOf(token, row.keyId as string).token : next,
+        refreshToken: row.standing === 'repeated' ? await refreshTokens.unspentAfter(token) : next,
       };
     },
 

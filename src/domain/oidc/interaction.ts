@@ -2,6 +2,8 @@ import { hours, minutes, seconds } from '../../platform/clock.js';
 import { authTimeOf, unsaid } from '../sessions/first-factor.js';
 import type { HostedSession } from '../sessions/sessions.js';
 import type { AuthorizeRequest } from './authorize-request.js';
+import type { Client } from './clients.js';
+import { staysOnDevice } from './redirect-uris.js';
 
 export type Step = 'sign-in' | 'select-account' | 'continue' | 'login_required' | 'interaction_required';
 
@@ -14,6 +16,24 @@ export interface Situation {
   /** Whether nobody goes on with a session without having chosen to. */
   asksAlways: boolean;
   now: Date;
+}
+
+/** Whether nothing says which program asks: it proves nothing of itself, and any other could be answered there (RFC 8252 §8.6). */
+export const couldBeAnyProgram = (
+  { clientType }: Pick<Client, 'clientType'>,
+  { redirectUri }: Pick<AuthorizeRequest, 'redirectUri'>,
+): boolean => clientType === 'public' && staysOnDevice(redirectUri);
+
+type Confirming = Pick<Client, 'clientType' | 'consentRequired' | 'environmentType'> & {
+  settings: Pick<Client['settings'], 'ssoRequireConfirmation'>;
+};
+
+/** Whether a session alone is not enough for a client: somebody has to say that they go on (docs/decisions/0063). */
+export function wantsConfirmation(client: Confirming, request: Pick<AuthorizeRequest, 'redirectUri'>): boolean {
+  if (client.settings.ssoRequireConfirmation) return true;
+  // An application of others asks for consent instead, and where applications are developed loopback is what all of them use.
+  const isOwn = !client.consentRequired && client.environmentType === 'production';
+  return isOwn && couldBeAnyProgram(client, request);
 }
 
 /** What an authorization request needs before it is answered (OpenID Connect Core 3.1.2.3). */

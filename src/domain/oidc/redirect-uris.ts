@@ -11,6 +11,12 @@ function differInPortOnly(uri: string, registered: string): boolean {
   return host !== undefined && host === registeredHost && rest === registeredRest && Number(port ?? 80) <= 65_535;
 }
 
+/**
+ * Whether any program of the person's device may be listening there: on a loopback port, or for a private-use scheme, which several
+ * can claim (RFC 8252 §8.6). All that is registered and no https is one of the two.
+ */
+export const staysOnDevice = (uri: string): boolean => new URL(uri).protocol !== 'https:';
+
 /** A redirect URI with parameters added, and otherwise left exactly as it was registered. */
 export function withParameters(uri: string, parameters: Record<string, string | null | undefined>): string {
   const given = Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] != null);

@@ -15,12 +15,14 @@ export interface RefreshTokens {
   /** The first token of a family. */
   issue(tx: EntityManager, family: { kind: RefreshTokenKind; familyId: string; expiresAt: Date }): Promise<string>;
   /**
-   * Spends a token for its successor. The same token within ten seconds answers the same successor; later its family is
-   * revoked, and it is refused. Null for whatever is not alive.
+   * Spends a token for its successor. The same token within ten seconds answers the same successor, or what that was spent for
+   * since; later its family is revoked, and it is refused. Null for whatever is not alive.
    */
   rotate(token: string, kind: RefreshTokenKind): Promise<Rotated | null>;
-  /** The token that follows a presented one; of a spent one, by the key that was used then. */
-  successorOf(token: string, keyId?: string): Successor;
+  /** The token that is to follow a presented one. */
+  successorOf(token: string): Successor;
+  /** What a spent one was replaced by, and that again, up to the one that is still to be used. */
+  unspentAfter(token: string): Promise<string>;
   /** Ends the family that a spent token belongs to, with an event; once. */
   revokeFamily(kind: RefreshTokenKind, familyId: string): Promise<void>;
 }
@@ -79,7 +81,7 @@ asked as materialized (
   order by token_hash
 ),
 presented as materialized (
-  select asked.*, t.family_id, t.created_at, t.expires_at, t.spent_at, t.successor_key_id
+  select asked.*, t.family_id, t.created_at, t.expires_at, t.spent_at
   from asked cross join lateral (
     select * from refresh_tokens where token_hash = asked.token_hash and kind = '${kind}' offset 0 for update
   ) t
@@ -117,14 +119,31 @@ const rotateStatement = (kind: RefreshTokenKind): Statement => ({
   text: `
 with ${presentedLocked(kind)},
 alive as (
-  select p.position, p.successor_key_id as "keyId", ${standing('$5::timestamptz')} as standing,
+  select p.position, ${standing('$5::timestamptz')} as standing,
     p.family_id as "familyId", least(${slidTo}, family.expires_at) as successor_expires_at
   from presented p join ${families[kind].table} family on family.id = p.family_id
   where p.expires_at > $2 and family.expires_at > $2 and family.revoked_at is null
 ), ${rotation(kind)}
-select "familyId", "keyId", standing, successor_expires_at as "expiresAt" from alive`,
+select "familyId", standing, successor_expires_at as "expiresAt" from alive`,
 });
 const rotateStatements = { grant: rotateStatement('grant'), user_session: rotateStatement('user_session') };
+
+/**
+ * The keys by which the successors of a spent token were derived, one after the other. Those who were forgiven are the only ones who
+ * wait for it, and what came after theirs came within ten seconds.
+ */
+const chainStatement: Statement = {
+  name: 'successors_of_refresh_token',
+  text: `
+with recursive chain as (
+  select successor_hash, successor_key_id, 1 as place from refresh_tokens where token_hash = $1 and spent_at is not null
+  union all
+  select t.successor_hash, t.successor_key_id, place + 1
+  from chain cross join lateral (select * from refresh_tokens where token_hash = chain.successor_hash offset 0) t
+  where t.spent_at is not null
+)
+select successor_key_id as "keyId" from chain order by place`,
+};
 
 /** Refresh tokens of OAuth grants and of platform admins' sessions: one mechanism (contract §2, RFC 9700 §4.14). */
 export function createRefreshTokens({ db, sealing, now }: { db: Db; sealing: Sealing; now: Clock }): RefreshTokens {
@@ -134,6 +153,11 @@ export function createRefreshTokens({ db, sealing, now }: { db: Db; sealing: Sea
     const successor = derived.secret.toString('base64url');
     return { token: successor, hash: hashSecret(successor), keyId: derived.keyId };
   };
+
+  async function unspentAfter(token: string): Promise<string> {
+    const keys = await db.statement<{ keyId: string }>(chainStatement, [hashSecret(token)]);
+    return keys.reduce((spent, { keyId }) => successorOf(spent, keyId).token, token);
+  }
 
   async function revokeFamily(kind: RefreshTokenKind, familyId: string) {
     const { table, owner, actor } = families[kind];
@@ -164,7 +188,7 @@ export function createRefreshTokens({ db, sealing, now }: { db: Db; sealing: Sea
     async rotate(token, kind) {
       const at = now();
       const successor = successorOf(token);
-      const [row] = await db.statement<{ familyId: string; keyId: string | null; standing: Standing; expiresAt: Date }>(
+      const [row] = await db.statement<{ familyId: string; standing: Standing; expiresAt: Date }>(
         rotateStatements[kind],
         [[hashSecret(token)], at, [successor.hash], successor.keyId, after(at, -repeatWindow), [slidingSeconds]],
       );
@@ -173,10 +197,11 @@ export function createRefreshTokens({ db, sealing, now }: { db: Db; sealing: Sea
         await revokeFamily(kind, row.familyId);
         return null;
       }
-      const { token: next } = row.keyId ? successorOf(token, row.keyId) : successor;
+      const next = row.standing === 'repeated' ? await unspentAfter(token) : successor.token;
       return { token: next, familyId: row.familyId, expiresAt: row.expiresAt };
     },
     successorOf,
+    unspentAfter,
     revokeFamily,
   };
 }

@@ -33,6 +33,7 @@ select c.id, c.client_id as "clientId", c.name, c.redirect_uris as "redirectUris
 from (
     select oauth_client_id, created_at, null::text[] as scopes from grants g
     where g.account_id = $1 and g.environment_id = $2 and g.identity_id = $3 and ${livingGrant('$4')}
+      and (select revoked_at from sessions where id = g.session_id) is null
     union all
     select oauth_client_id, created_at, scope from (select * from consents where identity_id = $3 offset 0) allowed
     where account_id = $1 and environment_id = $2

@@ -37,7 +37,8 @@ export interface ProvedInSession {
 const most = 50;
 
 /**
- * A grant of which a token is still good: refresh tokens end earlier than their grant where nobody uses them. For statements in
+ * A grant of which a token is still good, as long as its session is not revoked, which the statement looks at itself: a sign-in of
+ * somebody else revokes one and leaves its grants as they were. Refresh tokens end earlier than their grant where nobody uses them. For statements in
  * the `system` scope: no tenant's transaction sees refresh tokens.
  */
 export const livingGrant = (now: string) => `g.revoked_at is null and g.expires_at > ${now} and exists (

@@ -6,7 +6,7 @@ import type { ProvenIdentity, ProvenToken } from '../../domain/oidc/access-token
 import { currentContext } from '../../platform/context.js';
 import { allowOrigins, clientOfToken } from '../cors.js';
 import { credentialsOf } from '../principals/credentials.js';
-import { identityCredential } from '../principals/identity.js';
+import { countedAsOf } from '../principals/identity.js';
 import { proving } from '../proofs.js';
 import type { IdentityAuthOptions } from './options.js';
 
@@ -31,7 +31,7 @@ export function requireSignIn(
       if (bearer) reply.header('www-authenticate', 'Bearer error="invalid_token"'); // RFC 6750 §3.1
       throw new DomainError('auth.invalid_credentials');
     }
-    await limits.general('jwt', identityCredential(proven), reply);
+    await limits.general('jwt', countedAsOf(proven), reply);
     // A person's own account is not among what they can allow somebody else's application (docs/decisions/0063).
     if (proven.isThirdParty) throw new DomainError('principal.wrong_type');
     request.identity = proven;

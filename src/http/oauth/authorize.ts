@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply } from 'fastify';
-import { nextStep } from '../../domain/oidc/interaction.js';
+import { nextStep, wantsConfirmation } from '../../domain/oidc/interaction.js';
 import { onlyOnce, type Parameters, readParameters } from '../../domain/oidc/parameters.js';
 import { firstFactor } from '../../domain/sessions/first-factor.js';
 import type { HostedSession } from '../../domain/sessions/sessions.js';
@@ -52,7 +52,7 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
     const { client, asked, hintedSubject } = visit;
     const session = await sessionOf(visit);
     // The own account is no application.
-    const asksAlways = client.settings.ssoRequireConfirmation && !visit.toAccount;
+    const asksAlways = !visit.toAccount && wantsConfirmation(client, asked);
     // Somebody else may have signed in in another tab since.
     const isChosen = chosen !== undefined && (chosen.shown === null || chosen.shown === session?.id);
     switch (nextStep(asked, { session, hintedSubject, chosen: isChosen, asksAlways, now: now() })) {

@@ -42,7 +42,7 @@ export const consent: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { p
       case 'allow':
         return hosted.consented(visit, session, () => fromBeginning(visit));
       case 'deny':
-        return hosted.refuse(visit, 'access_denied', 'the person has not allowed it');
+        return hosted.deny(visit);
       default:
         throw new OAuthError('invalid_request', 'choice must be allow or deny');
     }

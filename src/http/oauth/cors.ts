@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Client } from '../../domain/oidc/clients.js';
+import { isRegistered } from '../../domain/oidc/redirect-uris.js';
 
 /**
  * Lets scripts of a client's own origins read an answer. A preflight names no client, so it is always allowed: it gives
@@ -8,7 +9,7 @@ import type { Client } from '../../domain/oidc/clients.js';
 export function allowOrigin(request: FastifyRequest, reply: FastifyReply, client: Client): void {
   const { origin } = request.headers;
   reply.header('vary', 'Origin');
-  if (origin === undefined || !originsOf(client).has(origin)) return;
+  if (origin === undefined || !isOriginOf(client, origin)) return;
   reply.header('access-control-allow-origin', origin).header('access-control-expose-headers', 'WWW-Authenticate');
 }
 
@@ -17,10 +18,12 @@ export interface Scripts extends Pick<Client, 'clientType' | 'redirectUris'> {
   settings: Pick<Client['settings'], 'allowedOrigins'>;
 }
 
-/** Where a client's scripts run: what the Environment allows, and for a public client where its answers go. */
-export function originsOf({ settings, clientType, redirectUris }: Scripts): Set<string> {
-  const redirected = clientType === 'public' ? redirectUris.map((uri) => new URL(uri).origin) : [];
-  return new Set([...settings.allowedOrigins, ...redirected].filter((origin) => origin !== 'null'));
+/** Whether a client's scripts run there: where the Environment allows, and for a public client where its answers may go. */
+export function isOriginOf({ settings, clientType, redirectUris }: Scripts, origin: string): boolean {
+  if (origin === 'null') return false;
+  if (settings.allowedOrigins.includes(origin)) return true;
+  const redirected = redirectUris.map((uri) => new URL(uri).origin);
+  return clientType === 'public' && isRegistered(origin, redirected);
 }
 
 /** Answers the preflights of a path. */

@@ -17,8 +17,9 @@ export const authorizeParameters = {
   code_challenge: text('RFC 7636; required of public clients, and of confidential ones unless they are exempt'),
   code_challenge_method: text('Only `S256`'),
   prompt: text(
-    '`none`, `login`, `consent` (of clients with `consent_required`), `select_account`. Where the Environment has `sso_require_confirmation`, somebody who is ' +
-      'signed in is asked as by `select_account`, and `none` is answered `interaction_required`',
+    '`none`, `login`, `consent` (of clients with `consent_required`), `select_account`. Where the Environment has `sso_require_confirmation`, or is of type ' +
+      '`production` and a public client is answered at a loopback address or a private-use scheme, somebody who is signed in is asked as by ' +
+      '`select_account`, and `none` is answered `interaction_required`. With `consent_required` such a client asks for consent each time',
   ),
   max_age: text('Seconds since the sign-in after which it has to be repeated'),
   id_token_hint: text('Who is expected'),
@@ -26,7 +27,7 @@ export const authorizeParameters = {
   organization: text(
     'Id or slug of the organization that the sign-in is for. Only its members finish; others come back with `access_denied`. The ' +
       'tokens name it as `organization_id`, as long as the membership lasts. Where several have this slug under different ' +
-      'parents, send the id',
+      'parents, send the id. A client with `consent_required` asks for the scope `org` with it, or is answered `invalid_scope`',
   ),
   ui_locales: text('`en`, `de`'),
   acr_values: text('`urn:gatehouse:aal2` asks for a second factor'),

@@ -4,6 +4,7 @@ import { DomainError } from '../../domain/errors.js';
 import type { Logins } from '../../domain/logins/logins.js';
 import { type OpenSignIn, provedIn } from '../../domain/logins/pending-sign-ins.js';
 import type { CodeSession } from '../../domain/oidc/codes.js';
+import { couldBeAnyProgram } from '../../domain/oidc/interaction.js';
 import type { OAuthErrorCode } from '../../domain/oidc/oauth-error.js';
 import type { Provider } from '../../domain/oidc/provider.js';
 import type { Barred } from '../../domain/organizations/barred.js';
@@ -38,6 +39,13 @@ export const unlessGone = (goesOn: Promise<FastifyReply>, otherwise: () => Fasti
     throw error;
   });
 
+/** An application of others is told the same of whoever says no and of whoever is no member: neither has allowed it anything. */
+const denialOf = ({ client, organization }: Visit): string => {
+  if (organization === null) return 'the person has not allowed it';
+  const stranger = 'the person does not belong to the organization';
+  return client.consentRequired ? `${stranger}, or has not allowed it` : stranger;
+};
+
 /** How a visit ends: with an error (OpenID Connect Core 3.1.2.6) or a code back at the client, or without at a page of ours. */
 const waysBack = (baseUrl: string) => ({
   refuse: ({ request, reply, asked }: Visit, error: OAuthErrorCode, description: string) =>
@@ -60,7 +68,8 @@ async function needsConsent(
   identityId: string,
 ): Promise<boolean> {
   if (!client.consentRequired || toAccount) return false;
-  return asked.prompt.consent || !(await consents.cover(client, identityId, asked.scope));
+  if (asked.prompt.consent || couldBeAnyProgram(client, asked)) return true;
+  return !(await consents.cover(client, identityId, asked.scope));
 }
 
 /** To the page that asks: the session is there, and a code is not. */
@@ -78,13 +87,7 @@ export function createHostedLogin(
   const browser = secretCookie(baseUrl, 'hosted_session');
   const device = secretCookie(baseUrl, 'trusted_device');
   const { refuse, leave } = waysBack(baseUrl);
-
-  /** Answers the client by a session of before. */
-  async function answer(visit: Visit, session: HostedSession) {
-    if (!(await needsConsent(consents, visit, session.identityId))) return issue(visit, session);
-    if (!visit.asked.prompt.none) return askForConsent(visit);
-    return refuse(visit, 'consent_required', 'the person has not allowed all of this');
-  }
+  const deny = (visit: Visit) => refuse(visit, 'access_denied', denialOf(visit));
 
   async function issue(visit: Visit, session: Omit<CodeSession, 'organizationId'>) {
     const { client, asked, toAccount, organization } = visit;
@@ -146,9 +149,7 @@ export function createHostedLogin(
   ) {
     if (decision.step === 'refused') return sendMfaRefused(visit);
     if (decision.step === 'barred') return bar(visit, first, decision);
-    if (decision.step === 'stranger') {
-      return refuse(visit, 'access_denied', 'the person does not belong to the organization');
-    }
+    if (decision.step === 'stranger') return deny(visit);
     const { client, asked } = visit;
     const begun = await pendingSignIns.begin({
       client,
@@ -167,6 +168,7 @@ export function createHostedLogin(
     ...createVisits(provider),
     cookies: { browser, device },
     refuse,
+    deny,
     complete,
 
     /** Goes on after a factor, be it the first or the second: done, another one, its enrollment, or a refusal. */
@@ -210,9 +212,13 @@ export function createHostedLogin(
       session: HostedSession,
       askForAnother: () => Promise<FastifyReply>,
     ): Promise<FastifyReply> {
+      const asksConsent = await needsConsent(consents, visit, session.identityId);
+      // Before anything that is told of the person, such as whether they belong to the organization.
+      if (asksConsent && visit.asked.prompt.none)
+        return refuse(visit, 'consent_required', 'the person has not allowed all of this');
       const first = factorOf(session);
       const decision = await decide(visit, first);
-      if (decision.step === 'done') return answer(visit, session);
+      if (decision.step === 'done') return asksConsent ? askForConsent(visit) : issue(visit, session);
       if (visit.asked.prompt.none) {
         if (decision.step !== 'barred' && decision.step !== 'stranger')
           return refuse(visit, 'interaction_required', 'a second factor is needed');

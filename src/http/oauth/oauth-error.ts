@@ -32,9 +32,8 @@ export function handleOAuthErrors(app: FastifyInstance): void {
   app.setErrorHandler((error, request, reply) => {
     noStore(reply);
     if (error instanceof OAuthError) {
-      if (error.code === 'invalid_client' && /^Basic\b/i.test(request.headers.authorization ?? '')) {
-        reply.header('www-authenticate', 'Basic realm="oauth", charset="UTF-8"');
-      }
+      // RFC 9110 §15.5.2: every 401 names a scheme, whichever way the client had tried.
+      if (error.code === 'invalid_client') reply.header('www-authenticate', 'Basic realm="oauth", charset="UTF-8"');
       return reply.code(oauthStatusOf(error.code)).send({ error: error.code, error_description: error.message });
     }
     const refusal = refusalOf(error);

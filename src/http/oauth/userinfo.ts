@@ -9,7 +9,7 @@ import { readParameters } from '../../domain/oidc/parameters.js';
 import type { ScopeName } from '../../domain/oidc/scopes.js';
 import { organizationClaims } from '../../domain/organizations/claim.js';
 import { credentialsOf } from '../principals/credentials.js';
-import { identityCredential } from '../principals/identity.js';
+import { countedAsOf } from '../principals/identity.js';
 import { allowOrigin, answerPreflights } from './cors.js';
 import { noStore, oauthStatusOf } from './oauth-error.js';
 import type { OAuthOptions } from './options.js';
@@ -33,7 +33,7 @@ export const userinfo: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { p
         const proven = await prove(token);
         const isProven = proven !== null && proven !== 'wrong type';
         await (isProven
-          ? limits.general('jwt', identityCredential(proven), reply)
+          ? limits.general('jwt', countedAsOf(proven), reply)
           : limits.general('anonymous', request.ip, reply));
         if (proven === 'wrong type') return refuse(reply, 'insufficient_scope', 'this is not the token of an end user');
         if (!proven) return refuse(reply, 'invalid_token', 'the access token is expired, revoked or not valid');

@@ -22,6 +22,17 @@ export const identityCredential = ({ environmentId, identityId }: { environmentI
   `identity/${environmentId}/${identityId}`;
 
 /**
+ * What general limits count a token by. An application of others counts by itself: the person cannot see to how much it asks, and would
+ * be refused at all others.
+ */
+export const countedAsOf = (proven: {
+  environmentId: string;
+  identityId: string;
+  clientId: string;
+  isThirdParty: boolean;
+}) => (proven.isThirdParty ? `${identityCredential(proven)}/${proven.clientId}` : identityCredential(proven));
+
+/**
  * An end user's access token as the caller of the Public API. What others' applications hold says what a person has allowed them,
  * which never is to act with all of that person's rights (docs/decisions/0063).
  * @throws DomainError principal.wrong_type
