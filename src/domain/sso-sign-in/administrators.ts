@@ -5,6 +5,7 @@ import { type Db, inTransaction } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { recordEvent } from '../events.js';
 import { addressTyped } from '../logins/address.js';
+import { registeredMethods } from '../sessions/first-factor.js';
 import { adminConnectionByAddress } from '../sso-connections/covering.js';
 import { isSameProvider, type NamedProvider } from '../sso-connections/provider.js';
 import { readConnection } from '../sso-connections/read.js';
@@ -111,7 +112,7 @@ export function createAdministratorSso({ db, signIn, sessions, now }: Administra
         accountId,
         connectionId,
         ssoSessionId,
-        amr: [...amr],
+        amr: registeredMethods(amr),
         authenticatedAt: earlier(authenticatedAt, now()),
         applicationId: parameters.application_id ?? null,
         ...browser,
