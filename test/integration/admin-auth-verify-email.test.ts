@@ -219,6 +219,41 @@ test('while the process cannot answer it is 503 with Retry-After, and the link s
   }
 });
 
+test('the link is opened again after an answer that came late: it asks for what it did before, and signs in once', async () => {
+  let isLate = true;
+  const own: AdminAuth = await newAdminAuth({
+    confirmRegistration: async ({ pendingRegistrationId }) => {
+      const made = await own.registrations.provision(pendingRegistrationId);
+      if (isLate) throw new DomainError('service.unavailable', { retryAfter: 5 });
+      return made;
+    },
+  });
+  const open = async (token: string, headers = {}) => {
+    const { statusCode, body } = await own.get(`/verify-email?token=${token}`, headers);
+    return [statusCode, /type="password"/.test(body), /verify-email\/decline/.test(body)];
+  };
+  try {
+    const [here, there] = [await registered(own), await registered(own)];
+    expect((await asForm(here.token, here.cookies, own)).statusCode).toBe(503);
+    expect(await open(here.token, here.cookies)).toEqual([200, false, false]);
+    const page = (await own.get(`/verify-email?token=${here.token}`, here.cookies)).body;
+    expect([page.includes(here.email), page.includes(here.account_name)]).toEqual([true, true]);
+    expect((await asForm(here.token, here.cookies, own)).statusCode).toBe(200);
+    expect((await open(here.token, here.cookies))[0]).toBe(400);
+
+    const { token, password } = there;
+    expect((await own.post('/verify-email', { token, password })).statusCode).toBe(503);
+    expect(await open(token)).toEqual([200, true, false]);
+    const wrong = await own.post('/verify-email', { token, password: 'something else' });
+    expect([wrong.statusCode, wrong.json().error.code]).toEqual([400, 'password.wrong']);
+    isLate = false;
+    expect((await own.post('/verify-email', { token, password })).statusCode).toBe(201);
+    expect((await open(token))[0]).toBe(400);
+  } finally {
+    await own.close();
+  }
+});
+
 test('pages speak the browser’s language, and else that of the registration', async () => {
   const { email, token: _, cookies: __, ...rest } = await registered();
   await auth.post('/register', { ...rest, email: `de-${email}` }, { 'accept-language': 'de' });

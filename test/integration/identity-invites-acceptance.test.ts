@@ -359,19 +359,24 @@ test('scripts on the pages of the environment may use the link, and no others', 
   expect(await originOf(linkTokenOf(uuidv7()), 'https://app.example.com')).toBeUndefined();
 });
 
-test('tries are counted by address', async () => {
+test('tries are counted by address, which the scripts of the pages are told', async () => {
   const limited = await startApi({ RATE_LIMITS: 'on' });
-  const tries = async (at: string, count: number) => {
-    const answers = [];
-    for (let i = 0; i < count; i++) {
-      const url = `/v1/identity/auth${at}`;
-      answers.push(await limited.app.inject({ method: 'POST', url, payload: { token: linkTokenOf(uuidv7()) } }));
-    }
-    return outcomesOf(answers);
-  };
+  const origin = 'https://app.example.com';
   try {
-    expect(await tries('/invite-info', 11)).toEqual({ '400 invite.link_invalid': 10, '429 rate_limit.exceeded': 1 });
-    expect(await tries('/accept-invite', 6)).toEqual({ '400 invite.link_invalid': 5, '429 rate_limit.exceeded': 1 });
+    const place = await newAccount(limited);
+    await newPublicClient(limited, place.scope);
+    const known = await inviteTo(callsWith(limited, await place.apiKey()), path);
+    const tries = async (at: string, count: number) => {
+      const ask = (token: string, headers = {}) =>
+        limited.app.inject({ method: 'POST', url: `/v1/identity/auth${at}`, headers, payload: { token } });
+      const answers = [];
+      for (let i = 0; i < count; i++) answers.push(await ask(linkTokenOf(uuidv7())));
+      const readable = (await ask(known.token, { origin })).headers['access-control-allow-origin'] === origin;
+      return { ...outcomesOf(answers), readable };
+    };
+    const refused = { '429 rate_limit.exceeded': 1, readable: true };
+    expect(await tries('/invite-info', 11)).toEqual({ '400 invite.link_invalid': 10, ...refused });
+    expect(await tries('/accept-invite', 6)).toEqual({ '400 invite.link_invalid': 5, ...refused });
   } finally {
     await limited.stop();
   }

@@ -21,6 +21,7 @@ import {
   type TestProvider,
 } from '../support/oauth.js';
 import { type OpenIdProvider, signInThere } from '../support/openid-provider.js';
+import { newOther } from '../support/other-environment.js';
 import { newOrganization, setPolicy, type TestOrganization } from '../support/organizations.js';
 import {
   acmeAddress,
@@ -405,6 +406,21 @@ describe('whom an answer lets in', () => {
     expect((await identitiesWith(email))[0]).toMatchObject({ first_name: 'Ana', last_name: 'Blücher' });
     const changes = `select metadata from events where action = 'identity.updated' and resource_id = (select id::text from identities where email = $1)`;
     expect(await world.query(changes, [email])).toHaveLength(1);
+  });
+
+  test('the profile of somebody in production follows no provider of a test Environment, which lets them in all the same', async () => {
+    const there = await place({ attributeMapping: { first_name: 'given_name' } });
+    const { login, email } = somebody({ given_name: 'QA tester' });
+    const live = await newOther(world, there.environment, { type: 'production' });
+    const staging = await newOther(world, there.environment, { name: 'Staging' });
+    const { id } = await there.environment.newIdentity({ email, firstName: 'Ana', isMember: false });
+    await live.join(id);
+    for (let i = 0; i < 2; i++) expect(await enter(there, login)).toBe('in');
+    expect(await identitiesWith(email)).toMatchObject([{ id, first_name: 'Ana' }]);
+    await world.query('delete from environment_memberships where environment_id = $1', [live.environmentId]);
+    await staging.join(id);
+    expect(await enter(there, login)).toBe('in');
+    expect((await identitiesWith(email))[0]).toMatchObject({ first_name: 'QA tester' });
   });
 
   test('nobody of whom everything is being deleted', async () => {

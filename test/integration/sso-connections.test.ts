@@ -266,6 +266,34 @@ describe('what cannot be', () => {
     expect((await server('PATCH', path, { saml_signing_cert: `hello ${one}` })).statusCode).toBe(400);
   });
 
+  test('a certificate that has expired while it is in use goes on, and the next one is put behind it', async () => {
+    const organization = await newOrganization();
+    const path = `/organizations/${organization}/sso-connection`;
+    const [ending, next, metadata_xml] = [
+      await certificateFor(-1),
+      await someCertificate(),
+      await providerMetadata({ certificates: [await certificateFor(-1)] }),
+    ];
+    const made = await server('POST', path, { ...(await saml()), saml_signing_cert: next });
+    const { id } = made.json().data.connection;
+    await rowsOf(api, 'update sso_connections set saml_signing_cert = $2 where id = $1', [id, ending]);
+    expect(outcomeOf(await server('POST', `${path}/activate`))).toBe('200');
+    expect(outcomeOf(await server('PATCH', path, { jit_provisioning_enabled: true }))).toBe('200');
+    expect(outcomeOf(await server('POST', `${path}/test`))).toBe('200');
+    expect(outcomeOf(await server('POST', `${path}/disable`))).toBe('200');
+    expect(outcomeOf(await server('POST', `${path}/activate`))).toBe('200');
+    // Another one that has expired is the wrong file all the same.
+    expect(faultsOf(await server('POST', `${path}/import-metadata`, { metadata_xml }))).toEqual([
+      'saml_signing_cert expired',
+    ]);
+    const count = ({ connection }: { connection: { certificates: [] } }) => connection.certificates.length;
+    const both = await server('PATCH', path, { saml_signing_cert: `${ending}\n${next}` });
+    expect([outcomeOf(both), count(both.json().data)]).toEqual(['200', 2]);
+    const published = await providerMetadata({ certificates: [ending, next] });
+    const imported = await server('POST', `${path}/import-metadata`, { metadata_xml: published });
+    expect([outcomeOf(imported), count(imported.json().data)]).toEqual(['200', 2]);
+  });
+
   test('a default role that is not to be given, or not by whoever asks', async () => {
     const organization = await newOrganization();
     const path = `/organizations/${organization}/sso-connection`;

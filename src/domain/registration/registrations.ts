@@ -1,6 +1,5 @@
 import { LessThanOrEqual } from 'typeorm';
 import { PendingRegistration, type PendingRegistrationStatus } from '../../../entities/pending-registration.js';
-import { User } from '../../../entities/user.js';
 import type { Clock } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
@@ -24,7 +23,7 @@ export interface RegistrationsDeps extends Durations {
   now: Clock;
 }
 
-/** What a link stands for. Names and address are null once it has ended. */
+/** What a link stands for. Once it has ended, names and address are null; of one that is confirmed they are the Account's and the User's. */
 export interface FoundRegistration
   extends Pick<
     PendingRegistration,
@@ -42,6 +41,8 @@ export interface FoundRegistration
   passwordHash: string | null;
   /** As it is now: an expired one says so, whether or not a worker has noticed. */
   status: PendingRegistrationStatus;
+  /** Whether the link still works: nothing has come of it yet, or the answer to whoever confirmed was lost on its way. */
+  isOpen: boolean;
   /** What its process is started with where the relay has not done so yet. */
   process: ProcessInput<'registrationVerification'>;
 }
@@ -63,6 +64,18 @@ const giveTryBack = {
   name: 'give_back_try_of_registration',
   text: 'update pending_registrations set attempts = attempts - 1 where id = $1 and attempts > 0',
 };
+
+/** What came of one that is confirmed. */
+interface Made {
+  email: string;
+  passwordHash: string | null;
+  accountName: string;
+  /** Whether whoever confirmed was signed in: that session has the registration's id. */
+  hasSession: boolean;
+}
+const madeText = `
+select u.email::text, u.password_hash as "passwordHash", a.name as "accountName", exists (select from user_sessions s where s.id = $1) as "hasSession"
+from users u join accounts a on a.id = $3 where u.id = $2`;
 
 export type Registrations = ReturnType<typeof createRegistrations>;
 
@@ -106,11 +119,24 @@ export function createRegistrations({ db, sealing, now, ...durations }: Registra
         const found = await tx.findOneBy(PendingRegistration, { tokenHash: hashSecret(token) });
         if (!found) return null;
         const { id, email, firstName, lastName, accountName, applicationName, locale, expiresAt, browserHash } = found;
-        const names = { firstName, lastName, accountName, applicationName };
-        const user = found.status === 'confirmed' ? await tx.findOneBy(User, { id: found.userId! }) : null;
-        const proof = { browserHash, passwordHash: found.passwordHash ?? user?.passwordHash ?? null };
+        const [made = null] =
+          found.status === 'confirmed' ? await tx.query<Made[]>(madeText, [id, found.userId, found.accountId]) : [];
+        const names = { firstName, lastName, accountName: accountName ?? made?.accountName ?? null, applicationName };
+        const proof = { browserHash, passwordHash: found.passwordHash ?? made?.passwordHash ?? null };
         const status = statusAt(found, now());
-        return { id, email, ...names, locale, expiresAt, ...proof, status, process: processInput(found, durations) };
+        const isUnanswered =
+          made !== null && !made.hasSession && statusAt({ ...found, status: 'pending' }, now()) === 'pending';
+        return {
+          id,
+          email: email ?? made?.email ?? null,
+          ...names,
+          locale,
+          expiresAt,
+          ...proof,
+          status,
+          isOpen: status === 'pending' || isUnanswered,
+          process: processInput(found, durations),
+        };
       });
     },
 

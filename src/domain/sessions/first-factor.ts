@@ -80,13 +80,17 @@ const registered = [
   'wia',
 ];
 
+/** What of an identity provider's `amr` is one: it says whatever it likes, at any length. */
+export const registeredMethods = (said: readonly string[]): string[] =>
+  registered.filter((value) => said.includes(value));
+
 /** What an identity provider's word amounts to: the factors that it names, and two of them only where it says so itself. */
 export function factorOfProvider(
   identityId: string,
   said: readonly string[],
   by: { connectionId: string; ssoSessionId: string | null; authTime: Date; now: Date },
 ) {
-  const amr = registered.filter((value) => said.includes(value));
+  const amr = registeredMethods(said);
   const first = firstFactor(identityId, 'sso', amr, { now: by.now, acr: amr.includes('mfa') ? aal2 : aal1 });
   const { authTime, connectionId: ssoConnectionId, ssoSessionId } = by;
   return { ...first, authTime, ssoConnectionId, ssoSessionId };

@@ -16,10 +16,15 @@ export interface CertificateProblem {
 /**
  * The certificates in a text, each in PEM, behind each other: whoever signs with the key of any of them is the provider. Their
  * issuers do not matter, since they are trusted by being named here; one that has expired is not taken, so that nobody
- * configures one that was replaced already.
+ * configures one that was replaced already. Of those that are named already the dates do not matter either.
+ * @param inUse the stored text
  * @returns them as they are stored, or what is wrong with the text
  */
-export function readCertificates(text: string, now: Date): { pem: string } | CertificateProblem {
+export function readCertificates(
+  text: string,
+  now: Date,
+  inUse: string | null = null,
+): { pem: string } | CertificateProblem {
   const blocks = text.match(block) ?? [];
   if (blocks.length === 0 || text.replace(block, '').trim() !== '')
     return { code: 'malformed', message: 'must be certificates in PEM, and nothing else' };
@@ -27,13 +32,14 @@ export function readCertificates(text: string, now: Date): { pem: string } | Cer
   const certificates = blocks.map(parsed);
   if (certificates.includes(null)) return { code: 'malformed', message: 'holds a certificate that cannot be read' };
   const read = certificates as X509Certificate[];
-  const problem = read.map((one) => problemOf(one, now)).find((one) => one !== null);
+  const known = new Set(readIn(inUse ?? '').map(String));
+  const problem = read.map((one) => problemOf(one, now, known.has(String(one)))).find((one) => one !== null);
   return problem ?? { pem: read.map(String).join('') };
 }
 
-/** Those of some certificates that can be used now: what a provider publishes may still name old ones. */
-export const usableOf = (pems: readonly string[], now: Date): string[] =>
-  pems.filter((pem) => 'pem' in readCertificates(pem, now));
+/** Those of some certificates that can be used now, or are in use: what a provider publishes may still name old ones. */
+export const usableOf = (pems: readonly string[], now: Date, inUse: string | null): string[] =>
+  pems.filter((pem) => 'pem' in readCertificates(pem, now, inUse));
 
 /** What a certificate says that anybody asks: which it is, and from when to when it is meant to be used. */
 export interface CertificateDates {
@@ -57,9 +63,6 @@ export const lastEndOf = (pem: string): Date | null =>
     .map(endOf)
     .reduce<Date | null>((latest, end) => (latest && latest > end ? latest : end), null);
 
-/** Whether all certificates of a stored text have expired. */
-export const allExpired = (pem: string, now: Date): boolean => readIn(pem).every((one) => endOf(one) <= now);
-
 const readIn = (pem: string): X509Certificate[] => (pem.match(block) ?? []).flatMap((one) => parsed(one) ?? []);
 
 function parsed(pem: string): X509Certificate | null {
@@ -72,13 +75,13 @@ function parsed(pem: string): X509Certificate | null {
 
 const endOf = ({ validTo }: X509Certificate): Date => new Date(validTo);
 
-function problemOf(certificate: X509Certificate, now: Date): CertificateProblem | null {
+function problemOf(certificate: X509Certificate, now: Date, isInUse: boolean): CertificateProblem | null {
   const { publicKey, subject } = certificate;
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = publicKey;
   const isStrong = type === 'rsa' && details!.modulusLength! >= 2048;
   const name = subject?.replaceAll('\n', ', ') || 'without a name';
   if (!isStrong) return { code: 'weak_key', message: `the key of ${name} must be RSA of 2048 bits or more` };
   const validTo = endOf(certificate);
-  if (validTo > now) return null;
+  if (validTo > now || isInUse) return null;
   return { code: 'expired', message: `the certificate of ${name} has expired on ${validTo.toISOString()}` };
 }

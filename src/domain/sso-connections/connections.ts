@@ -112,7 +112,7 @@ export function createSsoConnections({ db, sealing, guard, outbound, assignments
       const changed = changedFields(before, changes).map((field) => field.replace(/_sealed$/, ''));
       if (changed.length === 0) return one(tx, current);
       const connection: SsoConnection = { ...current, ...changes, updatedAt: now() };
-      if (connection.status === 'active') assertComplete(connection, now());
+      if (connection.status === 'active') assertComplete(connection);
       await tx.update(SsoConnection, { id: current.id }, { ...changes, updatedAt: connection.updatedAt });
       const forgotten = isElsewhere ? await forget(tx, current) : null;
       await recordConnectionEvent(tx, 'sso_connection.updated', connection, {
@@ -179,8 +179,9 @@ export function createSsoConnections({ db, sealing, guard, outbound, assignments
      * @throws DomainError as `update`; sso_connection.metadata_unreadable
      */
     async importMetadata(at: ConnectionAt, caller: Caller, source: MetadataSource): Promise<ConnectionDetail> {
-      await db.transaction(at.scope, (tx) => lockConnection(tx, at, caller)); // nothing is fetched for whoever may not
-      return update(at, caller, await settingsFromMetadata({ outbound, guard }, source, now()));
+      // Nothing is fetched for whoever may not.
+      const { samlSigningCert: inUse } = await db.transaction(at.scope, (tx) => lockConnection(tx, at, caller));
+      return update(at, caller, await settingsFromMetadata({ outbound, guard }, source, { inUse, now: now() }));
     },
 
     /** @throws DomainError as `lockConnection`; sso_connection.incomplete naming what is missing */

@@ -23,13 +23,14 @@ export interface MetadataDeps {
 
 /**
  * What a provider's metadata says of a connection (SAML 2.0 Metadata §2). Certificates that have expired are left out where
- * others are there, and what it does not say stays as it is.
+ * others are there, but for those in use, and what it does not say stays as it is.
+ * @param inUse the certificates of the connection
  * @throws DomainError validation.failed, sso_connection.metadata_unreadable with the reason
  */
 export async function settingsFromMetadata(
   { outbound, guard }: MetadataDeps,
   { xml, url }: MetadataSource,
-  now: Date,
+  { inUse, now }: { inUse: string | null; now: Date },
 ): Promise<Partial<ConnectionSettings>> {
   if ((xml === undefined) === (url === undefined))
     throw invalidField('metadata_xml', 'one_of', 'Send the document in metadata_xml, or its address in metadata_url');
@@ -40,7 +41,7 @@ export async function settingsFromMetadata(
   );
   const { samlNameIdFormat, samlSigningCert, ...rest } = read;
   const certificates = certificatesIn(samlSigningCert);
-  const usable = usableOf(certificates, now);
+  const usable = usableOf(certificates, now, inUse);
   return {
     ...rest,
     samlSigningCert: (usable.length > 0 ? usable : certificates).join('\n'),

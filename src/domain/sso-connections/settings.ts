@@ -3,7 +3,7 @@ import { inSnakeCase } from '../../platform/naming.js';
 import { faultOfTarget, type Guard } from '../../platform/outbound/guard.js';
 import { isSame } from '../changed-fields.js';
 import { DomainError, type ErrorDetail } from '../errors.js';
-import { allExpired, readCertificates } from './certificates.js';
+import { readCertificates } from './certificates.js';
 
 /** Fields of an Identity that an attribute, or a claim, of the provider can fill. */
 export const mappedFields = ['email', 'first_name', 'last_name', 'avatar_url', 'external_id'] as const;
@@ -99,7 +99,9 @@ export function settledSettings(
     const fault = url ? faultOfUrl(url, guard, by) : null;
     if (fault) refuse(field, fault.code, fault.message);
   }
-  const certificates = wanted.samlSigningCert ? readCertificates(wanted.samlSigningCert, now) : null;
+  const certificates = wanted.samlSigningCert
+    ? readCertificates(wanted.samlSigningCert, now, current.samlSigningCert)
+    : null;
   if (certificates && 'code' in certificates) refuse('samlSigningCert', certificates.code, certificates.message);
   if (current.type === 'oidc' && wanted.oidcScopes && !wanted.oidcScopes.includes('openid'))
     refuse('oidcScopes', 'openid_missing', 'must have openid');
@@ -143,18 +145,13 @@ const required = {
 } as const satisfies Record<SsoType, readonly (keyof SsoConnection)[]>;
 
 /** What keeps a connection from being used, by field. */
-export function missingOf(connection: SsoConnection, now: Date): ErrorDetail[] {
-  const missing = required[connection.type]
+const missingOf = (connection: SsoConnection): ErrorDetail[] =>
+  required[connection.type]
     .filter((field) => connection[field] === null)
     .map((field) => ({ field: inSnakeCase(field).replace(/_sealed$/, ''), code: 'missing', message: 'is needed' }));
-  const { samlSigningCert } = connection;
-  if (samlSigningCert && allExpired(samlSigningCert, now))
-    missing.push({ field: 'saml_signing_cert', code: 'expired', message: 'has expired' });
-  return missing;
-}
 
 /** @throws DomainError sso_connection.incomplete naming what is missing */
-export function assertComplete(connection: SsoConnection, now: Date): void {
-  const details = missingOf(connection, now);
+export function assertComplete(connection: SsoConnection): void {
+  const details = missingOf(connection);
   if (details.length > 0) throw new DomainError('sso_connection.incomplete', { details });
 }

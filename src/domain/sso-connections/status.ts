@@ -39,7 +39,7 @@ export function createStatusChanges({
     activate: (at: ConnectionAt, caller: Caller): Promise<ConnectionDetail> =>
       change(at, caller, async (tx, connection) => {
         if (connection.status === 'active') return detail(tx, connection);
-        assertComplete(connection, now());
+        assertComplete(connection);
         const activated = { status: 'active', consecutiveFailures: 0, autoDisabledAt: null, updatedAt: now() } as const;
         await tx.update(SsoConnection, { id: connection.id }, activated);
         const metadata = { previous_status: connection.status };

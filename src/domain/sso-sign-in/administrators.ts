@@ -5,13 +5,14 @@ import { type Db, inTransaction } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { recordEvent } from '../events.js';
 import { addressTyped } from '../logins/address.js';
+import { registeredMethods } from '../sessions/first-factor.js';
 import { adminConnectionByAddress } from '../sso-connections/covering.js';
 import { isSameProvider, type NamedProvider } from '../sso-connections/provider.js';
 import { readConnection } from '../sso-connections/read.js';
 import type { Assertion, SsoRefusal } from '../sso-protocols/assertion.js';
 import type { Browser, SignIn, SignInOutcome } from '../users/sign-in.js';
 import { admitAdministrator } from './administrator-admission.js';
-import { earlier, isNewEnough, nothingMore } from './new-enough.js';
+import { anewAndDated, earlier, isNewEnough, nothingMore } from './new-enough.js';
 import type { ProviderSessions } from './provider-sessions.js';
 import type { PersonRefusal } from './recognition.js';
 import type { AnsweredSsoRequest } from './requests.js';
@@ -38,7 +39,7 @@ interface Arrived {
 /** Administrators who sign in by an Account's identity provider (docs/decisions/0039). */
 export function createAdministratorSso({ db, signIn, sessions, now }: AdministratorSsoDeps) {
   async function admitted(
-    { connectionId, outcome, createdAt }: AnsweredSsoRequest,
+    { connectionId, outcome, createdAt, parameters }: AnsweredSsoRequest,
     provider: NamedProvider | null,
   ): Promise<Arrived | Refused> {
     if ('refusal' in outcome) return { refusal: outcome.refusal.code };
@@ -51,7 +52,7 @@ export function createAdministratorSso({ db, signIn, sessions, now }: Administra
         const connection = await tx.findOne(SsoConnection, { where, lock });
         if (!connection || !provider) return { refusal: 'connection_disabled' };
         if (!isSameProvider(connection, provider)) return { refusal: 'issuer_mismatch' };
-        if (!isNewEnough(assertion, nothingMore, connection, { createdAt }))
+        if (!isNewEnough(assertion, isAnew(parameters) ? anewAndDated : nothingMore, connection, { createdAt }))
           return { refusal: 'reauthentication_missing' };
         const admitted = await admitAdministrator(tx, connection, assertion, now());
         if ('refusal' in admitted) return admitted;
@@ -111,8 +112,9 @@ export function createAdministratorSso({ db, signIn, sessions, now }: Administra
         accountId,
         connectionId,
         ssoSessionId,
-        amr: [...amr],
+        amr: registeredMethods(amr),
         authenticatedAt: earlier(authenticatedAt, now()),
+        asksOwnFactor: isAnew(parameters),
         applicationId: parameters.application_id ?? null,
         ...browser,
       });
@@ -122,5 +124,8 @@ export function createAdministratorSso({ db, signIn, sessions, now }: Administra
 }
 
 export type AdministratorSso = ReturnType<typeof createAdministratorSso>;
+
+/** Whether whoever began the sign-in wants one that counts for a change of factors. */
+const isAnew = ({ prompt }: AnsweredSsoRequest['parameters']): boolean => prompt === 'login';
 
 const races = ['users_email', 'sso_links_subject', 'memberships_one_per_user'];

@@ -1,6 +1,7 @@
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { minutes, seconds } from '../../platform/clock.js';
 import { unsaid } from '../sessions/first-factor.js';
+import { proofLife } from '../sessions/own-proof.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 import type { TakenSsoRequest } from './requests.js';
 
@@ -14,6 +15,12 @@ export interface AskedOfProvider {
 
 /** Of a sign-in that nobody asks more of than its connection does. */
 export const nothingMore: AskedOfProvider = { anew: false, maxAge: null };
+
+/**
+ * What an administrator's sign-in asks who is there for the sake of what needs a new one. `anew` is the stricter; an age obliges the
+ * provider to say when it was (OpenID Connect Core §3.1.2.1), without which the sign-in would be of no use.
+ */
+export const anewAndDated = { anew: true, maxAge: proofLife / 1000 } as const satisfies AskedOfProvider;
 
 /** What a provider says of the time, which is now where it says nothing. Its clock may be ahead of ours; nobody has signed in in the future. */
 export const earlier = (at: Date | null, now: Date): Date => (at && at < now ? at : now);

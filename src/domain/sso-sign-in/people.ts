@@ -6,6 +6,7 @@ import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { actAs } from '../../platform/context.js';
 import { hasCondition, violates } from '../../platform/postgres-errors.js';
 import { place, write } from '../access/assigning.js';
+import { isInProduction } from '../access/production-people.js';
 import { changeIdentity } from '../identities/change.js';
 import { addMember } from '../organizations/members.js';
 import { settleProvedAddress } from '../passwords/new-password.js';
@@ -113,7 +114,8 @@ async function followMapping(tx: EntityManager, identityId: string, { identity }
   const news = Object.entries(mappedProfile(assertion, connection)).filter(
     ([field, value]) => identity[field as keyof AssertedProfile] !== value,
   );
-  if (news.length === 0) return;
+  // A provider that is there for tests lets its people in, and says nothing of them to production (docs/decisions/0077).
+  if (news.length === 0 || (await isInProduction(tx, scope, identityId))) return;
   const profile = await free(tx, identityId, Object.fromEntries(news), scope);
   if (Object.keys(profile).length > 0) await changeIdentity(tx, scope, identityId, profile, now);
 }

@@ -80,7 +80,7 @@ export function createSsoTests({ db, sealing, signIn, baseUrl, now }: SsoTestsDe
       db.transaction(at.scope, async (tx) => {
         const connection = await lockConnection(tx, at, caller);
         const createdAt = now();
-        assertComplete(connection, createdAt);
+        assertComplete(connection);
         const { id: connectionId, accountId, environmentId } = connection;
         const [id, token] = [uuidv7(), newSecret()];
         await tx.insert(SsoTest, {

@@ -1,4 +1,3 @@
-import type { Clock } from '../../platform/clock.js';
 import { isSecret } from '../../platform/crypto/one-time-secret.js';
 import { violates } from '../../platform/postgres-errors.js';
 import type { ProcessInput } from '../../platform/process-kinds.js';
@@ -23,6 +22,7 @@ export interface ConfirmEmail {
     email: string;
     locale: FoundRegistration['locale'];
     asksPassword: boolean;
+    canDecline: boolean;
   }>;
   /**
    * Creates what was registered for, and signs its owner in. By one click in the browser that registered; anywhere else only together
@@ -45,36 +45,26 @@ export interface ConfirmEmailDeps {
     ): Promise<{ userId: string; applicationId: string }>;
   };
   signIn: Pick<SignIn, 'signInConfirmed'>;
-  now: Clock;
 }
 
 /** The link in the mail to somebody who registered (spec, "Pending registration"). */
-export function createConfirmEmail({
-  registrations,
-  passwords,
-  processes,
-  signIn,
-  now,
-}: ConfirmEmailDeps): ConfirmEmail {
+export function createConfirmEmail({ registrations, passwords, processes, signIn }: ConfirmEmailDeps): ConfirmEmail {
   const find = async (token: string) => (isSecret(token) ? await registrations.find(token) : null);
 
   /**
-   * One that waits; or one that is confirmed, as long as its link lives: its process may finish after its caller was told to try
-   * again (no worker, a slow database).
+   * One that waits; or one that is confirmed and has signed nobody in, as long as its link lives: its process may finish after its
+   * caller was told to try again (no worker, a slow database).
    */
   async function confirmable(token: string): Promise<FoundRegistration> {
     const found = await find(token);
-    const isAnswered = found?.status === 'confirmed' && found.expiresAt > now();
-    if (!found || !(found.status === 'pending' || isAnswered)) throw linkInvalid();
+    if (!found?.isOpen) throw linkInvalid();
     return found;
   }
 
   /** Whoever registers with somebody else's address knows the password; whoever reads the mail has the mailbox. It takes both. */
-  async function prove({ id, status, browserHash, passwordHash }: FoundRegistration, { browser, password }: Proof) {
+  async function prove({ id, browserHash, passwordHash }: FoundRegistration, { browser, password }: Proof) {
     if (isBrowserOf(browserHash, browser)) return;
-    const refusal = (code: 'registration.password_required' | 'password.wrong') =>
-      status === 'pending' ? new DomainError(code) : linkInvalid(); // a used link asks for nothing
-    if (!password) throw refusal('registration.password_required');
+    if (!password) throw new DomainError('registration.password_required');
     if (!(await registrations.countTry(id))) throw linkInvalid();
     let isWrong = false;
     try {
@@ -83,7 +73,7 @@ export function createConfirmEmail({
       // While the process cannot answer, a person comes back with the right one as often as they like.
       if (!isWrong) await registrations.giveTryBack(id);
     }
-    if (isWrong) throw refusal('password.wrong');
+    if (isWrong) throw new DomainError('password.wrong');
   }
 
   /** What the process of a registration made; a link whose registration is confirmed already answers the same. */
@@ -104,14 +94,13 @@ export function createConfirmEmail({
 
   return {
     async preview({ token, browser }) {
-      const found = await find(token);
-      if (found?.status !== 'pending') throw linkInvalid();
-      const { accountName, email, locale, browserHash } = found;
+      const { accountName, email, locale, status, browserHash } = await confirmable(token);
       return {
         accountName: accountName ?? '',
         email: email ?? '',
         locale,
         asksPassword: !isBrowserOf(browserHash, browser),
+        canDecline: status === 'pending',
       };
     },
     async confirm({ token, ...proof }, browser) {

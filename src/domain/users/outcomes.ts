@@ -56,6 +56,8 @@ export interface FirstProof {
   provider: Selection['provider'];
   /** When; now, where nobody says. */
   authenticatedAt?: Date;
+  /** Whether whoever has a second factor of their own is asked for it after two of a provider's, too. */
+  asksOwnFactor?: boolean | undefined;
 }
 
 /** What a sign-in asked for, and in which browser. */
@@ -123,13 +125,13 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
 
     /** After a first factor: the question for the second one, for whoever has one, or what `enter` answers. */
     async decide(user: SigningInUser, first: FirstProof, place: SignInPlace): Promise<SignInOutcome> {
-      const { method, authenticatedAt: at, ...proved } = first;
+      const { method, authenticatedAt: at, asksOwnFactor = false, ...proved } = first;
       const selection = { ...selections.begin(user, proved), ...(at && { authenticatedAt: at }) };
       const { userId, amr, authenticatedAt, passwordChangedAt, provider } = selection;
       const { connectionId: ssoConnectionId = null, ssoSessionId = null } = provider ?? {};
       const begun = { userId, method, amr, authenticatedAt, passwordChangedAt, ssoConnectionId, ssoSessionId };
-      const asked =
-        first.acr === aal2 ? null : await challenges.ask({ ...begun, applicationId: place.applicationId ?? null });
+      const isEnough = first.acr === aal2 && !asksOwnFactor;
+      const asked = isEnough ? null : await challenges.ask({ ...begun, applicationId: place.applicationId ?? null });
       return asked ? { outcome: 'mfa_required', ...asked } : enter(user, selection, place);
     },
   };

@@ -43,6 +43,8 @@ export interface ProvedByProvider {
   /** RFC 8176, as the provider said; with `mfa` it has asked for two factors itself. */
   amr: string[];
   authenticatedAt: Date;
+  /** Whether the user's own second factor is asked for also where the provider says `mfa`. */
+  asksOwnFactor?: boolean;
   /** The one that was asked for. */
   applicationId: string | null;
 }
@@ -165,14 +167,14 @@ export function createSignIn({ db, passwords, sessions, challenges, sealing, gue
       return outcomes.decide(user, { method: 'password', amr: ['pwd'], acr: aal1, provider: null }, place);
     },
 
-    async signInByProvider({ userId, amr, authenticatedAt, applicationId, ...by }) {
+    async signInByProvider({ userId, amr, authenticatedAt, asksOwnFactor, applicationId, ...by }) {
       const { accountId, connectionId, ssoSessionId, ...browser } = by;
       const provider = { connectionId, accountId, ssoSessionId };
       const [user, all] = await Promise.all([userOf(userId), reachableOf(db, userId)]);
       if (within(provider, all).length === 0) throw new DomainError('auth.invalid_credentials');
       const acr = amr.includes('mfa') ? aal2 : aal1;
       const place = { ...browser, applicationId: applicationId ?? undefined };
-      return outcomes.decide(user, { method: 'sso', amr, acr, provider, authenticatedAt }, place);
+      return outcomes.decide(user, { method: 'sso', amr, acr, provider, authenticatedAt, asksOwnFactor }, place);
     },
 
     async answerChallenge({ challengeToken, proof, locale, ...browser }) {

@@ -3,12 +3,13 @@ import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { DomainError } from '../../domain/errors.js';
 import { SsoRefused } from '../../domain/sso-protocols/assertion.js';
+import { anewAndDated, nothingMore } from '../../domain/sso-sign-in/new-enough.js';
 import { sendError } from '../errors.js';
 import { redirect } from '../oauth/pages.js';
 import { secretCookie } from '../oauth/secret-cookie.js';
 import { sendSsoRefused } from '../oauth/sso-failed-page.js';
 import { errors } from '../operation.js';
-import { Id, TypedEmail } from '../schemas.js';
+import { Id, OneOf, TypedEmail } from '../schemas.js';
 import { browserOf } from './answers.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
@@ -25,9 +26,13 @@ const startSchema = {
   operationId: 'startAdminSso',
   summary: 'Sign in by the identity provider of an address',
   description:
-    'Sends the browser to the identity provider of the account that has the address’s domain verified and an active connection for its administrators, whether or not anybody has the address. Without one: 404 `admin_sso.not_available`. Whoever comes back is signed in as by `login`, with both cookies, and led to the administrators’ application; with several applications and no `application_id`, a page asks which. With `Accept: application/json` the answers are JSON. 30 per 15 minutes per IP.',
+    'Sends the browser to the identity provider of the account that has the address’s domain verified and an active connection for its administrators, whether or not anybody has the address. Without one: 404 `admin_sso.not_available`. Whoever comes back is signed in as by `login`, with both cookies, and led to the administrators’ application; with several applications and no `application_id`, a page asks which. With `prompt=login` the provider asks anew, whatever session it has, and whoever has a second factor is asked for it also where the provider says `mfa`: that is the sign-in of the last ten minutes which `auth.reauthentication_required` wants. An answer that does not say so is refused (`sso.reauthentication_missing`, `sso.auth_time_missing`). With `Accept: application/json` the answers are JSON. 30 per 15 minutes per IP.',
   tags,
-  querystring: Type.Object({ email: TypedEmail, application_id: Type.Optional(Id) }),
+  querystring: Type.Object({
+    email: TypedEmail,
+    application_id: Type.Optional(Id),
+    prompt: Type.Optional(OneOf(['login'])),
+  }),
   response: {
     200: {
       description: 'On, for a program',
@@ -87,20 +92,23 @@ export const sso: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, opti
       schema: startSchema,
     },
     async (request, reply) => {
-      const { email, application_id: applicationId } = request.query;
+      const { email, application_id: applicationId, prompt } = request.query;
       const nobody = () => {
         if (isBrowser(request)) return sendSsoRefused(request, reply, 'no_provider');
         throw new DomainError('admin_sso.not_available');
       };
       const connection = await providers.administrators.connectionFor(email);
       if (!connection) return nobody();
-      const parameters = { email, ...(applicationId && { application_id: applicationId }) };
+      const parameters = { email, ...(applicationId && { application_id: applicationId }), ...(prompt && { prompt }) };
+      const { anew: forceAuthn, maxAge } = prompt ? anewAndDated : nothingMore;
       try {
         const started = await providers.signIn.start({
           connection,
           parameters,
           purpose: 'admin',
           loginHint: email,
+          forceAuthn,
+          maxAge,
           browser: cookie.read(request),
         });
         cookie.set(reply, started.browser, started.expiresAt, now());

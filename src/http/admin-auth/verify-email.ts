@@ -110,9 +110,10 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
     reply: FastifyReply,
     { error, ...held }: HeldRegistrationLink & { error: TextKey | null },
   ) {
-    const { locale, ...shown } = await users.email.preview(held);
+    const { locale, canDecline, ...shown } = await users.email.preview(held);
     const action = request.url.split('?', 1)[0] as string;
-    const values = { ...shown, token: held.token, action, declineAction: `${action}/decline`, error };
+    const declineAction = canDecline ? `${action}/decline` : null;
+    const values = { ...shown, token: held.token, action, declineAction, error };
     return sendPage(reply, 'verify-email', values, localeOf(request, locale));
   }
 };

@@ -15,7 +15,7 @@ export const acceptInvite: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asyn
     '/accept-invite',
     {
       config: { events: acceptanceEvents },
-      onRequest: limits.exact(perAddress),
+      preValidation: limits.exact(perAddress),
       schema: {
         operationId: 'identityAcceptInvite',
         summary: 'Accept an invite with the token of its link',

@@ -24,7 +24,7 @@ export const inviteInfo: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async 
     '/invite-info',
     {
       config: { events: [] },
-      onRequest: limits.exact(perAddress),
+      preValidation: limits.exact(perAddress),
       schema: {
         operationId: 'identityInviteInfo',
         summary: 'Read whom the link of an invite is for, and where it leads',

@@ -218,8 +218,8 @@ export interface Pages extends AccountPages, SignUpPages {
   };
   'verify-email': {
     action: string;
-    /** Where the form of somebody who has not registered goes. */
-    declineAction: string;
+    /** Where the form of somebody who has not registered goes; null where it is confirmed, and only the answer was lost. */
+    declineAction: string | null;
     token: string;
     accountName: string;
     email: string;

@@ -1,0 +1,116 @@
+import { randomUUID } from 'node:crypto';
+import type { SsoConnection } from '../../entities/sso-connection.js';
+import { User } from '../../entities/user.js';
+import { newAccount, startApi, type TestApi } from '../support/api.js';
+import { type BentProvider, startBentProvider } from '../support/bent-provider.js';
+import { totpCode } from '../support/mfa.js';
+import { Browser } from '../support/oauth.js';
+import { newOidcConnection, newVerifiedDomain } from '../support/sso.js';
+import { sealing } from './administrators-setup.js';
+import { outcomeOf, rowsOf } from './portal-setup.js';
+
+const baseUrl = 'http://localhost:3000';
+let api: TestApi;
+let idp: BentProvider;
+beforeAll(async () => {
+  [api, idp] = await Promise.all([startApi({ WEBHOOK_ALLOW_PRIVATE_ADDRESSES: 'true' }), startBentProvider()]);
+});
+afterAll(() => Promise.all([api.stop(), idp.stop()]));
+
+/** An owner whose Account has its administrators sign in by the provider. */
+async function newOwner(overrides: Partial<SsoConnection> = {}) {
+  const account = await newAccount(api);
+  const domain = `${randomUUID()}.example`;
+  const world = { db: api.database.db, now: () => api.clock.now, sealing };
+  const where = { accountId: account.scope.accountId, environmentId: null as never };
+  const client = { issuer: idp.issuer, clientId: 'client', clientSecret: 'a secret' };
+  await newVerifiedDomain(world, where, domain);
+  await newOidcConnection(world, where, client, { scope: 'admin', ...overrides });
+  const email = `ana@${domain}`;
+  await api.database.db.transaction('system', (tx) => tx.update(User, { id: account.userId }, { email }));
+  return { account, email };
+}
+
+/** To the provider and back. @param says of the sign-in, beside the person */
+async function walk(email: string, says: object, more = '') {
+  const browser = new Browser(api.app);
+  const away = await browser.get(`/v1/auth/sso/start?email=${encodeURIComponent(email)}${more}`);
+  const asked = new URL(String(away.headers.location)).searchParams;
+  const iat = secondsNow();
+  const person = { sub: email, email, email_verified: true, iat, exp: iat + 300, nonce: asked.get('nonce') };
+  idp.answers(() => idp.idToken({ ...person, ...says }));
+  const query = new URLSearchParams({ code: 'c', state: asked.get('state') ?? '', iss: idp.issuer });
+  const answered = await browser.get(`${new URL(asked.get('redirect_uri') ?? '').pathname}?${query}`);
+  const path = String(answered.headers.location).replace(baseUrl, '');
+  return { asked, ...(await browser.get(path, { accept: 'application/json' })).json() };
+}
+
+const secondsNow = () => Math.floor(api.clock.now.getTime() / 1000);
+const twentyMinutesAgo = () => ({ auth_time: secondsNow() - 20 * 60 });
+const justNow = () => ({ auth_time: secondsNow() });
+const anew = '&prompt=login';
+const call = async (method: 'GET' | 'POST' | 'DELETE', path: string, token: string | null, payload?: object) => {
+  const headers = token ? { authorization: `Bearer ${token}` } : {};
+  return api.app.inject({ method, url: path, headers, ...(payload && { payload }) });
+};
+const me = async (token: string) => (await call('GET', '/v1/auth/me', token)).json().data;
+const beginApp = (token: string) => call('POST', '/v1/auth/mfa/totp/enroll', token);
+/** An authenticator app of theirs. @returns its code of the moment, and the factor's id */
+async function addApp(token: string) {
+  const { secret, enrollment_token } = (await beginApp(token)).json().data;
+  const code = () => totpCode(secret, api.clock.now);
+  const added = await call('POST', '/v1/auth/mfa/totp/confirm', token, { enrollment_token, code: code() });
+  expect(outcomeOf(added)).toBe('201');
+  api.clock.advance(60_000);
+  return { code, id: added.json().data.factor.id as string };
+}
+
+test('of the factors that a provider names those count that RFC 8176 has, however many and long the others are', async () => {
+  const { email } = await newOwner();
+  const said = ['ngcmfa', 'pwd', 'x'.repeat(20_000), 'a\u0000b', 'otp', 'pwd', 'made up'];
+  const { data } = await walk(email, { amr: said });
+  expect((await me(data.access_token)).session).toMatchObject({ amr: ['otp', 'pwd'], acr: 'urn:gatehouse:aal1' });
+  const byTwo = await walk(email, { amr: ['mfa', 'whatever'] });
+  expect((await me(byTwo.data.access_token)).session).toMatchObject({ amr: ['mfa'], acr: 'urn:gatehouse:aal2' });
+});
+
+describe('a sign-in that asks the provider anew', () => {
+  test('enrolls a factor for whom the provider remembers, and whom their Account lets in by one only', async () => {
+    const { account, email } = await newOwner();
+    await rowsOf(api, 'update accounts set require_mfa = true where id = $1', [account.scope.accountId]);
+    const remembered = (await walk(email, twentyMinutesAgo())).data.access_token;
+    const open = (token: string) => call('GET', `/portal/v1/accounts/${account.accountSlug}`, token);
+    expect(outcomeOf(await open(remembered))).toBe('403 mfa.enrollment_required');
+    expect(outcomeOf(await beginApp(remembered))).toBe('403 auth.reauthentication_required');
+
+    const { asked, data } = await walk(email, justNow(), anew);
+    expect([asked.get('prompt'), asked.get('max_age')]).toEqual(['login', '600']);
+    await addApp(data.access_token);
+    expect(outcomeOf(await open(data.access_token))).toBe('200');
+  });
+
+  test('is none where the answer is of before, or does not say of when it is', async () => {
+    const { email } = await newOwner();
+    expect((await walk(email, twentyMinutesAgo(), anew)).error).toBe('sso.reauthentication_missing');
+    expect((await walk(email, {}, anew)).error).toBe('sso.auth_time_missing');
+    expect((await walk(email, {})).data.outcome).toBe('authenticated');
+  });
+
+  test('asks for the person’s own factor also where the provider says that it has asked for two', async () => {
+    const { email } = await newOwner();
+    const two = () => ({ ...justNow(), amr: ['mfa'] });
+    // Who has none is let in by the provider's word.
+    const { data } = await walk(email, two(), anew);
+    expect(data.outcome).toBe('authenticated');
+    const app = await addApp(data.access_token);
+    const remove = (token: string) => call('DELETE', `/v1/auth/mfa/factors/${app.id}`, token);
+    const byWord = await walk(email, two());
+    expect(outcomeOf(await remove(byWord.data.access_token))).toBe('403 auth.reauthentication_required');
+
+    const { data: begun } = await walk(email, two(), anew);
+    expect(begun).toMatchObject({ outcome: 'mfa_required', available_factors: ['totp', 'recovery_code'] });
+    const { challenge_token } = begun;
+    const answered = await call('POST', '/v1/auth/mfa/challenge/totp', null, { challenge_token, code: app.code() });
+    expect(outcomeOf(await remove(answered.json().data.access_token))).toBe('204');
+  });
+});
