@@ -90,7 +90,10 @@ export async function settleNewPassword(
   const ended = await endAccess(tx, { accountId, identityId }, { keepSessionId, reason: 'password_changed', now });
   const isNews = provesEmail && before?.isVerified === false;
   await recordOfIdentity(tx, scope, { identityId, actor: by ?? { type: 'identity', id: identityId } }, [
-    { action: 'identity.password_changed', metadata: (place) => ({ method, revoked_session_ids: idsIn(place, ended) }) },
+    {
+      action: 'identity.password_changed',
+      metadata: (place) => ({ method, revoked_session_ids: idsIn(place, ended) }),
+    },
     ...(isNews ? [{ action: 'identity.email_verified' as const, metadata: { method } }] : []),
   ]);
   if (membershipId === null) return;
