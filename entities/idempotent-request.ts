@@ -6,7 +6,10 @@ import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 export class IdempotentRequest {
   @PrimaryColumn('text') credential!: string;
   @PrimaryColumn('text') key!: string;
+  /** Keyed: a body can hold a password. */
   @Column('bytea') requestHash!: Buffer;
+  /** The master key of it; null of a plain hash, as releases before made it. */
+  @Column('text', { nullable: true }) requestKeyId!: string | null;
   /** Null while the first request is still running. */
   @Column('integer', { nullable: true }) statusCode!: number | null;
   @Column('jsonb', { nullable: true }) headers!: Record<string, string> | null;

@@ -20,6 +20,7 @@ export type IdentityInviteIntent = (typeof identityInviteIntents)[number];
   unique: true,
   where: `status = 'pending'`,
 })
+@Index('identity_invites_overdue', ['organizationId', 'expiresAt'], { where: `status = 'pending'` })
 @Index('identity_invites_by_age', ['environmentId', 'createdAt', 'id'])
 @Index('identity_invites_account', ['accountId', 'createdAt', 'id'])
 @Index('identity_invites_organization', ['organizationId', 'createdAt', 'id'])

@@ -25,6 +25,7 @@ const messages = {
   'administrator_role.name_taken': 'Another role of the account has this name',
   'administrator_role.not_found': 'No such administrator role in this account',
   'api_key.cannot_grant': 'A key can only be given rights that you hold yourself',
+  'api_key.expired': 'The API key has expired, and so would a new secret: create another key',
   'api_key.not_found': 'No such API key in this environment',
   'api_key.scope_required': 'The API key lacks the scope that this operation requires',
   'application.confirmation_required':

@@ -106,7 +106,11 @@ export async function recordEvent(tx: EntityManager, action: EventAction, detail
   return JSON.parse(row).id;
 }
 
-const insertMany = insert.replace('jsonb_populate_record(', 'jsonb_populate_recordset(');
+/** The text that inserts any number of events. @param rows the parameter that holds an array of `eventRow(…)` */
+export const eventsInsert = (rows: string): string =>
+  eventInsert(rows).replace('jsonb_populate_record(', 'jsonb_populate_recordset(');
+
+const insertMany = eventsInsert('$1');
 
 /** How many are written by one statement: enough that the way to PostgreSQL costs nothing, and few megabytes. */
 const atOnce = 1000;
@@ -122,6 +126,15 @@ export async function recordEvents(
     const rows = details.slice(i, i + atOnce).map((each) => eventRow(action, each));
     await tx.query(insertMany, [`[${rows.join()}]`]);
   }
+  countWritten(tx, action, details);
+}
+
+/** Counts events that a statement of the caller's own has written, once they are committed. */
+export function countWritten(
+  tx: EntityManager,
+  action: EventAction,
+  details: readonly Pick<EventDetails, 'metadata'>[],
+): void {
   afterCommit(tx, () => {
     for (const { metadata = {} } of details) countEvent(action, metadata);
   });

@@ -1,3 +1,4 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
 import { after, type Clock, hours, minutes, seconds } from '../platform/clock.js';
 import { currentContext } from '../platform/context.js';
 import type { Sealing } from '../platform/crypto/sealing.js';
@@ -19,6 +20,12 @@ export interface ClaimKey {
 /** A key that a request has taken. Until then nobody else takes it; that moment tells its claims apart. */
 export type Claimed = ClaimKey & { lockedUntil: Date };
 
+/** A request with its key. */
+export type SentRequest = ClaimKey & {
+  /** All that makes it this one: another text is another request. It may hold a password, so no fast hash of it is kept. */
+  text: string;
+};
+
 export interface IdempotentRequests {
   /**
    * Takes the key for a request, or answers what the same request was answered before.
@@ -26,7 +33,7 @@ export interface IdempotentRequests {
    * @throws DomainError idempotency.key_reused, idempotency.in_progress, idempotency.answer_lost
    */
   claim(
-    request: ClaimKey & { requestHash: Buffer; isRepeatable: boolean },
+    request: SentRequest & { isRepeatable: boolean },
   ): Promise<{ earlier: KeptAnswer } | { earlier: null; lockedUntil: Date }>;
   /** Whether this credential has used the key lately, for whatever request. */
   isKnown(claim: ClaimKey): Promise<boolean>;
@@ -34,7 +41,7 @@ export interface IdempotentRequests {
    * What the same request was answered before; null where this credential sent none like it with this key.
    * @throws DomainError idempotency.in_progress
    */
-  find(request: ClaimKey & { requestHash: Buffer }): Promise<KeptAnswer | null>;
+  find(request: SentRequest): Promise<KeptAnswer | null>;
   /** Keeps the answer, unless another request has taken the key since, because this one took too long. */
   settle(claim: Claimed, answer: KeptAnswer): Promise<void>;
   /** Frees the key, under the same condition. */
@@ -52,11 +59,11 @@ const doneBy = (actorType: string, actorId: string) =>
 // has changed it has told in the same transaction: then only what is repeatable is done once more.
 const claimStatement = {
   name: 'claim_idempotent_request',
-  text: `insert into idempotent_requests as kept (credential, key, request_hash, locked_until, expires_at, headers)
-values ($1, $2, $3, $4, $5, jsonb_build_object('${requestId}', $7::text))
+  text: `insert into idempotent_requests as kept (credential, key, request_hash, locked_until, expires_at, headers, request_key_id)
+values ($1, $2, $3, $4, $5, jsonb_build_object('${requestId}', $7::text), $11)
 on conflict (credential, key) do update
   set request_hash = excluded.request_hash, locked_until = excluded.locked_until, expires_at = excluded.expires_at,
-      status_code = null, headers = excluded.headers, body_sealed = null
+      status_code = null, headers = excluded.headers, body_sealed = null, request_key_id = excluded.request_key_id
   where kept.expires_at <= $6 or (kept.status_code is null and kept.locked_until <= $6 and ($8::boolean or not exists (
     select from events where correlation_id = (kept.headers ->> '${requestId}')::uuid and ${doneBy('$9', '$10')})))
 returning 1`,
@@ -68,7 +75,7 @@ where correlation_id = $1 and ${doneBy('$2', '$3')} order by created_at, id limi
 };
 const readStatement = {
   name: 'read_idempotent_request',
-  text: `select request_hash, status_code, headers, body_sealed, locked_until from idempotent_requests
+  text: `select request_hash, request_key_id, status_code, headers, body_sealed, locked_until from idempotent_requests
 where credential = $1 and key = $2`,
 };
 const findStatement = {
@@ -87,6 +94,7 @@ const releaseStatement = {
 
 interface Row {
   request_hash: Buffer;
+  request_key_id: string | null;
   status_code: number | null;
   headers: Record<string, string> | null;
   body_sealed: string | null;
@@ -119,6 +127,16 @@ export function createIdempotentRequests({
   // Answers may hold a secret that is shown once, so all of them are sealed.
   const context = ({ credential, key }: ClaimKey) => `idempotent-request/${credential}/${key}`;
   const cookieContext = (claim: ClaimKey) => `${context(claim)}/cookies`;
+  const hash = (request: SentRequest, keyId?: string) =>
+    sealing.derive('idempotent-request', `${context(request)}\n${request.text}`, keyId);
+
+  /** By the master key of then: the retry of a request is one when another key has come in front. */
+  function isOf(request: SentRequest, { request_hash: kept, request_key_id: keyId }: Row): boolean {
+    // As a release before kept it.
+    const own = keyId === null ? createHash('sha256').update(request.text).digest() : hash(request, keyId).secret;
+    return own.length === kept.length && timingSafeEqual(own, kept);
+  }
+
   function open(claim: ClaimKey, { status_code, headers: stored, body_sealed }: Row): KeptAnswer {
     if (status_code === null) throw new DomainError('idempotency.in_progress', { retryAfter: 1 });
     const { [sealedCookies]: cookies, ...headers } = stored ?? {};
@@ -145,23 +163,26 @@ export function createIdempotentRequests({
   }
 
   return {
-    async claim({ credential, key, requestHash, isRepeatable }) {
+    async claim({ isRepeatable, ...request }) {
+      const { credential, key } = request;
       const at = now();
+      const hashed = hash(request);
       const lockedUntil = after(at, lockMs);
       const claimed = await db.statement(claimStatement, [
         credential,
         key,
-        requestHash,
+        hashed.secret,
         lockedUntil,
         after(at, hours(24)),
         at,
         currentContext().correlationId,
         isRepeatable,
         ...callerOf(),
+        hashed.keyId,
       ]);
       if (claimed.length > 0) return { earlier: null, lockedUntil };
       const [row] = await db.statement<Row>(readStatement, [credential, key]);
-      if (row && !row.request_hash.equals(requestHash)) throw new DomainError('idempotency.key_reused');
+      if (row && !isOf(request, row)) throw new DomainError('idempotency.key_reused');
       if (!row) throw new DomainError('idempotency.in_progress', { retryAfter: 1 }); // released a moment ago
       if (row.status_code === null && row.locked_until <= at) throw await answerLost(row);
       return { earlier: open({ credential, key }, row) };
@@ -169,9 +190,9 @@ export function createIdempotentRequests({
     async isKnown({ credential, key }) {
       return (await db.statement(findStatement, [credential, key, now()])).length > 0;
     },
-    async find({ credential, key, requestHash }) {
-      const [row] = await db.statement<Row>(findStatement, [credential, key, now()]);
-      return row?.request_hash.equals(requestHash) ? open({ credential, key }, row) : null;
+    async find(request) {
+      const [row] = await db.statement<Row>(findStatement, [request.credential, request.key, now()]);
+      return row && isOf(request, row) ? open(request, row) : null;
     },
     async settle(claim, { statusCode, headers, body, cookies = [] }) {
       const sealed = body === '' ? null : sealing.seal(body, context(claim));

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { type Static, type TSchema, Type } from 'typebox';
+import { validate as isUuid } from 'uuid';
 import type { AuditDetail } from '../domain/audit/audit-log.js';
 import type { AuditFilters } from '../domain/audit/conditions.js';
 import type { AuditRow } from '../domain/audit/rows.js';
@@ -102,15 +103,18 @@ export const AuditExportQuery = Type.Object(
   { additionalProperties: false },
 );
 
+/** A UUID is read in upper case, too, and written in lower case (RFC 9562 §4). Other ids are as they are. */
+const asWritten = (id: string) => (isUuid(id) ? id.toLowerCase() : id);
+
 type Filters = Partial<Pick<Static<typeof AuditExportQuery>, keyof typeof filters>>;
 
 /** @throws DomainError validation.failed */
 export const filtersOf = (query: Filters): AuditFilters => ({
   q: query.q || undefined,
   action: query.action,
-  actorId: query.actor_id,
+  actorId: query.actor_id && asWritten(query.actor_id),
   resourceType: query.resource_type,
-  resourceId: query.resource_id,
+  resourceId: query.resource_id && asWritten(query.resource_id),
   category: query.category,
   outcome: query.outcome,
   severity: query.severity,

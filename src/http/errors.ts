@@ -32,6 +32,7 @@ const statuses: Record<ErrorCode, number> = {
   'administrator_role.name_taken': 409,
   'administrator_role.not_found': 404,
   'api_key.cannot_grant': 403,
+  'api_key.expired': 409,
   'api_key.not_found': 404,
   'api_key.scope_required': 403,
   'application.confirmation_required': 400,

@@ -10,12 +10,12 @@ import type {
 import { type TSchema, Type } from 'typebox';
 import { v4 as uuidv4, v5 as uuidv5 } from 'uuid';
 import { DomainError, type ErrorCode } from '../domain/errors.js';
-import type { Claimed, IdempotentRequests, KeptAnswer } from '../domain/idempotency.js';
+import type { Claimed, IdempotentRequests, KeptAnswer, SentRequest } from '../domain/idempotency.js';
 import { codesOf, errors } from './operation.js';
 
 const kept = ['content-type', 'etag', 'location'];
 
-type IdempotencyClaim = Claimed & { requestHash: Buffer };
+type IdempotencyClaim = Claimed & SentRequest;
 
 /** Whether the cookies of a kept answer are still worth setting. */
 export type MayRepeatCookies = (cookies: string[]) => Promise<boolean>;
@@ -69,10 +69,14 @@ function takingKeys(schema: FastifySchema, keyCodes: ErrorCode[]): FastifySchema
   return { ...schema, headers: Type.Object(KeyHeader), response: { ...response, ...errors(...codes) } };
 }
 
-/** An id for what a request makes: the same one for the same request with the same key, else a new one. */
+/**
+ * An id for what a request makes: the same one for the same request with the same key, else a new one. It is a plain hash, so it is
+ * nothing for a body that holds a secret.
+ */
 export function requestIdOf({ idempotencyClaim: claim }: FastifyRequest): string {
   if (!claim) return uuidv4();
-  return uuidv5(`${claim.credential}\n${claim.key}\n${claim.requestHash.toString('hex')}`, namespace);
+  const digest = createHash('sha256').update(claim.text).digest('hex');
+  return uuidv5(`${claim.credential}\n${claim.key}\n${digest}`, namespace);
 }
 const namespace = '3f6c1a52-9a34-4a4b-8a0e-5b8f1f8d7c11'; // any fixed UUID would do
 
@@ -90,7 +94,7 @@ export async function replayOrClaim(
 ): Promise<boolean> {
   const key = keyOf(request);
   if (key === null) return false;
-  const claim = { credential, key, requestHash: hashOf(request) };
+  const claim = { credential, key, text: textOf(request) };
   const claimed = await requests.claim({ ...claim, isRepeatable: isRepeatable(request.routeOptions) });
   if (claimed.earlier) {
     const { earlier } = claimed;
@@ -127,7 +131,7 @@ export async function replay(
   reply: FastifyReply,
 ): Promise<boolean> {
   const key = keyOf(request);
-  const earlier = key === null ? null : await requests.find({ credential, key, requestHash: hashOf(request) });
+  const earlier = key === null ? null : await requests.find({ credential, key, text: textOf(request) });
   if (earlier) await sendAgain(reply, earlier);
   return earlier !== null;
 }
@@ -144,10 +148,8 @@ function keyOf({ headers, method }: FastifyRequest): string | null {
   return key;
 }
 
-const hashOf = ({ method, url, headers, body }: FastifyRequest): Buffer =>
-  createHash('sha256')
-    .update(`${method}\n${url}\n${headers['if-match'] ?? ''}\n${JSON.stringify(body ?? null)}`)
-    .digest();
+const textOf = ({ method, url, headers, body }: FastifyRequest): string =>
+  `${method}\n${url}\n${headers['if-match'] ?? ''}\n${JSON.stringify(body ?? null)}`;
 
 async function sendAgain(reply: FastifyReply, { statusCode, headers, body }: KeptAnswer): Promise<void> {
   reply.code(statusCode).headers(headers).header('idempotency-replayed', 'true');

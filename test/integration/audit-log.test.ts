@@ -67,6 +67,17 @@ test('a change is a row with who, what, where, how it ended and the id of its re
   expect(pagination).toMatchObject({ item_count: 1, page_count: 1 });
 });
 
+test('ids of actors and resources are found in upper case, too, and in exports', async () => {
+  const { id } = await newNode('Upper case');
+  const [{ actor_id }] = (await get(`/audit-logs?resource_id=${id}`)).items;
+  const query = `resource_id=${id.toUpperCase()}&actor_id=${actor_id.toUpperCase()}`;
+  expect((await get(`/audit-logs?${query}`)).items).toMatchObject([{ resource_id: id, actor_id }]);
+  const { body } = await send(api.app, 200, { url: `/api/v1/audit-logs/export?${query}`, headers: key });
+  expect(body.trim().split('\n')).toHaveLength(1);
+  expect((await portal('GET', `/audit-log?${query}`)).json().items).toMatchObject([{ resource_id: id }]);
+  expect((await get('/audit-logs?resource_id=listroles')).items).toEqual([]); // no UUID: as it is written
+});
+
 test('what was deleted keeps its name; a person has the one they have now, and none once erased', async () => {
   const node = await newNode('Old yard');
   const { headers } = await send(api.app, 200, { url: `/api/v1/nodes/${node.id}`, headers: key });

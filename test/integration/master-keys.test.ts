@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { checkDatabase } from '../../src/common.js';
 import { neededFor, neededKeys } from '../../src/domain/master-keys/needed.js';
 import { reencrypt } from '../../src/domain/master-keys/reencrypt.js';
@@ -121,6 +121,35 @@ test('a master key is replaced while the service is at work, and the old one can
   const url = `/api/v1/webhooks/${webhook}/rotate-secret`;
   expect((await alone.app.inject({ ...rotated, url, payload: {} })).statusCode).toBe(200);
   expect(await neededKeys({ ...deps, now: () => new Date(Date.now() + 400 * 86_400_000) }, 'fresh')).toEqual([]);
+});
+
+test('what is kept of a request is no fast hash of its password, and its retry is one whichever master key is in front', async () => {
+  const id = await kinds.identity.make(place);
+  const url = `/api/v1/identities/${id}/password`;
+  const payload = { password: 'a quiet evening by the lake' };
+  const headers = { ...place.headers.key, 'idempotency-key': 'a-password' };
+  const put = async ({ app }: TestApi, body = payload) => {
+    const answer = await app.inject({ method: 'PUT', url, headers, payload: body });
+    return [answer.statusCode, answer.headers['idempotency-replayed'] ?? null];
+  };
+  expect(await put(api)).toEqual([200, null]);
+  const rows = await rowsAsOwner<{ hash: Buffer; keyId: string }>(
+    api.database.ownerUrl,
+    `select request_hash as hash, request_key_id as "keyId" from idempotent_requests where key = 'a-password'`,
+  );
+  const plain = createHash('sha256')
+    .update(`PUT\n${url}\n\n${JSON.stringify(payload)}`)
+    .digest();
+  expect(rows.map(({ hash, keyId }) => [hash.equals(plain), keyId])).toEqual([[false, 'test']]);
+  expect(await put(api)).toEqual([200, 'true']);
+  const next = await processWith(`${fresh},${old}`);
+  expect(await put(next)).toEqual([200, 'true']);
+  const other = { password: 'a loud morning by the lake' };
+  expect([(await put(api, other))[0], (await put(next, other))[0]]).toEqual([400, 400]);
+  // What the release before has kept counts for the rest of its day.
+  const before = 'update idempotent_requests set request_hash = $1, request_key_id = null where key = $2';
+  await rowsAsOwner(api.database.ownerUrl, before, [plain, 'a-password']);
+  expect(await put(next)).toEqual([200, 'true']);
 });
 
 describe('a process does not start with other master keys than those of its database', () => {

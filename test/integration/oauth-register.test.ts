@@ -12,6 +12,7 @@ import {
   redirectUri,
   type TestProvider,
 } from '../support/oauth.js';
+import { newOther } from '../support/other-environment.js';
 import { startTurnstile } from '../support/turnstile.js';
 
 let provider: TestProvider;
@@ -558,6 +559,39 @@ describe("somebody signs up with a stranger's address", () => {
         [before.id],
       ),
     ).toEqual([{ metadata: { reason: 'email_verified', session_ids: [session?.id] } }]);
+  });
+
+  test('which ends their sessions in other Environments, too, and each of them is told', async () => {
+    const { environment, url } = await newShop();
+    const other = await newOther(provider, environment);
+    const before = await environment.newIdentity();
+    await other.join(before.id);
+    const form = await provider.browser().get(authorizeUrl(other.client));
+    await provider.browser().submit(form, { email: before.email, password });
+    const email = newAddress();
+    const moved = 'update identities set email = $2, email_verified_at = null where id = $1';
+    await provider.query(moved, [before.id, email]);
+    const owner = provider.browser();
+    await signUp(owner, url, { email });
+    await confirmIn(owner, await lastLink(provider, environment.environmentId));
+    const sessions = await provider.query<{ id: string; isOver: boolean }>(
+      'select id, revoked_at is not null as "isOver" from sessions where identity_id = $1',
+      [before.id],
+    );
+    expect(sessions).toMatchObject([{ isOver: true }]);
+    const told = await provider.query(
+      `select action, application_id, environment_id, metadata from events where resource_id = $1
+         and action in ('identity.sessions_revoked', 'identity.email_verified') order by created_at, id`,
+      [before.id],
+    );
+    const verified = { action: 'identity.email_verified', metadata: { password_set: true } };
+    const revoked = { reason: 'email_verified', session_ids: [sessions[0]?.id] };
+    const elsewhere = { environment_id: other.environmentId, application_id: other.applicationId };
+    expect(told).toEqual([
+      { ...verified, environment_id: environment.environmentId, application_id: environment.applicationId },
+      { ...verified, ...elsewhere },
+      { action: 'identity.sessions_revoked', metadata: revoked, ...elsewhere },
+    ]);
   });
 
   test('a code by mail, or an administrator, confirms the address without the password that was parked', async () => {

@@ -127,6 +127,30 @@ test('the count follows each change: expired, sent again, revoked', async () => 
   ]);
 });
 
+test('one whose time is over is not counted as waiting, before any worker has written that down', async () => {
+  await inviteTo(key, path);
+  const made = await inviteTo(key, path);
+  const elsewhere = (await key('POST', '/organizations', { name: 'Other' })).json().data;
+  await inviteTo(key, `/organizations/${elsewhere.id}/invitations`);
+  await rowsOf(api, 'update identity_invites set expires_at = $2 where id = $1', [made.id, api.clock.now]);
+  expect(await rowsOf(api, 'select status from identity_invites where id = $1', [made.id])).toEqual([
+    { status: 'pending' },
+  ]);
+  expect(await counts()).toEqual({ members: 0, pending: 1 });
+  const listed = async (query: string) =>
+    (await key('GET', `/organizations${query}`))
+      .json()
+      .items.map((one: { id: string; pending_invite_count: number }) => [one.id, one.pending_invite_count]);
+  const both = [
+    [organization.id, 1],
+    [elsewhere.id, 1],
+  ];
+  expect(await listed('?sort_by=created_at&order=asc')).toEqual(both);
+  expect(await listed('?q=acme')).toEqual(both.slice(0, 1));
+  const changed = await key('PATCH', `/organizations/${organization.id}`, { name: 'Acme too' }, organization.version);
+  expect(changed.json().data.pending_invite_count).toBe(1);
+});
+
 test('the deletion of an organization revokes what waits for it', async () => {
   const made = await inviteTo(key, path);
   const { version } = (await key('GET', `/organizations/${organization.id}`)).json().data;

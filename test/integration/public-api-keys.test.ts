@@ -57,6 +57,20 @@ test('without an overlap the old secret stops at once; a second rotation ends th
   await call('POST', `/api-keys/${id}/rotate`, 400, { overlap_seconds: -1 });
 });
 
+test('a key that has expired gets no new secret, which would never work', async () => {
+  const expiresAt = new Date(api.clock.now.getTime() + 60_000).toISOString();
+  const { id, key_preview } = await newKey({ expires_at: expiresAt });
+  await call('POST', `/api-keys/${id}/rotate`, 200, {});
+  const { key_preview: before } = (await call('GET', `/api-keys/${id}`, 200)).json().data;
+  api.clock.advance(60_000);
+  expect(codeOf(await call('POST', `/api-keys/${id}/rotate`, 409, { overlap_seconds: 60 }))).toBe('api_key.expired');
+  const url = account.portalPath(`/api-keys/${id}/rotate`);
+  const headers = await account.as('owner');
+  expect(codeOf(await send(api.app, 409, { method: 'POST', url, headers, payload: {} }))).toBe('api_key.expired');
+  const kept = (await call('GET', `/api-keys/${id}`, 200)).json().data;
+  expect([kept.key_preview, kept.key_preview === key_preview]).toEqual([before, false]);
+});
+
 test('a key that is switched off stops on every process within a second, and works again when it is switched on', async () => {
   const { id, secret } = await newKey();
   expect(await use(secret)).toBe(200);

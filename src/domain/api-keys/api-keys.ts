@@ -36,7 +36,7 @@ export interface ApiKeyManagement {
   setActive(scope: EnvironmentScope, caller: Caller, id: string, isActive: boolean): Promise<ApiKey>;
   /**
    * Gives a key a new secret, answered here and never again; the old one works for `overlapSeconds` more.
-   * @throws DomainError api_key.not_found, api_key.cannot_grant
+   * @throws DomainError api_key.not_found, api_key.cannot_grant, api_key.expired
    */
   rotate(
     scope: EnvironmentScope,
@@ -153,6 +153,8 @@ export function createApiKeyManagement({
         const apiKey = await lock(tx, scope, id);
         // Whoever is given the secret is given what the key may do.
         await assertMayGrant(scope, caller, apiKey);
+        // A new secret would never work: it ends when the key does.
+        if (apiKey.expiresAt && apiKey.expiresAt <= now()) throw new DomainError('api_key.expired');
         const { type } = await tx.findOneByOrFail(Environment, { accountId: scope.accountId, id: scope.environmentId });
         const { key, secret, preview } = newApiKey(type, apiKey.clientId);
         const rotated: ApiKey = {

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { Identity } from '../../../entities/identity.js';
 import { inSnakeCase } from '../../platform/naming.js';
 import { isSame } from '../changed-fields.js';
-import { recordEvent } from '../events.js';
+import { recordOfIdentity } from '../identity-events.js';
 import type { EnvironmentScope } from '../scope.js';
 import { lockMember } from './find.js';
 import { assertMetadata } from './metadata.js';
@@ -44,11 +44,12 @@ export async function changeIdentity(
   if (fields.length === 0) return;
   await tx.update(Identity, { accountId, id }, { ...changed, updatedAt: at });
   if (moves) await voidMails(tx, id, at);
-  const event = { ...scope, resourceId: id };
-  await recordEvent(tx, 'identity.updated', { ...event, metadata: { changed: fields.map(nameOf) } });
-  if (isVerified && (moves || !wasVerified)) {
-    await recordEvent(tx, 'identity.email_verified', { ...event, metadata: { method: 'administrator' } });
-  }
+  await recordOfIdentity(tx, scope, { identityId: id }, [
+    { action: 'identity.updated', metadata: { changed: fields.map(nameOf) } },
+    ...(isVerified && (moves || !wasVerified)
+      ? [{ action: 'identity.email_verified' as const, metadata: { method: 'administrator' } }]
+      : []),
+  ]);
 }
 
 async function voidMails(tx: EntityManager, identityId: string, at: Date): Promise<void> {

@@ -9,6 +9,7 @@ import { localeOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { recordOfIdentity } from '../identity-events.js';
 import { insertIdentityLink } from '../identity-links.js';
 import { settleNewPassword } from '../passwords/new-password.js';
 import type { EnvironmentScope } from '../scope.js';
@@ -68,7 +69,7 @@ export async function verifyEmail(tx: EntityManager, scope: EnvironmentScope, id
   if (identity.emailVerifiedAt) return;
   await tx.update(Identity, { accountId: scope.accountId, id }, { emailVerifiedAt: at, updatedAt: at });
   const metadata = { method: 'administrator' };
-  await recordEvent(tx, 'identity.email_verified', { ...scope, resourceId: id, metadata });
+  await recordOfIdentity(tx, scope, { identityId: id }, [{ action: 'identity.email_verified', metadata }]);
 }
 
 /** A provider of the Environment, or of an organization in it, by which somebody has come. */

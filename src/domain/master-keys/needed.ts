@@ -45,6 +45,7 @@ export const neededFor: readonly Kind[] = [
   derived('links of end users', 'identity_links', 'used_at is null'),
   derived('links for passwords of administrators', 'password_links', 'used_at is null'),
   derived('mailed codes', 'emailed_codes', 'consumed_at is null', 'key_id'),
+  derived('requests with an Idempotency-Key', 'idempotent_requests', 'true', 'request_key_id'),
   sealed('kept answers', 'idempotent_requests', 'body_sealed'),
   sealed('sign-ins at identity providers', 'sso_requests', 'sealed_secrets'),
   sealed('answers of identity providers', 'sso_requests', 'sealed_answer'),

@@ -5,7 +5,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { AccountScope, Db, EnvironmentScope } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordOfIdentity } from '../identity-events.js';
 import { requiredToHaveMfa } from '../organizations/belonging.js';
 import type { OwnProofOf } from '../sessions/own-proof.js';
 import { settleEnrollment } from './grace-rules.js';
@@ -164,13 +164,9 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
     action: 'identity.mfa_enrolled' | 'identity.mfa_removed',
     { identityId, factor: { id, type } }: { identityId: string; factor: Pick<MfaFactor, 'id' | 'type'> },
   ) {
-    const event = await recordEvent(tx, action, {
-      ...scope,
-      resourceId: identityId,
-      actor: { type: 'identity', id: identityId },
-      metadata: { factor_id: id, factor: type },
-    });
-    await noticeEmail(tx, scope, event, now());
+    const whom = { identityId, actor: { type: 'identity', id: identityId } } as const;
+    const [event] = await recordOfIdentity(tx, scope, whom, [{ action, metadata: { factor_id: id, factor: type } }]);
+    await noticeEmail(tx, scope, event as string, now()); // once: it is one person
   }
 }
 

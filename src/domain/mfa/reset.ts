@@ -6,7 +6,7 @@ import { RecoveryCode } from '../../../entities/recovery-code.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, type EnvironmentScope, inTransaction, within } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordOfIdentity } from '../identity-events.js';
 import { begin, resetElsewhere } from './grace-rules.js';
 import { noticeEmail } from './notices.js';
 import { type MfaSummary, mfaOf } from './summary.js';
@@ -42,8 +42,8 @@ export const createMfaReset =
       const days = settings.mfaPolicy === 'required' ? settings.mfaGracePeriodDays : 0;
       await resetElsewhere(tx, scope, identityId, { all: days <= 0, now: at });
       if (days > 0) await begin(tx, scope, { identityId, days, now: at, anew: true });
-      const event = await recordEvent(tx, 'identity.mfa_reset', { ...scope, resourceId: identityId });
-      await noticeEmail(tx, scope, event, at);
+      const [event] = await recordOfIdentity(tx, scope, { identityId }, [{ action: 'identity.mfa_reset' }]);
+      await noticeEmail(tx, scope, event as string, at);
       return mfaOf(inTransaction(tx), scope, identityId);
     });
 

@@ -4,6 +4,7 @@ import { Organization } from '../../../entities/organization.js';
 import { type Db, within } from '../../platform/db.js';
 import { counterTotal } from '../counters.js';
 import { DomainError } from '../errors.js';
+import { organizationType } from '../hierarchy/rules.js';
 import { onlySeen, type Sight, seesAll } from '../hierarchy/sight.js';
 import { columns, type ShownNode, shownOfNode } from '../hierarchy/tree.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
@@ -19,12 +20,22 @@ export type ShownOrganization = ShownNode & Counts;
 export type OrganizationSort = 'created_at' | 'name' | 'slug';
 export type OrganizationPage = PageRequest<OrganizationSort>;
 
+/**
+ * SQL: how many invitations into an organization wait. What is kept counts those whose time is over until a worker has written that
+ * down, and no reader waits for a worker.
+ * @param at the moment
+ */
+const waiting = (at: string): string => `organization.pending_invite_count - (
+  select count(*)::int from identity_invites invite where invite.organization_id = organization.id
+    and invite.account_id = organization.account_id and invite.status = 'pending' and invite.expires_at <= ${at})`;
+
 /** Those that are seen; the total of all is kept, others are counted. */
 export function list(
   db: Pick<Db, 'statementIn' | 'transaction'>,
   scope: EnvironmentScope,
   sight: Sight,
   { q, ...page }: OrganizationPage,
+  at: Date,
 ): Promise<Page<ShownOrganization>> {
   const organizations: RowList = {
     from: 'nodes node',
@@ -38,8 +49,9 @@ export function list(
       ].join(' and '),
     key: 'node.id',
     shownBy: 'nodes node on node.id = found.key join organizations organization on organization.id = node.id',
-    select: () =>
-      `${columnsOf('node', shownOfNode)}, ${columnsOf('organization', ['memberCount', 'pendingInviteCount'])}`,
+    select: (put) =>
+      `${columnsOf('node', shownOfNode)}, organization.member_count as "memberCount",
+        ${waiting(`${put(at)}::timestamptz`)} as "pendingInviteCount"`,
   };
   const sorted = columns[page.sortBy];
   const isWhole = seesAll(sight) && !q;
@@ -49,27 +61,33 @@ export function list(
 }
 
 /** @throws DomainError organization.not_found */
-export async function find(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<OrganizationNode> {
-  const row = await queryOf(tx, scope).andWhere('node.id = :id', { id }).getOne();
+export async function find(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  id: string,
+): Promise<Omit<OrganizationNode, 'pendingInviteCount'>> {
+  const row = await tx
+    .createQueryBuilder(Node, 'node')
+    .innerJoinAndMapOne('node.organization', Organization, 'organization', 'organization.id = node.id')
+    .where({ ...within(scope), id, nodeType: organizationType })
+    .getOne();
   if (!row) throw new DomainError('organization.not_found');
-  return joined(row);
+  const { organization, ...node } = row as Node & { organization: Organization };
+  return { ...node, memberCount: organization.memberCount };
 }
 
 /** What is counted of an organization whose node is at hand. @throws DomainError organization.not_found */
-export async function withCounts(tx: EntityManager, scope: EnvironmentScope, node: Node): Promise<OrganizationNode> {
-  const organization = await tx.findOneBy(Organization, { ...within(scope), id: node.id });
-  if (!organization) throw new DomainError('organization.not_found');
-  return { ...node, memberCount: organization.memberCount, pendingInviteCount: organization.pendingInviteCount };
-}
-
-const queryOf = (tx: EntityManager, scope: EnvironmentScope) =>
-  tx
-    .createQueryBuilder(Node, 'node')
-    .innerJoinAndMapOne('node.organization', Organization, 'organization', 'organization.id = node.id')
-    .where({ ...within(scope), nodeType: 'organization' });
-
-function joined(row: Node): OrganizationNode {
-  const { organization, ...node } = row as Node & { organization: Organization };
-  const { memberCount, pendingInviteCount } = organization;
-  return { ...node, memberCount, pendingInviteCount };
+export async function withCounts(
+  tx: EntityManager,
+  { accountId, environmentId }: EnvironmentScope,
+  node: Node,
+  at: Date,
+): Promise<OrganizationNode> {
+  const [counts] = await tx.query<Counts[]>(
+    `select organization.member_count as "memberCount", ${waiting('$4')} as "pendingInviteCount" from organizations organization
+     where organization.account_id = $1 and organization.environment_id = $2 and organization.id = $3`,
+    [accountId, environmentId, node.id, at],
+  );
+  if (!counts) throw new DomainError('organization.not_found');
+  return { ...node, ...counts };
 }

@@ -31,11 +31,11 @@ export type OrganizationChanges = Omit<NodeChanges, 'status' | 'parentId'>;
 export function createOrganizations({ db, now }: { db: Db; now: Clock }) {
   return {
     list: (scope: EnvironmentScope, sight: Sight, page: OrganizationPage): Promise<Page<ShownOrganization>> =>
-      list(db, scope, sight, page),
+      list(db, scope, sight, page, now()),
 
     /** @throws DomainError organization.not_found */
     get: (scope: EnvironmentScope, id: string): Promise<OrganizationNode> =>
-      db.transaction(scope, (tx) => find(tx, scope, id)),
+      db.transaction(scope, async (tx) => withCounts(tx, scope, await find(tx, scope, id), now())),
 
     /**
      * @throws DomainError nodes.node_not_found for the parent; nodes.type_unknown, nodes.type_not_allowed, nodes.too_deep,
@@ -61,7 +61,12 @@ export function createOrganizations({ db, now }: { db: Db; now: Clock }) {
         .transaction(scope, async (tx) => {
           await find(tx, scope, id);
           const changing = change(tx, scope, { id, version, changes, at: now() });
-          return withCounts(tx, scope, await changing.catch(shown((node) => withCounts(tx, scope, node))));
+          return withCounts(
+            tx,
+            scope,
+            await changing.catch(shown((node) => withCounts(tx, scope, node, now()))),
+            now(),
+          );
         })
         .catch((error: unknown) => {
           throw violates(error, 'nodes_slug') ? new DomainError('organization.slug_taken') : error;
@@ -76,7 +81,7 @@ export function createOrganizations({ db, now }: { db: Db; now: Clock }) {
         db.transaction(scope, async (tx) => {
           await find(tx, scope, id);
           const removing = remove(tx, scope, { id, version, cascade, at: now() });
-          await removing.catch(shown((node) => withCounts(tx, scope, node)));
+          await removing.catch(shown((node) => withCounts(tx, scope, node, now())));
         }),
       ),
 

@@ -5,7 +5,7 @@ import type { Actor } from '../../platform/context.js';
 import type { EnvironmentScope } from '../../platform/db.js';
 import { localeOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
-import { recordEvent } from '../events.js';
+import { recordOfIdentity } from '../identity-events.js';
 import { distrustDevices } from '../mfa/trusted-devices.js';
 
 interface EndOfAccess {
@@ -15,14 +15,24 @@ interface EndOfAccess {
   now: Date;
 }
 
-/** Ends every session, grant, trusted device and half-done sign-in of an Identity in the whole Account. @returns the sessions' ids */
+interface Ended {
+  id: string;
+  environmentId: string;
+}
+
+/** Each Environment is told of its own. */
+const idsIn = (place: string, ended: readonly Ended[]): string[] =>
+  ended.filter(({ environmentId }) => environmentId === place).map(({ id }) => id);
+
+/** Ends every session, grant, trusted device and half-done sign-in of an Identity in the whole Account. @returns the sessions */
 async function endAccess(
   tx: EntityManager,
   { accountId, identityId }: Pick<PasswordOwner, 'accountId' | 'identityId'>,
   { keepSessionId = null, reason, now }: EndOfAccess,
-): Promise<string[]> {
-  const [sessions] = await tx.query<[{ id: string }[], number]>(
-    'update sessions set revoked_at = $2 where identity_id = $1 and revoked_at is null and id is distinct from $3 returning id',
+): Promise<Ended[]> {
+  const [sessions] = await tx.query<[Ended[], number]>(
+    `update sessions set revoked_at = $2 where identity_id = $1 and revoked_at is null and id is distinct from $3
+     returning id, environment_id as "environmentId"`,
     [identityId, now, keepSessionId],
   );
   await tx.query(
@@ -36,7 +46,7 @@ async function endAccess(
     identityId,
     now,
   ]);
-  return sessions.map(({ id }) => id);
+  return sessions;
 }
 
 /** Whose password it is, in the Environment where it was changed. */
@@ -70,7 +80,6 @@ export async function settleNewPassword(
   { passwordHash, method, provesEmail, keepSessionId = null, by, now }: NewPassword,
 ): Promise<void> {
   const scope = { accountId, applicationId, environmentId };
-  const actor = by ?? { type: 'identity', id: identityId };
   const [[before] = []] = await tx.query<[{ isVerified: boolean }[], number]>(
     `with before as (select email_verified_at from identities where account_id = $1 and id = $2)
      update identities set password_hash = $3, password_changed_at = $4, updated_at = $4,
@@ -78,17 +87,15 @@ export async function settleNewPassword(
      from before where account_id = $1 and id = $2 returning before.email_verified_at is not null as "isVerified"`,
     [accountId, identityId, passwordHash, now, provesEmail],
   );
-  const revoked = {
-    revoked_session_ids: await endAccess(
-      tx,
-      { accountId, identityId },
-      { keepSessionId, reason: 'password_changed', now },
-    ),
-  };
-  const event = { ...scope, resourceId: identityId, actor };
-  await recordEvent(tx, 'identity.password_changed', { ...event, metadata: { method, ...revoked } });
-  if (provesEmail && before?.isVerified === false)
-    await recordEvent(tx, 'identity.email_verified', { ...event, metadata: { method } });
+  const ended = await endAccess(tx, { accountId, identityId }, { keepSessionId, reason: 'password_changed', now });
+  const isNews = provesEmail && before?.isVerified === false;
+  await recordOfIdentity(tx, scope, { identityId, actor: by ?? { type: 'identity', id: identityId } }, [
+    {
+      action: 'identity.password_changed',
+      metadata: (place) => ({ method, revoked_session_ids: idsIn(place, ended) }),
+    },
+    ...(isNews ? [{ action: 'identity.email_verified' as const, metadata: { method } }] : []),
+  ]);
   if (membershipId === null) return;
   // As other notices (`mfa/notices.ts`): whoever changed it has no say in which language the owner is told.
   const locale = await localeOf(tx, scope);
@@ -116,8 +123,8 @@ export async function settleProvedAddress(
   if (hadPassword || passwordHash !== null) return settleNewPassword(tx, owner, { ...proved, provesEmail: true });
   const { accountId, applicationId, environmentId, identityId } = owner;
   await tx.update(Identity, { accountId, id: identityId }, { emailVerifiedAt: now, updatedAt: now });
-  const event = { accountId, applicationId, environmentId, resourceId: identityId };
-  await recordEvent(tx, 'identity.email_verified', { ...event, metadata: { method } });
+  const scope = { accountId, applicationId, environmentId };
+  await recordOfIdentity(tx, scope, { identityId }, [{ action: 'identity.email_verified', metadata: { method } }]);
   await endAccessOfBefore(tx, owner, now);
 }
 
@@ -130,6 +137,10 @@ export async function endAccessOfBefore(
   const reason = 'email_verified';
   const ended = await endAccess(tx, { accountId, identityId }, { reason, now });
   if (ended.length === 0) return;
-  const event = { accountId, applicationId, environmentId, resourceId: identityId };
-  await recordEvent(tx, 'identity.sessions_revoked', { ...event, metadata: { reason, session_ids: ended } });
+  const revokedIn = (place: string) => {
+    const ids = idsIn(place, ended);
+    return ids.length > 0 ? { reason, session_ids: ids } : null;
+  };
+  const scope = { accountId, applicationId, environmentId };
+  await recordOfIdentity(tx, scope, { identityId }, [{ action: 'identity.sessions_revoked', metadata: revokedIn }]);
 }

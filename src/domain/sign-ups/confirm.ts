@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { stays } from '../erasures/staying.js';
-import { recordEvent } from '../events.js';
+import { recordOfIdentity } from '../identity-events.js';
 import { type FoundLink, findIdentityLink } from '../identity-links.js';
 import { lookAt } from '../limits.js';
 import { isBrowserOf, mostLinkTries } from '../link-proof.js';
@@ -81,8 +81,9 @@ export function createConfirmSignUp({ db, passwords, now }: ConfirmSignUpDeps): 
         if (!(await lookAt(look, () => db.statement(giveTryBackStatement, [link.id]))))
           return { outcome: 'password_required', link, wrong: true };
       }
-      const { accountId, environmentId } = link;
-      return db.transaction({ accountId, environmentId }, async (tx) => {
+      const { accountId } = link;
+      // Address and password are the Account's, and sessions of before can be in any of its Environments.
+      return db.transaction({ accountId }, async (tx) => {
         await tx.query('select from identities where id = $1 for update', [link.identityId]);
         const found = await findIdentityLink(tx, 'verify_email', held.token, now()); // as it is under the lock: it works once
         if (found?.standing !== 'open' || !(await stays(tx, { accountId, id: found.identityId })))
@@ -115,12 +116,8 @@ async function settle(tx: EntityManager, link: FoundLink, at: Date): Promise<voi
        where account_id = $1 and id = $2`,
       [accountId, identityId, at, link.firstName, link.lastName, passwordHash],
     );
-    await recordEvent(tx, 'identity.email_verified', {
-      ...scope,
-      resourceId: identityId,
-      metadata: { password_set: passwordHash !== null },
-      actor,
-    });
+    const metadata = { password_set: passwordHash !== null };
+    await recordOfIdentity(tx, scope, { identityId, actor }, [{ action: 'identity.email_verified', metadata }]);
     // Who confirms with the password of before is who they were; who has chosen another one may never have been here.
     if (passwordHash !== null) await endAccessOfBefore(tx, { ...scope, identityId }, at);
   }

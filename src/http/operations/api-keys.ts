@@ -132,7 +132,7 @@ export const rotateApiKey = operation({
   summary: 'Give an API key a new secret',
   description:
     'The old one works for `overlap_seconds` more, so that those who use it can change over; without them it stops at once. One that ' +
-    'still works from the rotation before stops in any case: two secrets work at most.',
+    'still works from the rotation before stops in any case: two secrets work at most. One that has expired is not rotated.',
   tag: 'API keys',
   level: 'environment',
   permission: 'api_key.manage',
@@ -141,7 +141,10 @@ export const rotateApiKey = operation({
   body: Nullable(Body({ overlap_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 604_800, default: 0 })) })),
   exists: ({ services, scope, params }) => services.apiKeyManagement.get(scope, params.id),
   events: ['api_key.rotated'],
-  answers: { 200: single(WithSecret), ...errors('api_key.not_found', 'api_key.cannot_grant', 'validation.failed') },
+  answers: {
+    200: single(WithSecret),
+    ...errors('api_key.not_found', 'api_key.cannot_grant', 'api_key.expired', 'validation.failed'),
+  },
   async handle({ services, scope, caller, params, body }) {
     const overlapSeconds = body?.overlap_seconds ?? 0;
     const { apiKey, secret } = await services.apiKeyManagement.rotate(scope, caller, params.id, overlapSeconds);
