@@ -81,8 +81,9 @@ export function createConfirmSignUp({ db, passwords, now }: ConfirmSignUpDeps): 
         if (!(await lookAt(look, () => db.statement(giveTryBackStatement, [link.id]))))
           return { outcome: 'password_required', link, wrong: true };
       }
-      const { accountId, environmentId } = link;
-      return db.transaction({ accountId, environmentId }, async (tx) => {
+      const { accountId } = link;
+      // Whoever had the Identity before may be in another Environment of the Account.
+      return db.transaction({ accountId }, async (tx) => {
         await tx.query('select from identities where id = $1 for update', [link.identityId]);
         const found = await findIdentityLink(tx, 'verify_email', held.token, now()); // as it is under the lock: it works once
         if (found?.standing !== 'open' || !(await stays(tx, { accountId, id: found.identityId })))
@@ -121,8 +122,9 @@ async function settle(tx: EntityManager, link: FoundLink, at: Date): Promise<voi
       metadata: { password_set: passwordHash !== null },
       actor,
     });
-    // Who confirms with the password of before is who they were; who has chosen another one may never have been here.
-    if (passwordHash !== null) await endAccessOfBefore(tx, { ...scope, identityId }, at);
+    // Who confirms with the password of before is who they were; who has chosen another one, or was asked for none, may never have been here.
+    const isWhoTheyWere = passwordHash === null && link.currentPasswordHash !== null;
+    if (!isWhoTheyWere) await endAccessOfBefore(tx, { ...scope, identityId }, { by: actor, now: at });
   }
   if (joins && link.membershipId === null) await addMembership(tx, scope, identityId, { now: at, joined: true });
 }
