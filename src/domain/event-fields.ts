@@ -157,6 +157,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'identity.consent_withdrawn': { oauth_client_id: 'The client that had it.', scopes: 'What it was for.' },
   'identity.mfa_enrolled': factor,
   'identity.mfa_removed': factor,
+  'identity.mfa_reset': { reason: 'Why, where the owner of the address came after whoever had enrolled them.' },
   'scim_group.created': { ...directory, members_added: 'How many people are in it.' },
   'scim_group.updated': {
     ...directory,

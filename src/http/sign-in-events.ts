@@ -24,10 +24,21 @@ export const enrollmentEvents = [
   'auth.mfa_grace_enrolled',
 ] as const satisfies readonly EventAction[];
 
+/** An address is proved by whoever has the mailbox: whoever had the Identity before is out of it, second factors included. */
+export const provedAddressEvents = [
+  'identity.email_verified',
+  'identity.password_changed',
+  'identity.sessions_revoked',
+  'identity.mfa_reset',
+  'auth.mfa_grace_reset',
+] as const satisfies readonly EventAction[];
+
 /** The address of somebody who signed up is confirmed: whoever had the Identity before is out of their sessions. */
 export const confirmationEvents = [
   'identity.email_verified',
   'identity.sessions_revoked',
+  'identity.mfa_reset',
+  'auth.mfa_grace_reset',
   'identity.created',
 ] as const satisfies readonly EventAction[];
 
@@ -36,9 +47,7 @@ export const acceptanceEvents = [
   'identity_invite.accepted',
   'identity_invite.role_not_given',
   'identity.created',
-  'identity.email_verified',
-  'identity.password_changed',
-  'identity.sessions_revoked',
+  ...provedAddressEvents,
   'organization.invitation_accepted',
   'organization.invitation_role_not_given',
   'organization.member_added',
@@ -50,9 +59,7 @@ export const ssoEvents = [
   ...signInEvents,
   'identity.created',
   'identity.updated',
-  'identity.email_verified',
-  'identity.password_changed',
-  'identity.sessions_revoked',
+  ...provedAddressEvents,
   'organization.member_added',
   'role_assignment.created',
 ] as const satisfies readonly EventAction[];

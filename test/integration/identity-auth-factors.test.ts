@@ -9,6 +9,7 @@ import { lockWaits, untilWaiting } from '../support/lock-waits.js';
 import { enrollTotp, giveFactor, totpCode } from '../support/mfa.js';
 import { newProvider, type TestEnvironment, type TestProvider, tokensFor } from '../support/oauth.js';
 import { newOrganization, setPolicy } from '../support/organizations.js';
+import { newOther } from '../support/other-environment.js';
 import { giveKey } from '../support/passkeys.js';
 import { until } from '../support/until.js';
 import { apiOf, bearer } from './identity-auth-setup.js';
@@ -195,6 +196,48 @@ describe('an authenticator app', () => {
     const [kept] = await provider.query<{ sealed: string }>('select body_sealed as sealed from idempotent_requests');
     expect(kept?.sealed).not.toContain(first.json().data.recovery_codes[0]);
   });
+});
+
+test('a first factor is added by a recent sign-in, not by a token alone', async () => {
+  const { place, client, ana, as } = await signedIn();
+  const begun = (await api.post('/mfa/totp/enroll', undefined, as)).json().data;
+  provider.wait(minutes(10));
+  const body = { enrollment_token: begun.enrollment_token, code: totpCode(begun.secret, provider.now()) };
+  for (const [path, sent] of [
+    ['/mfa/totp/enroll'],
+    ['/mfa/totp/confirm', body],
+    ['/mfa/webauthn/enroll/options'],
+    ['/mfa/webauthn/enroll/verify', { enrollment_token: 'x', response: {} }],
+  ] as [string, object?][])
+    expect([path, refusalOf(await api.post(path, sent, as))]).toEqual([path, [403, 'auth.reauthentication_required']]);
+  expect((await summary(as)).factors).toEqual([]);
+  // Whoever has time to enroll one signs in again for it.
+  await provider.query(`update environment_settings set mfa_policy = 'required' where environment_id = $1`, [
+    place.environmentId,
+  ]);
+  provider.wait(2000);
+  const pending = await api.signedIn(client, ana);
+  expect(pending.mfa_enrollment_pending).toBe(true);
+  expect((await enrolled(bearer(pending.access_token))).answer.statusCode).toBe(201);
+});
+
+test('an environment for tests changes no factors of who is in production', async () => {
+  const { place, client, ana, totp, as } = await withApp({ mfaPolicy: 'off' });
+  const production = await newOther(provider, place, { type: 'production' });
+  await production.join(ana.id);
+  const [{ id }] = (await summary(as)).factors;
+  const refused = [403, 'identity.in_production'];
+  expect(refusalOf(await api.post('/mfa/totp/enroll', undefined, as))).toEqual(refused);
+  expect(refusalOf(await api.post('/mfa/webauthn/enroll/options', undefined, as))).toEqual(refused);
+  expect(refusalOf(await api.delete(`/mfa/factors/${id}`, as))).toEqual(refused);
+  expect(refusalOf(await api.post('/mfa/recovery-codes', undefined, as))).toEqual(refused);
+  const asked = await api.signedIn(production.client, ana, { acr_values: 'urn:gatehouse:aal2' });
+  const answer = { challenge_token: asked.mfa_challenge.challenge_token, code: totp.code() };
+  const there = bearer((await api.post('/mfa/challenge/totp', answer)).json().data.access_token);
+  expect((await api.post('/mfa/recovery-codes', undefined, there)).statusCode).toBe(201);
+  expect(
+    refusalOf(await api.post('/mfa/totp/enroll', undefined, bearer((await api.signedIn(client, ana)).access_token))),
+  ).toEqual(refused);
 });
 
 describe('whoever has a factor', () => {

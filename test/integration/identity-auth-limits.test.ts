@@ -4,13 +4,14 @@ import {
   authorizeUrl,
   newPkce,
   newProvider,
+  password,
   redeem,
   redirectUri,
   type TestProvider,
   tokensFor,
   userinfo,
 } from '../support/oauth.js';
-import { apiOf } from './identity-auth-setup.js';
+import { apiOf, bearer } from './identity-auth-setup.js';
 
 /** What the routes count by themselves may share a provider; who signs in needs one whose counters are fresh. */
 let shared: TestProvider;
@@ -76,6 +77,25 @@ test('ten wrong codes lock whoever’s they are, in every sign-in, for the right
     const locked = await answer('totp', two, totp.code());
     expect([locked.statusCode, locked.json().error.code]).toEqual([429, 'mfa.challenge_locked']);
     expect(Number(locked.headers['retry-after'])).toBeGreaterThan(800);
+  }));
+
+test('a token guesses the current password fifty times in a day, and the right one is then refused too', () =>
+  onFreshCounters(async (provider, api) => {
+    const place = await provider.newEnvironment();
+    const [client, ana] = [await place.newClient(), await place.newIdentity()];
+    const as = bearer((await api.signedIn(client, ana)).access_token);
+    const change = (current: string) =>
+      api.put('/password', { current_password: current, new_password: 'a quite different one' }, as);
+    const bursts = [];
+    for (let burst = 0; burst < 6; burst++) {
+      const tries = await Promise.all(Array.from({ length: 10 }, (_, i) => change(`guess ${burst} ${i}`)));
+      bursts.push(tries.filter(({ statusCode }) => statusCode === 400).length);
+      await provider.query("delete from rate_limits where key like 'own-password-change:%'");
+    }
+    expect(bursts).toEqual([10, 10, 10, 10, 10, 0]);
+    const locked = await change(password);
+    expect([locked.statusCode, locked.json().error.code]).toEqual([429, 'rate_limit.exceeded']);
+    expect(Number(locked.headers['retry-after'])).toBeGreaterThan(80_000);
   }));
 
 test('five links in an hour are asked for from one network address', async () => {

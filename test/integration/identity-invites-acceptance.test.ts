@@ -4,6 +4,7 @@ import { expectDeadLinks, foreignTokens } from '../support/dead-links.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
 import { newPublicClient } from '../support/public-client.js';
 import { comingUpon } from '../support/uncommitted.js';
+import { noWayIn, plantFactors, waysInOf } from '../support/ways-in.js';
 import { heldBy, inviteTo, linkTokenOf, newAddress, newRole, signInTo } from './identity-invites-setup.js';
 import { type Calls, callsWith, newNode, rootOf } from './nodes-setup.js';
 import { databaseTime, eventsSince, outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
@@ -21,6 +22,7 @@ beforeEach(async () => {
 afterAll(() => api.stop());
 
 const path = '/identity-invites';
+const query = <Row extends object>(text: string, values: unknown[]) => rowsOf<Row>(api, text, values);
 const password = 'violet tractor 19';
 const post = (at: string, payload: object, headers: Record<string, string> = {}) =>
   api.app.inject({ method: 'POST', url: `/v1/identity/auth${at}`, payload, headers });
@@ -157,17 +159,20 @@ test('who has a verified sign-in joins with it as it is', async () => {
   expect(await signInTo(api, clientId, caller.email, 'another secret phrase')).toBe('401');
 });
 
-test('who has not proved the address does so by accepting; a password that somebody set before ends', async () => {
+test('who has not proved the address does so by accepting; a password and factors that somebody set before end', async () => {
   const other = callsWith(api, await account.as('owner'), account.portalPath('', 'production'));
   const [withPassword, without] = [newAddress(), newAddress()];
   await other('POST', '/identities', { email: withPassword, password: 'an imported phrase', first_name: 'Guess' });
   await other('POST', '/identities', { email: without });
   for (const email of [withPassword, without]) {
+    const { id } = (await personWith(email)) as { id: string };
+    await plantFactors(query, id);
     const made = await inviteTo(key, path, { email });
     expect(await info(made.token)).toMatchObject({ asks_names: true, asks_password: true });
     expect(outcomeOf(await accept(made.token, { password: undefined }))).toBe('400 validation.failed');
     expect(outcomeOf(await accept(made.token, { first_name: 'Ivan' }))).toBe('200');
     expect(await personWith(email)).toMatchObject({ first_name: 'Ivan', verified: true });
+    expect(await waysInOf(query, id)).toEqual(noWayIn);
     expect(await signInTo(api, await newClient(), email, password)).toBe('200');
   }
   // Who made it would else sign in as somebody who may more than they.

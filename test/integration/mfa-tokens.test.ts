@@ -1,5 +1,5 @@
 import { createLocalJWKSet, jwtVerify } from 'jose';
-import { seconds } from '../../src/platform/clock.js';
+import { hours, seconds } from '../../src/platform/clock.js';
 import { codeIn, enrollTotp, passwordStep } from '../support/mfa.js';
 import {
   authorizeUrl,
@@ -124,6 +124,28 @@ test('a step-up from a session asks for the second factor alone, and makes the s
   });
   const again = await authorize(browser, client, { acr_values: aal2, prompt: 'none' });
   expect(await claimsFor(client, codeIn(again.page), again.verifier)).toMatchObject({ acr: aal2 });
+});
+
+test('a step-up prolongs neither the session nor its cookie', async () => {
+  const { environment, client, ana, totp, browser } = await newPerson();
+  await provider.query(`update environment_settings set mfa_policy = 'off' where environment_id = $1`, [
+    environment.environmentId,
+  ]);
+  const { page: signedIn } = await passwordStep(browser, client, ana);
+  codeIn(signedIn);
+  const until = provider.now().getTime() + hours(12);
+  const left = () => (until - provider.now().getTime()) / 1000;
+  provider.wait(hours(11));
+  const { page } = await authorize(browser, client, { acr_values: aal2 });
+  const answer = await browser.submit(page, { code: totp.code() });
+  codeIn(answer);
+  const cookie = answer.cookies.find(({ name }) => name === 'hosted_session');
+  expect(cookie?.maxAge).toBe(left());
+  provider.wait(seconds(left() - 1));
+  codeIn((await authorize(browser, client, { prompt: 'none' })).page);
+  provider.wait(seconds(1));
+  const over = (await authorize(browser, client, { prompt: 'none' })).page;
+  expect(locationOf(over).searchParams.get('error')).toBe('login_required');
 });
 
 test('max_age has both factors proved anew', async () => {

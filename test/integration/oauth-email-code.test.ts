@@ -13,6 +13,7 @@ import {
   type TestEnvironment,
   type TestProvider,
 } from '../support/oauth.js';
+import { noWayIn, plantFactors, waysInOf } from '../support/ways-in.js';
 
 type Page = Awaited<ReturnType<Browser['get']>>;
 
@@ -249,7 +250,7 @@ test.each([
   ['a member', true],
   ['somebody who joins by it', false],
 ])(
-  'who confirms an address by a code, %s, is alone in it: no password, session or trust of before stays good',
+  'who confirms an address by a code, %s, is alone in it: no password, factor, session or trust of before stays good',
   async (_, isMember) => {
     const place = await world.newEnvironment({
       emailOtpLoginEnabled: true,
@@ -267,6 +268,7 @@ test.each([
     const before = { identityId: ana.id, amr: ['pwd'], acr: 'urn:gatehouse:aal1', lifeSeconds: 3600 } as const;
     const visit = { browser: null, ipAddress: '192.0.2.1', userAgent: null };
     await world.provider.sessions.signIn({ scope: owner, ...before, amr: [...before.amr], ...visit });
+    await plantFactors(world.query, ana.id);
 
     const { browser, sent } = await asked(ana.email, {}, await place.newClient());
     expectSignedIn(await browser.submit(sent, { code: await world.mailedCode('login') }));
@@ -281,6 +283,9 @@ test.each([
       { amr: ['otp'], isLive: true },
     ]);
     expect(await world.query('select from trusted_devices where identity_id = $1', [ana.id])).toEqual([]);
+    expect(await waysInOf(world.query, ana.id)).toEqual(noWayIn);
+    const reset = (await world.events('identity.mfa_reset')).filter(({ resource_id }) => resource_id === ana.id);
+    expect(reset).toMatchObject([{ actor_id: ana.id, metadata: { reason: 'email_verified' } }]);
     const told = (await world.events('identity.password_changed')).filter(({ resource_id }) => resource_id === ana.id);
     expect(told).toMatchObject([{ actor_id: ana.id, metadata: { method: 'email_otp' } }]);
 

@@ -15,6 +15,7 @@ import {
   type TestProvider,
   tokensFor,
 } from '../support/oauth.js';
+import { noWayIn, plantFactors, waysInOf } from '../support/ways-in.js';
 
 let provider: TestProvider;
 beforeAll(async () => {
@@ -303,9 +304,14 @@ test('the mailbox is proved by it: who was not confirmed is, and what a stranger
   const typed = { first_name: 'Mallory', last_name: 'was here', password: 'chosen by mallory' };
   await mallory.submit(await mallory.get(registerUrl), { email, ...typed });
   const parked = await lastLink(provider, environment.environmentId);
+  const [made = { id: '' }] = await provider.query<{ id: string }>('select id from identities where email = $1', [
+    email,
+  ]);
+  await plantFactors(provider.query, made.id);
   const victim = provider.browser();
   await forgot(victim, client, email);
   await victim.submit(await victim.get(await lastLink(provider, environment.environmentId)), { password: chosen });
+  expect(await waysInOf(provider.query, made.id)).toEqual(noWayIn);
   expect((await mallory.get(parked)).statusCode).toBe(400);
   expect(messageOf((await signIn(mallory, client, email, 'chosen by mallory')).body)).toMatch(/do not match/);
   expect((await signIn(victim, client, email, chosen)).statusCode).toBe(303);
@@ -322,6 +328,7 @@ test('the mailbox is proved by it: who was not confirmed is, and what a stranger
     'identity.created',
     'identity.password_changed',
     'identity.email_verified',
+    'identity.mfa_reset',
     'auth.identity_sign_in_failed',
     'identity.signed_in',
   ]);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { days, hours, minutes } from '../../src/platform/clock.js';
 import { lastLink, waitingMails } from '../support/identity-mails.js';
+import { strongSession } from '../support/mfa.js';
 import {
   authorizeUrl,
   type Browser,
@@ -14,6 +15,7 @@ import {
 } from '../support/oauth.js';
 import { newOther } from '../support/other-environment.js';
 import { startTurnstile } from '../support/turnstile.js';
+import { noWayIn, plantFactors, waysInOf } from '../support/ways-in.js';
 
 let provider: TestProvider;
 beforeAll(async () => {
@@ -547,18 +549,30 @@ describe("somebody signs up with a stranger's address", () => {
         'select id, revoked_at is not null as "isOver" from sessions where identity_id = $1',
         [before.id],
       );
+    await plantFactors(provider.query, before.id);
+    const elsewhere = await newOther(provider, environment);
+    await elsewhere.join(before.id);
+    const there = {
+      accountId: environment.accountId,
+      environmentId: elsewhere.environmentId,
+      applicationId: elsewhere.applicationId,
+    };
+    await strongSession(provider, there, before.id);
     const owner = provider.browser();
     await signUp(owner, url, { email });
-    expect(await sessions()).toMatchObject([{ isOver: false }]);
+    expect(await sessions()).toMatchObject([{ isOver: false }, { isOver: false }]);
     await confirmIn(owner, await lastLink(provider, environment.environmentId));
-    const [session] = await sessions();
-    expect(session).toMatchObject({ isOver: true });
+    const [session, other] = await sessions();
+    expect([session, other]).toMatchObject([{ isOver: true }, { isOver: true }]);
+    expect(await waysInOf(provider.query, before.id)).toEqual(noWayIn);
     expect(
       await provider.query(
         `select metadata from events where resource_id = $1 and action = 'identity.sessions_revoked'`,
         [before.id],
       ),
-    ).toEqual([{ metadata: { reason: 'email_verified', session_ids: [session?.id] } }]);
+    ).toEqual([
+      { metadata: { reason: 'email_verified', session_ids: expect.arrayContaining([session?.id, other?.id]) } },
+    ]);
   });
 
   test('which ends their sessions in other Environments, too, and each of them is told', async () => {
@@ -713,6 +727,18 @@ describe('the mail can be sent again', () => {
     const refused = await unverified(browser, client, email, 'not that one');
     expect(messageOf(refused.body)).toMatch(/do not match/);
     expect(refused.body).not.toContain('/oauth/verify-email/resend');
+  });
+
+  test('who confirms with the password that they had keeps their second factors', async () => {
+    const { environment, client } = await newShop();
+    const ana = await environment.newIdentity({ emailVerifiedAt: null });
+    await plantFactors(provider.query, ana.id);
+    const browser = provider.browser();
+    const page = await browser.submit(await browser.get(authorizeUrl(client)), { email: ana.email, password });
+    await browser.submit(page, {});
+    await confirmIn(provider.browser(), await lastLink(provider, environment.environmentId), { password });
+    expect((await identity(environment, ana.email))?.email_verified_at).not.toBeNull();
+    expect(await waysInOf(provider.query, ana.id)).toMatchObject({ factors: 1, recoveryCodes: 1 });
   });
 
   test('an identity that an administrator made with a password confirms with that one', async () => {

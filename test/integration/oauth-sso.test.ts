@@ -21,8 +21,8 @@ import {
   type TestProvider,
 } from '../support/oauth.js';
 import { type OpenIdProvider, signInThere } from '../support/openid-provider.js';
-import { newOther } from '../support/other-environment.js';
 import { newOrganization, setPolicy, type TestOrganization } from '../support/organizations.js';
+import { newOther } from '../support/other-environment.js';
 import {
   acmeAddress,
   failureIn,
@@ -33,6 +33,7 @@ import {
   type SsoPlace,
   startSsoWorld,
 } from '../support/sso.js';
+import { noWayIn, plantFactors, waysInOf } from '../support/ways-in.js';
 import { apiOf } from './identity-auth-setup.js';
 
 const baseUrl = 'http://localhost:3000';
@@ -368,7 +369,7 @@ describe('whom an answer lets in', () => {
     ]);
   });
 
-  test('nor is whoever had it under another address in a session of before', async () => {
+  test('nor is whoever had it under another address in a session of before, nor has a second factor or a link of it', async () => {
     const there = await place();
     const [before, owner] = [somebody(), somebody()];
     expect(await enter(there, before.login)).toBe('in');
@@ -376,8 +377,11 @@ describe('whom an answer lets in', () => {
     const ended = () =>
       world.query<{ id: string }>('select id from sessions where identity_id = $1 and revoked_at is not null', [id]);
     await world.query('update identities set email = $2, email_verified_at = null where id = $1', [id, owner.email]);
+    await plantFactors(world.query, id);
     expect(await ended()).toEqual([]);
     expect(await enter(there, owner.login)).toBe('in');
+    // The link is the owner's own.
+    expect(await waysInOf(world.query, id)).toEqual({ ...noWayIn, links: 1 });
     const [session] = await ended();
     const events = await world.query<{ action: string; metadata: object }>(
       `select action, metadata from events where resource_id = $1
@@ -390,6 +394,8 @@ describe('whom an answer lets in', () => {
     ]);
     const grants = 'select from grants where session_id = $1 and revoked_at is null';
     expect(await world.query(grants, [session?.id])).toEqual([]);
+    expect(await enter(there, before.login)).toBe('in'); // as somebody else
+    expect(await identitiesWith(before.email)).toEqual([expect.not.objectContaining({ id })]);
   });
 
   test('the profile follows the mapping at every sign-in, and what nobody could store is left out', async () => {

@@ -2,6 +2,7 @@ import { days } from '../../src/platform/clock.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
 import { newPublicClient } from '../support/public-client.js';
+import { noWayIn, plantFactors, waysInOf } from '../support/ways-in.js';
 import { outcomeOf, rowsOf } from './portal-setup.js';
 import {
   anAddress,
@@ -298,9 +299,12 @@ test('an address that is moved is confirmed without the password of whoever made
     200,
   );
   expect(await standing()).toMatchObject({ isVerified: false, hasPassword: true });
+  const query = <Row extends object>(text: string, values: unknown[]) => rowsOf<Row>(api, text, values);
+  await plantFactors(query, id);
   const moved = anAddress(domain);
   expect((await write(moved)).statusCode).toBe(200);
   expect(await standing()).toEqual({ email: moved, isVerified: true, hasPassword: false });
+  expect(await waysInOf(query, id)).toEqual(noWayIn);
   expect(await signsIn(moved)).toBe(401);
   expect(await eventsOf(id)).toEqual(
     expect.arrayContaining(['identity.updated', 'identity.password_changed', 'identity.email_verified']),

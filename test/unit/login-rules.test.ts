@@ -589,11 +589,8 @@ describe('what the signed-in person has to have proved', () => {
     expect(await codeOf(own({ ...code, amr: ['pwd', 'otp'] }, false).assertRecent(subject))).toBe(again);
   });
 
-  test('a first factor may be added at any time, another one after a recent sign-in', async () => {
-    expect(await codeOf(own({}, false).assertMayAdd(subject))).toBeNull();
-    const more = { hasFactors: true, hasStrongFactor: true };
-    expect(await codeOf(own(more, false).assertMayAdd(subject))).toBe(again);
-    expect(await codeOf(own(more).assertMayAdd(subject))).toBeNull();
+  test('an environment for tests changes nothing of who is in production, however recent the sign-in', async () => {
+    expect(await codeOf(own({ isTestOfProduction: true }).assertRecent(subject))).toBe('identity.in_production');
   });
 
   test('two factors are asked of who has them', async () => {
@@ -604,7 +601,7 @@ describe('what the signed-in person has to have proved', () => {
   });
 
   test('a session that has ended meanwhile has proved noStanding', async () => {
-    for (const ask of ['assertRecent', 'assertMayAdd', 'assertStrong'] as const) {
+    for (const ask of ['assertRecent', 'assertStrong'] as const) {
       expect(await codeOf(own(null)[ask](subject))).toBe('auth.invalid_credentials');
     }
   });

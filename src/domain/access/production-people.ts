@@ -5,15 +5,21 @@ import { covers } from '../capabilities/limits.js';
 import { reachOf } from '../capabilities/reach.js';
 import { DomainError } from '../errors.js';
 
-const productionStatement = {
-  name: 'production_environments_of_an_identity',
-  text: `
+/** SQL: the production Environments of a member of one for tests. */
+export const productionEnvironments = ({
+  environment,
+  identity,
+}: Record<'environment' | 'identity', string>): string => `
 select e.id as "environmentId", e.application_id as "applicationId"
 from environments here
-  join environment_memberships found on found.environment_id = here.id and found.identity_id = $2
-  join environment_memberships m on m.identity_id = $2
+  join environment_memberships found on found.environment_id = here.id and found.identity_id = ${identity}
+  join environment_memberships m on m.identity_id = ${identity}
   join environments e on e.id = m.environment_id and e.type = 'production'
-where here.id = $1 and here.type <> 'production'`,
+where here.id = ${environment} and here.type <> 'production'`;
+
+const productionStatement = {
+  name: 'production_environments_of_an_identity',
+  text: productionEnvironments({ environment: '$1', identity: '$2' }),
 };
 
 interface ProductionEnvironment {

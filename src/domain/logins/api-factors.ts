@@ -67,9 +67,9 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
       return { factors: list, ...codes, adminResetAt: reset?.adminResetAt ?? null };
     },
 
-    /** @throws DomainError mfa.factor_not_allowed, auth.reauthentication_required */
+    /** @throws DomainError mfa.factor_not_allowed, auth.reauthentication_required, identity.in_production */
     async beginTotp(subject: ApiProofOf) {
-      const standing = await own.assertMayAdd(subject);
+      const standing = await own.assertRecent(subject);
       assertAllowed(standing, 'totp');
       return totp.beginEnrollment(subject, { identityId: subject.identityId, email: standing.email });
     },
@@ -77,17 +77,17 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
     /**
      * @param sealed what `beginTotp` gave out
      * @throws DomainError mfa.enrollment_expired, mfa.code_invalid, mfa.factor_not_allowed, mfa.already_enrolled,
-     * mfa.too_many_factors, auth.reauthentication_required
+     * mfa.too_many_factors, auth.reauthentication_required, identity.in_production
      */
     async confirmTotp(subject: ApiProofOf, { sealed, code }: { sealed: string; code: string }): Promise<AddedFactor> {
-      const standing = await own.assertMayAdd(subject);
+      const standing = await own.assertRecent(subject);
       const factor = totp.confirmEnrollment(subject.identityId, { sealed, code, drift: standing.drift });
       return add(subject, standing, { factor, proved: ['otp'] });
     },
 
-    /** @throws DomainError mfa.factor_not_allowed, auth.reauthentication_required */
+    /** @throws DomainError mfa.factor_not_allowed, auth.reauthentication_required, identity.in_production */
     async beginWebauthn(subject: ApiProofOf) {
-      const standing = await own.assertMayAdd(subject);
+      const standing = await own.assertRecent(subject);
       assertAllowed(standing, 'webauthn');
       const { accountId, identityId, sessionId } = subject;
       const { email, name, application: relyingParty } = standing;
@@ -99,18 +99,18 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
       subject: ApiProofOf,
       answer: { token: string; sent: unknown; label: string | null },
     ): Promise<AddedFactor> {
-      const standing = await own.assertMayAdd(subject);
+      const standing = await own.assertRecent(subject);
       const { factor, amr } = await ownWebauthn.verify({ sessionId: subject.sessionId, ...answer });
       return add(subject, standing, { factor, proved: amr });
     },
 
-    /** @throws DomainError mfa.factor_not_found, mfa.last_factor, auth.reauthentication_required */
+    /** @throws DomainError mfa.factor_not_found, mfa.last_factor, auth.reauthentication_required, identity.in_production */
     async remove(subject: ApiProofOf, factorId: string): Promise<void> {
       await own.assertRecent(subject);
       await factors.remove(subject, factorId);
     },
 
-    /** Makes a new set, which voids the one before. @throws DomainError mfa.not_enrolled, auth.reauthentication_required */
+    /** Makes a new set, which voids the one before. @throws DomainError mfa.not_enrolled, auth.reauthentication_required, identity.in_production */
     async renewRecoveryCodes(subject: ApiProofOf): Promise<string[]> {
       const { hasFactors, allowed } = await own.assertRecent(subject);
       if (!hasFactors) throw new DomainError('mfa.not_enrolled');

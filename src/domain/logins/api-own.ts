@@ -1,5 +1,6 @@
 import { type FactorKind, factorKinds, type MfaPolicy } from '../../../entities/environment-settings.js';
 import type { Db } from '../../platform/db.js';
+import { productionEnvironments } from '../access/production-people.js';
 import { DomainError } from '../errors.js';
 import { aal2 } from '../sessions/first-factor.js';
 import type { ApiSubject } from './api-sessions.js';
@@ -31,6 +32,8 @@ export interface ApiStanding {
   drift: number;
   /** Whether ending one's other sessions needs a recent sign-in here. */
   endsByProof: boolean;
+  /** Whether this is an Environment for tests and the person is in a production one, too. */
+  isTestOfProduction: boolean;
 }
 
 const standingStatement = {
@@ -40,6 +43,7 @@ select s.amr, s.acr, s.second_factor_at as "secondFactorAt", e.mfa_policy as "mf
   e.password_login_enabled as "takesPasswords", i.email::text,
   coalesce(nullif(concat_ws(' ', i.first_name, i.last_name), ''), i.email::text) as name, a.name as application,
   e.mfa_allowed_factors as allowed, e.totp_drift_steps as drift, e.session_end_require_recent_sign_in as "endsByProof",
+  exists (${productionEnvironments({ environment: '$2', identity: '$3' })}) as "isTestOfProduction",
   exists (select from mfa_factors f where f.account_id = $1 and f.identity_id = i.id) as "hasFactors",
   exists (select from mfa_factors f where f.account_id = $1 and f.identity_id = i.id and f.type in ('totp', 'webauthn'))
     as "hasStrongFactor"
@@ -76,20 +80,14 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
 
   return {
     /**
-     * A sign-in of the last ten minutes, with a second factor where the person has one.
-     * @throws DomainError auth.reauthentication_required
+     * A sign-in of the last ten minutes, with a second factor where the person has one, and none of a test environment for who is in
+     * production: factors are the Account's, and a passkey signs in alone.
+     * @throws DomainError identity.in_production, auth.reauthentication_required
      */
     async assertRecent(subject: ApiProofOf): Promise<ApiStanding> {
       const standing = await standingOf(subject);
+      if (standing.isTestOfProduction) throw new DomainError('identity.in_production');
       if (!(await isRecent(subject, standing))) throw new DomainError('auth.reauthentication_required');
-      return standing;
-    },
-
-    /** The same for whoever has something to protect: the first factor may be added at any time. */
-    async assertMayAdd(subject: ApiProofOf): Promise<ApiStanding> {
-      const standing = await standingOf(subject);
-      const isEnough = !standing.hasFactors || (await isRecent(subject, standing));
-      if (!isEnough) throw new DomainError('auth.reauthentication_required');
       return standing;
     },
 

@@ -1,9 +1,8 @@
-import { type Clock, minutes } from '../../platform/clock.js';
+import type { Clock } from '../../platform/clock.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
-import { createLimiter } from '../../platform/limiter.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
-import { countUse, lookAt } from '../limits.js';
+import { createGuesses } from '../guesses.js';
 import { environmentRule } from '../passwords/context-rows.js';
 import { settleNewPassword } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
@@ -27,13 +26,6 @@ export interface OwnPasswordDeps {
   now: Clock;
 }
 
-/** Wrong current passwords of one Identity. */
-export const ownPasswordFailures = {
-  name: 'own-password-change',
-  points: 10,
-  windowSeconds: minutes(15) / 1000,
-} as const;
-
 const readHash = {
   name: 'own_password_hash',
   text: `select password_hash as "hash", password_changed_at as "changedAt" from identities where account_id = $1 and id = $2`,
@@ -55,14 +47,20 @@ interface Held {
  * auth.invalid_credentials for a session that has ended meanwhile
  */
 export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswordDeps) {
-  const failures = rateLimits ? createLimiter(db, ownPasswordFailures) : null;
+  // By the Identity, and apart from those at sign-in, which strangers can use up: only who is signed in guesses here.
+  const guesses = createGuesses<string>({
+    db,
+    enabled: rateLimits,
+    now,
+    burst: 'own-password-change',
+    day: 'own-password-change-day',
+    accountOf: (identityId) => identityId,
+  });
 
   async function prove(scope: EnvironmentScope, identityId: string, hash: string, currentPassword: string) {
-    // Counted before it is looked at, so that parallel guesses cannot slip through; only wrong ones stay counted.
-    await countUse(failures, identityId);
-    const giveBack = async () => failures?.giveBack(identityId);
-    const matches = await lookAt(() => verifyTyped(passwords, hash, currentPassword), giveBack);
-    if (matches) return giveBack();
+    await guesses.begin(identityId);
+    const matches = await guesses.look(identityId, () => verifyTyped(passwords, hash, currentPassword));
+    if (matches) return guesses.succeeded(identityId);
     await db.transaction(scope, (tx) =>
       recordEvent(tx, 'auth.identity_password_change_failed', {
         ...scope,

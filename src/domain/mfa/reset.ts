@@ -1,12 +1,11 @@
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { Identity } from '../../../entities/identity.js';
-import { MfaFactor } from '../../../entities/mfa-factor.js';
-import { RecoveryCode } from '../../../entities/recovery-code.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, type EnvironmentScope, inTransaction, within } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import { recordOfIdentity } from '../identity-events.js';
+import { forgetFactors } from './forget-factors.js';
 import { begin, resetElsewhere } from './grace-rules.js';
 import { noticeEmail } from './notices.js';
 import { type MfaSummary, mfaOf } from './summary.js';
@@ -30,8 +29,7 @@ export const createMfaReset =
       const identity = await tx.findOne(Identity, { where: { accountId, id: identityId }, lock });
       const isMember = await tx.existsBy(EnvironmentMembership, { ...within(scope), identityId });
       if (!identity || !isMember) throw new DomainError('identity.not_found');
-      await tx.delete(MfaFactor, { accountId, identityId });
-      await tx.delete(RecoveryCode, { accountId, identityId });
+      await forgetFactors(tx, { accountId }, identityId);
       await distrustDevices(tx, { accountId }, identityId);
       await tx.query(
         'update pending_sign_ins set completed_at = $3 where account_id = $1 and identity_id = $2 and completed_at is null',

@@ -6,6 +6,8 @@ import type { EnvironmentScope } from '../../platform/db.js';
 import { localeOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 import { recordOfIdentity } from '../identity-events.js';
+import { forgetFactors } from '../mfa/forget-factors.js';
+import { resetElsewhere } from '../mfa/grace-rules.js';
 import { distrustDevices } from '../mfa/trusted-devices.js';
 
 interface EndOfAccess {
@@ -63,11 +65,44 @@ export interface NewPassword {
   method: string;
   /** Whether the person has proved the address in doing so. */
   provesEmail: boolean;
+  /** A directory that has proved it: see `WaysInOfBefore`. */
+  provenFor?: WaysInOfBefore['provenFor'];
   /** The session in which it was changed, which goes on with its grants; all others end. */
   keepSessionId?: string | null;
   /** Whose doing it is; without one, the person's own. */
   by?: Actor;
   now: Date;
+}
+
+/** What else somebody could sign in with who had the Identity before its address was proved. */
+interface WaysInOfBefore {
+  by?: Actor | undefined;
+  /** Whose providers say who the person is, too: their links stay. Null: the Environment's own. */
+  provenFor?: { organizationId: string | null } | undefined;
+  now: Date;
+}
+
+const forgetLinks = `
+delete from sso_links l where l.account_id = $1 and l.identity_id = $2 and not ($3 and exists (
+  select from sso_connections c where c.id = l.connection_id and c.account_id = $1 and c.environment_id = $4
+    and c.organization_id is not distinct from $5))`;
+
+/** A passkey is the Account's, and signs in alone: it would let them in wherever the owner of the address comes to be. */
+async function endWaysInOfBefore(
+  tx: EntityManager,
+  { accountId, applicationId, environmentId, identityId }: Omit<PasswordOwner, 'membershipId'>,
+  { by, provenFor, now }: WaysInOfBefore,
+): Promise<void> {
+  const scope = { accountId, applicationId, environmentId };
+  const hadFactors = await forgetFactors(tx, scope, identityId);
+  await resetElsewhere(tx, scope, identityId, { all: true, now });
+  const organizationId = provenFor?.organizationId ?? null;
+  await tx.query(forgetLinks, [accountId, identityId, provenFor !== undefined, environmentId, organizationId]);
+  if (!hadFactors) return;
+  const metadata = { reason: 'email_verified' };
+  await recordOfIdentity(tx, scope, { identityId, ...(by && { actor: by }) }, [
+    { action: 'identity.mfa_reset', metadata },
+  ]);
 }
 
 /**
@@ -77,7 +112,7 @@ export interface NewPassword {
 export async function settleNewPassword(
   tx: EntityManager,
   { accountId, applicationId, environmentId, identityId, membershipId }: PasswordOwner,
-  { passwordHash, method, provesEmail, keepSessionId = null, by, now }: NewPassword,
+  { passwordHash, method, provesEmail, provenFor, keepSessionId = null, by, now }: NewPassword,
 ): Promise<void> {
   const scope = { accountId, applicationId, environmentId };
   const [[before] = []] = await tx.query<[{ isVerified: boolean }[], number]>(
@@ -89,13 +124,15 @@ export async function settleNewPassword(
   );
   const ended = await endAccess(tx, { accountId, identityId }, { keepSessionId, reason: 'password_changed', now });
   const isNews = provesEmail && before?.isVerified === false;
-  await recordOfIdentity(tx, scope, { identityId, actor: by ?? { type: 'identity', id: identityId } }, [
+  const actor: Actor = by ?? { type: 'identity', id: identityId };
+  await recordOfIdentity(tx, scope, { identityId, actor }, [
     {
       action: 'identity.password_changed',
       metadata: (place) => ({ method, revoked_session_ids: idsIn(place, ended) }),
     },
     ...(isNews ? [{ action: 'identity.email_verified' as const, metadata: { method } }] : []),
   ]);
+  if (isNews) await endWaysInOfBefore(tx, { ...scope, identityId }, { by: actor, provenFor, now });
   if (membershipId === null) return;
   // As other notices (`mfa/notices.ts`): whoever changed it has no say in which language the owner is told.
   const locale = await localeOf(tx, scope);
@@ -105,14 +142,14 @@ export async function settleNewPassword(
 }
 
 /** What somebody shows who is the owner of an address that nobody had confirmed. */
-export interface ProvedAddress extends Pick<NewPassword, 'passwordHash' | 'method' | 'by' | 'now'> {
+export interface ProvedAddress extends Pick<NewPassword, 'passwordHash' | 'method' | 'provenFor' | 'by' | 'now'> {
   /** Whether the Identity had a password. */
   hadPassword: boolean;
 }
 
 /**
  * Makes whoever has shown that an unconfirmed address is theirs the owner of the Identity: whoever had made it, or had the address
- * before, knows no password of it any more and is in no session. In the caller's transaction, as `settleNewPassword`.
+ * before, knows no password of it any more, has no second factor of it and is in no session. In the caller's transaction, as `settleNewPassword`.
  */
 export async function settleProvedAddress(
   tx: EntityManager,
@@ -125,17 +162,19 @@ export async function settleProvedAddress(
   await tx.update(Identity, { accountId, id: identityId }, { emailVerifiedAt: now, updatedAt: now });
   const scope = { accountId, applicationId, environmentId };
   await recordOfIdentity(tx, scope, { identityId }, [{ action: 'identity.email_verified', metadata: { method } }]);
-  await endAccessOfBefore(tx, owner, now);
+  await endAccessOfBefore(tx, owner, proved);
 }
 
 /** Ends what somebody holds who had the Identity before its address was proved. In the caller's transaction. */
 export async function endAccessOfBefore(
   tx: EntityManager,
-  { accountId, applicationId, environmentId, identityId }: Omit<PasswordOwner, 'membershipId'>,
-  now: Date,
+  owner: Omit<PasswordOwner, 'membershipId'>,
+  { by, provenFor, now }: WaysInOfBefore,
 ): Promise<void> {
+  const { accountId, applicationId, environmentId, identityId } = owner;
   const reason = 'email_verified';
   const ended = await endAccess(tx, { accountId, identityId }, { reason, now });
+  await endWaysInOfBefore(tx, owner, { by, provenFor, now });
   if (ended.length === 0) return;
   const revokedIn = (place: string) => {
     const ids = idsIn(place, ended);

@@ -184,5 +184,6 @@ async function move(
   const owner = { ...scope, identityId: row.id, membershipId: null };
   const by = currentContext().actor;
   const hadPassword = passwordHash !== null;
-  await settleProvedAddress(tx, owner, { hadPassword, passwordHash: null, method: 'scim', by, now: at });
+  const provenFor = { organizationId: directory.organizationId };
+  await settleProvedAddress(tx, owner, { hadPassword, passwordHash: null, method: 'scim', provenFor, by, now: at });
 }

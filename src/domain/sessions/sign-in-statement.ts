@@ -58,7 +58,7 @@ const move = ({ provider }: ComesWith) => `moved as (
     ${ifOwn('former_sso_session_ids', withFormer('former_sso_session_ids', 'sso_session_id', '$18::uuid'))},
     ${ifOwn('sso_connection_id', '$17::uuid')},
     ${ifOwn('sso_session_id', '$18::uuid')},
-    ${ifOwn('expires_at', '(select expires_at from life)')},
+    ${ifOwn('expires_at', 'case when $20 then least(expires_at, (select expires_at from life)) else (select expires_at from life) end')},
     ${ifOwn('used_at', '$2')},
     ${ifOwn('ip_address', '$9')},
     ${ifOwn('user_agent', '$10')},
@@ -78,7 +78,8 @@ signed_out as (${eventInsert('$23', {
 })}),
 `;
 
-const ofMoved = `greatest(expires_at, (select max(expires_at) from moved where revoked_at is null)) as "expiresAt",
+/** Of one that becomes stronger its own end is the cookie's, too: a second factor is no new sign-in, and prolongs nothing. */
+const ofMoved = `greatest(case when not $20 then expires_at end, (select max(expires_at) from moved where revoked_at is null)) as "expiresAt",
   (select count(*)::int from moved where revoked_at is not null) as replaced`;
 
 /**

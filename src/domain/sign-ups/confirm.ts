@@ -118,8 +118,9 @@ async function settle(tx: EntityManager, link: FoundLink, at: Date): Promise<voi
     );
     const metadata = { password_set: passwordHash !== null };
     await recordOfIdentity(tx, scope, { identityId, actor }, [{ action: 'identity.email_verified', metadata }]);
-    // Who confirms with the password of before is who they were; who has chosen another one may never have been here.
-    if (passwordHash !== null) await endAccessOfBefore(tx, { ...scope, identityId }, at);
+    // Who confirms with the password of before is who they were; who has chosen another one, or was asked for none, may never have been here.
+    const isWhoTheyWere = passwordHash === null && link.currentPasswordHash !== null;
+    if (!isWhoTheyWere) await endAccessOfBefore(tx, { ...scope, identityId }, { by: actor, now: at });
   }
   if (joins && link.membershipId === null) await addMembership(tx, scope, identityId, { now: at, joined: true });
 }

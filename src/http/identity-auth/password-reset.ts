@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { allowOrigins } from '../cors.js';
 import { errors } from '../operation.js';
 import { Body, Message } from '../schemas.js';
+import { provedAddressEvents } from '../sign-in-events.js';
 import { ClientFields, countedClient, namedClient } from './client.js';
 import type { IdentityAuthOptions } from './options.js';
 import { Password } from './password.js';
@@ -13,7 +14,7 @@ export const passwordReset: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asy
   app.post(
     '/password/reset',
     {
-      config: { events: ['identity.password_changed', 'identity.email_verified'] },
+      config: { events: provedAddressEvents },
       schema: {
         operationId: 'identityResetPassword',
         summary: 'Set a new password with the token of a mailed link',

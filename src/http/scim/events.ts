@@ -1,4 +1,5 @@
 import type { EventAction } from '../../domain/event-catalogue.js';
+import { provedAddressEvents } from '../sign-in-events.js';
 
 const roleEvents = ['role_assignment.created', 'role_assignment.deleted'] as const;
 
@@ -9,11 +10,9 @@ export const userEvents: readonly EventAction[] = [
   'scim_user.unlinked',
   'identity.created',
   'identity.updated',
-  'identity.email_verified',
-  'identity.password_changed',
+  ...provedAddressEvents,
   'identity.activated',
   'identity.deactivated',
-  'identity.sessions_revoked',
   'identity.deleted',
   'identity.erasure_requested',
   'auth.identity_signed_out',

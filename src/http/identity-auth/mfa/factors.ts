@@ -66,6 +66,7 @@ export const factors: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (ap
             'validation.failed',
             'auth.invalid_credentials',
             'auth.reauthentication_required',
+            'identity.in_production',
             'principal.wrong_type',
             'mfa.factor_not_found',
             'mfa.last_factor',

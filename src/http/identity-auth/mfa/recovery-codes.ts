@@ -24,6 +24,7 @@ export const recoveryCodes: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asy
             'auth.multiple_credentials',
             'auth.invalid_credentials',
             'auth.reauthentication_required',
+            'identity.in_production',
             'mfa.factor_not_allowed',
             'principal.wrong_type',
             'mfa.not_enrolled',

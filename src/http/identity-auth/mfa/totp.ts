@@ -15,7 +15,7 @@ export const totp: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, 
         operationId: 'identityEnrollTotp',
         summary: 'Begin to enroll an authenticator app',
         description:
-          'Nothing is stored before the first code. Who has a factor already needs a sign-in of the last ten minutes with it.',
+          'Nothing is stored before the first code. It needs a sign-in of the last ten minutes, with a factor where the person has one. Who is in a production environment, too, does it there.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
         response: { 200: single(TotpEnrollmentView), ...beginErrors },

@@ -17,7 +17,7 @@ export const webauthn: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
         operationId: 'identityEnrollWebauthnOptions',
         summary: 'Get the options for `navigator.credentials.create`',
         description:
-          "Who has a factor already needs a sign-in of the last ten minutes with it. The relying party is the host of this service, and its origin the only one that counts: pages of other hosts and Android apps cannot answer; an iOS app can where `/.well-known/apple-app-site-association` of the host, which the operator's proxy has to serve, names it. 5 per minute per IP.",
+          "It needs a sign-in of the last ten minutes, with a factor where the person has one. Who is in a production environment, too, does it there. The relying party is the host of this service, and its origin the only one that counts: pages of other hosts and Android apps cannot answer; an iOS app can where `/.well-known/apple-app-site-association` of the host, which the operator's proxy has to serve, names it. 5 per minute per IP.",
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
         response: { 200: single(WebauthnOptionsView), ...beginErrors },
