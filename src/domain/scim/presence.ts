@@ -42,6 +42,7 @@ export function createPresence({ assignments, now }: PresenceDeps) {
       const isItsDoing = await setActive(tx, scope, row.id, { isActive: false, at: now() });
       if (!isItsDoing) return; // the application was faster
     } else {
+      if (!row.isMember && row.isSuspended) return;
       if (row.isMember) await leave(tx, directory, row.id);
       await signOut(tx, directory, row.id);
     }
@@ -63,7 +64,8 @@ export function createPresence({ assignments, now }: PresenceDeps) {
 
   return {
     async set(tx: EntityManager, directory: Directory, row: UserRow, isActive: boolean): Promise<void> {
-      if (row.isActive === isActive) return;
+      // Who is no member any more is not active, and may be let in all the same: that it is to be so is news.
+      if (isActive ? row.isActive : !row.isLetIn) return;
       await (isActive ? letIn : keepOut)(tx, directory, row);
       await settleRoles(tx, directory, [row.id], now());
     },

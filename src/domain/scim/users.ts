@@ -95,7 +95,8 @@ export function createScimUsers({ db, broadReads, assignments, now }: ScimUsersD
       change(directory, async (tx) => {
         const { row } = await found(tx, directory, id, false);
         assertExpected(isExpected, row);
-        const before = writableOf(row);
+        // What is not said of `active` is not meant: whoever left the organization is inactive without a word of the directory.
+        const { active: _, ...before } = writableOf(row);
         const wanted = wantedOf(changed(before), before);
         const at = now();
         await adopt(tx, directory, row, at);
