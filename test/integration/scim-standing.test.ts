@@ -60,3 +60,19 @@ test('its own person who is no member of the organization any more is kept out a
   expect((await set(own, person.id, 'active', true)).json()).toMatchObject({ active: true });
   expect([await isLetIn(person.id), await isMember(organization, person.id)]).toEqual([true, true]);
 });
+
+test('keeping somebody out of the organization only is a change with its time', async () => {
+  const [organization, other] = [await newOrganization('Timed'), await newOrganization('Timed elsewhere')];
+  const own = await newDirectory(api, account, organization);
+  const { id } = await newUser(own);
+  await make(api, account, `/organizations/${other}/members`, { identity_id: id });
+  const before = (await own('GET', `/Users/${id}`)).json().meta.lastModified;
+  api.clock.advance(60_000);
+  for (const active of [false, true]) {
+    const at = api.clock.now.toISOString();
+    expect((await set(own, id, 'active', active)).json()).toMatchObject({ active, meta: { lastModified: at } });
+    const since = encodeURIComponent(`meta.lastModified gt "${before}"`);
+    expect((await own('GET', `/Users?filter=${since}`)).json()).toMatchObject({ totalResults: 1 });
+    api.clock.advance(60_000);
+  }
+});

@@ -33,7 +33,7 @@ export function createPresence({ assignments, now }: PresenceDeps) {
   const signOut = (tx: EntityManager, { scope }: Directory, id: string) =>
     endSessions(tx, scope, id, { reason: 'deprovisioned', at: now(), by: currentContext().actor });
   const suspend = (tx: EntityManager, { scope }: Directory, identityId: string, isSuspended: boolean) =>
-    tx.update(ScimUser, { ...within(scope), identityId }, { isSuspended });
+    tx.update(ScimUser, { ...within(scope), identityId }, { isSuspended, updatedAt: now() });
 
   /** Sessions end with it, at once. */
   async function keepOut(tx: EntityManager, directory: Directory, row: UserRow): Promise<void> {
