@@ -76,3 +76,13 @@ test('keeping somebody out of the organization only is a change with its time', 
     api.clock.advance(60_000);
   }
 });
+
+test('who is known keeps the names that a directory says nothing of', async () => {
+  const call = await newDirectory(api, account, null);
+  const email = anAddress(await verified(api, account));
+  const there = { email, firstName: 'Ana', lastName: 'Berg', emailVerified: true, password: null };
+  const { identity } = await api.services.identities.create(account.productionScope, there);
+  const created = await call('POST', '/Users', { userName: email, name: { givenName: 'Anna' } });
+  expect(created.json()).toMatchObject({ id: identity.id, name: { givenName: 'Anna', familyName: 'Berg' } });
+  expect(await nameOf(identity.id)).toEqual({ first_name: 'Anna', last_name: 'Berg' });
+});

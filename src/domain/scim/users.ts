@@ -73,7 +73,7 @@ export function createScimUsers({ db, broadReads, assignments, now }: ScimUsersD
         const joined = await join(tx, directory, wanted, at);
         await link(tx, directory, wanted, joined, at);
         const { scope, organizationId } = directory;
-        if (joined.isKnown) await changeIdentity(tx, scope, joined.id, namesOf(wanted), at);
+        if (joined.isKnown) await changeIdentity(tx, scope, joined.id, saidNamesOf(wanted), at);
         if (organizationId !== null)
           await addMember(tx, scope, { organizationId, identityId: joined.id, roleIds: [], at });
         const { row } = await found(tx, directory, joined.id, false);
@@ -123,6 +123,11 @@ export type ScimUsers = ReturnType<typeof createScimUsers>;
 
 const nameTaken = () => new ScimRefused('uniqueness', 'There is a user with this userName already');
 const namesOf = ({ firstName, lastName }: WantedUser) => ({ firstName, lastName });
+/** Of somebody who is known already, what is not said is not taken away. */
+const saidNamesOf = ({ firstName, lastName }: WantedUser) => ({
+  ...(firstName !== null && { firstName }),
+  ...(lastName !== null && { lastName }),
+});
 
 function assertExpected(isExpected: IsExpected | null, row: UserRow): void {
   if (isExpected && !isExpected(versionOf(row)))
