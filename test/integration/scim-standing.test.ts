@@ -86,3 +86,130 @@ test('who is known keeps the names that a directory says nothing of', async () =
   expect(created.json()).toMatchObject({ id: identity.id, name: { givenName: 'Anna', familyName: 'Berg' } });
   expect(await nameOf(identity.id)).toEqual({ first_name: 'Anna', last_name: 'Berg' });
 });
+
+describe('whose domain another organization has verified', () => {
+  let [a, b, domain] = ['', '', ''];
+  let [ofA, ofB] = [] as unknown as [ScimCall, ScimCall];
+  beforeAll(async () => {
+    [a, b] = [await newOrganization('A'), await newOrganization('B')];
+    domain = await verified(api, account, b);
+    [ofA, ofB] = [await newDirectory(api, account, a), await newDirectory(api, account, b)];
+  });
+  const provider = async (id: string) =>
+    (
+      await rowsOf<{ at: string }>(api, 'select directory_id as at from scim_users where identity_id = $1', [id])
+    )[0]?.at;
+  /** Somebody whom A has made while nobody had verified the domain, which B has by now. */
+  const guest = async (more: object = {}) => {
+    const free = `${crypto.randomUUID()}.example`;
+    const user = await newUser(ofA, { userName: anAddress(free), ...more });
+    await verified(api, account, b, free);
+    return user;
+  };
+
+  test('nobody else makes, whether there is such a person or not, nor gives the address to anybody', async () => {
+    const { id } = await newUser(ofA);
+    const theirs = await newUser(ofB, { userName: anAddress(domain) });
+    const ofEnvironment = await newDirectory(api, account);
+    for (const each of [ofA, ofEnvironment])
+      for (const userName of [anAddress(domain), theirs.userName])
+        expect(scimOutcome(await each('POST', '/Users', { userName, active: false }))).toBe('409 uniqueness');
+    const { body } = await ofA('POST', '/Users', { userName: anAddress(domain) });
+    expect((await ofA('POST', '/Users', { userName: theirs.userName })).body).toBe(body);
+    expect((await set(ofA, id, 'userName', anAddress(domain))).statusCode).toBe(403);
+    const own = await verified(api, account, null, domain).then(() => newUser(ofEnvironment, { userName: anAddress(domain) }));
+    expect(await provider(own.id)).toBe(account.scope.environmentId);
+    await rowsOf(api, 'delete from sso_domains where domain = $1 and organization_id is null', [domain]);
+  });
+
+  test('nor does an organization whom only the account vouches for', async () => {
+    const accounts = await verified(api, account);
+    expect(scimOutcome(await ofA('POST', '/Users', { userName: anAddress(accounts) }))).toBe('409 uniqueness');
+  });
+
+  test('its directory takes over, with what groups of the other gave, and what that kept out', async () => {
+    const role = (await make(api, account, '/roles', { name: 'Guests', permission_keys: ['hierarchy.view'] })).id;
+    const portal = callsOf(api, account.accountSlug, await account.as('owner'));
+    const mapping = { environment_id: account.scope.environmentId, organization_id: a, scim_group: 'Guests', role_id: role };
+    expect(outcomeOf(await portal('POST', '/scim/group-mappings', mapping))).toBe('201');
+    const free = `${crypto.randomUUID()}.example`;
+    const [bob, eve] = [
+      await newUser(ofA, { userName: anAddress(free) }),
+      await newUser(ofA, { userName: anAddress(free), active: false }),
+    ];
+    const group = await newGroup(ofA, 'Guests', bob.id, eve.id);
+    expect([await heldBy(api, bob.id), await isLetIn(eve.id)]).toEqual([[`${role} ${a}`], false]);
+    expect(scimOutcome(await ofB('POST', '/Users', { userName: bob.userName }))).toBe('409 uniqueness');
+    await verified(api, account, b, free);
+    const taken = await ofB('POST', '/Users', { userName: bob.userName, name: { givenName: 'Bob' } });
+    expect(taken.json()).toMatchObject({ id: bob.id, active: true, name: { givenName: 'Bob' } });
+    expect([await provider(bob.id), await heldBy(api, bob.id)]).toEqual([b, []]);
+    expect((await ofA('GET', `/Groups/${group}`)).json().members).toEqual([expect.objectContaining({ value: eve.id })]);
+    // By a change of who is a member there already, too.
+    await make(api, account, `/organizations/${b}/members`, { identity_id: eve.id });
+    expect((await set(ofB, eve.id, 'title', 'Engineer')).json()).toMatchObject({ active: true, title: 'Engineer' });
+    expect([await provider(eve.id), await isLetIn(eve.id)]).toEqual([b, true]);
+    expect((await ofA('GET', `/Groups/${group}`)).json()).not.toHaveProperty('members');
+    expect((await set(ofA, eve.id, 'title', 'Guest')).statusCode).toBe(403);
+    const events = await rowsOf(
+      api,
+      `select metadata->>'organization_id' as of from events where resource_id = $1 and action = 'scim_user.unlinked'`,
+      [eve.id],
+    );
+    expect(events).toEqual([{ of: a }]);
+  });
+
+  test('of two that take over from each other at once, each gets its own', async () => {
+    const [domainA, domainB] = [`${crypto.randomUUID()}.example`, `${crypto.randomUUID()}.example`];
+    const names = (of: string) => Array.from({ length: 4 }, () => anAddress(of));
+    const [ours, theirs] = [names(domainA), names(domainB)];
+    for (const userName of ours) await newUser(ofB, { userName });
+    for (const userName of theirs) await newUser(ofA, { userName });
+    await verified(api, account, a, domainA);
+    await verified(api, account, b, domainB);
+    const takes = [
+      ...ours.map((userName) => ofA('POST', '/Users', { userName })),
+      ...theirs.map((userName) => ofB('POST', '/Users', { userName })),
+    ];
+    expect((await Promise.all(takes)).map(scimOutcome)).toEqual(takes.map(() => '201'));
+  });
+
+  test('leaves the other what is its own: the membership there, and nothing of the environment', async () => {
+    const person = await newIdentityCaller(api, account, [], anAddress());
+    const { id, userName } = await guest({ name: { givenName: 'Bob' } });
+    await rowsOf(api, 'update sessions set identity_id = $2 where identity_id = $1', [person.id, id]);
+    const sessions = () =>
+      rowsOf(api, 'select from sessions where identity_id = $1 and revoked_at is null', [id]).then(({ length }) => length);
+    expect(await sessions()).toBe(1);
+    expect((await set(ofA, id, 'name.givenName', 'Mallory')).statusCode).toBe(403);
+    expect(await nameOf(id)).toMatchObject({ first_name: 'Bob' });
+    expect((await set(ofA, id, 'title', 'Guest')).statusCode).toBe(200);
+    expect((await set(ofA, id, 'active', false)).json()).toMatchObject({ active: false, userName });
+    expect([await isMember(a, id), await isLetIn(id), await sessions()]).toEqual([false, true, 1]);
+    // In again is as anew.
+    expect((await set(ofA, id, 'active', true)).statusCode).toBe(403);
+    expect((await ofA('DELETE', `/Users/${id}`)).statusCode).toBe(204);
+    expect([await isLetIn(id), await sessions()]).toEqual([true, 1]);
+  });
+
+  test('who is in another organization, too, is not renamed by who has not verified the domain', async () => {
+    const { id } = await newUser(ofA, { name: { givenName: 'Ana' } });
+    expect((await set(ofA, id, 'name.givenName', 'Anna')).statusCode).toBe(200);
+    await make(api, account, `/organizations/${b}/members`, { identity_id: id });
+    expect((await set(ofA, id, 'name.givenName', 'Ana')).statusCode).toBe(403);
+    expect((await set(ofA, id, 'title', 'Guest')).statusCode).toBe(200);
+  });
+});
+
+test('whom a directory has not made, it no longer renames once the domain is not its own', async () => {
+  const organization = await newOrganization('Lapsed');
+  const own = await newDirectory(api, account, organization);
+  const domain = await verified(api, account, organization);
+  const { id } = await make(api, account, '/identities', { email: anAddress(domain), first_name: 'Ana' });
+  await make(api, account, `/organizations/${organization}/members`, { identity_id: id });
+  expect((await set(own, id, 'name.givenName', 'Anna')).statusCode).toBe(200);
+  await rowsOf(api, 'delete from sso_domains where domain = $1', [domain]);
+  expect((await set(own, id, 'name.givenName', 'Ana')).statusCode).toBe(403);
+  expect((await set(own, id, 'active', false)).statusCode).toBe(200);
+  expect([await isMember(organization, id), await isLetIn(id)]).toEqual([false, true]);
+});

@@ -7,12 +7,14 @@ import { joining } from '../../platform/joining.js';
 import type { Assignments } from '../access/assignments.js';
 import { setActive } from '../identities/activation.js';
 import { removeMember } from '../identities/remove.js';
-import { addMember, organizationIdsOf } from '../organizations/members.js';
+import { addMember } from '../organizations/members.js';
 import { createMemberships } from '../organizations/memberships.js';
 import { endSessions } from '../sessions/own-sessions.js';
-import { type Directory, vouchesFor } from './directory.js';
+import type { Directory } from './directory.js';
 import { settleRoles } from './granting.js';
 import { ScimRefused } from './refusal.js';
+import { isElsewhere, isItsOwn, isOfAnother } from './standing.js';
+import { leaveGroups } from './takeover.js';
 import type { UserRow } from './user-rows.js';
 
 export interface PresenceDeps {
@@ -26,32 +28,36 @@ export interface PresenceDeps {
  * as far as the person is its own (docs/decisions/0040).
  */
 export function createPresence({ assignments, now }: PresenceDeps) {
-  const leave = async (tx: EntityManager, { scope, organizationId }: Directory, identityId: string) => {
-    if (organizationId === null) return;
-    await createMemberships({ db: joining(tx), assignments, now }).remove(scope, { organizationId, identityId });
+  /** The organization, and every session; those of whose domain is another's are not this directory's to end. */
+  const leave = async (tx: EntityManager, directory: Directory, row: UserRow) => {
+    const { scope, organizationId } = directory;
+    const { id: identityId } = row;
+    if (organizationId !== null && row.isMember)
+      await createMemberships({ db: joining(tx), assignments, now }).remove(scope, { organizationId, identityId });
+    if (await isOfAnother(tx, directory, row)) return;
+    await endSessions(tx, scope, identityId, { reason: 'deprovisioned', at: now(), by: currentContext().actor });
   };
-  const signOut = (tx: EntityManager, { scope }: Directory, id: string) =>
-    endSessions(tx, scope, id, { reason: 'deprovisioned', at: now(), by: currentContext().actor });
   const suspend = (tx: EntityManager, { scope }: Directory, identityId: string, isSuspended: boolean) =>
     tx.update(ScimUser, { ...within(scope), identityId }, { isSuspended, updatedAt: now() });
 
   /** Sessions end with it, at once. */
   async function keepOut(tx: EntityManager, directory: Directory, row: UserRow): Promise<void> {
     const { scope } = directory;
-    if (await isItsOwn(tx, directory, row)) {
+    if (directory.organizationId === null || (await isItsOwn(tx, directory, row))) {
       const isItsDoing = await setActive(tx, scope, row.id, { isActive: false, at: now() });
       if (!isItsDoing) return; // the application was faster
     } else {
       if (!row.isMember && row.isSuspended) return;
-      if (row.isMember) await leave(tx, directory, row.id);
-      await signOut(tx, directory, row.id);
+      await leave(tx, directory, row);
     }
     await suspend(tx, directory, row.id, true);
   }
 
-  /** @throws ScimRefused forbidden where it was not the organization's directory that has kept them out */
+  /** @throws ScimRefused forbidden where it was not the organization's directory that has kept them out, or their domain is another's */
   async function letIn(tx: EntityManager, directory: Directory, row: UserRow): Promise<void> {
     const { scope, organizationId } = directory;
+    if (organizationId !== null && (await isOfAnother(tx, directory, row)))
+      throw new ScimRefused('forbidden', 'The domain of the address is verified by somebody else');
     if (!row.isLetIn) {
       if (organizationId !== null && !row.isSuspended)
         throw new ScimRefused('forbidden', 'The person was deactivated in the environment, and not by this directory');
@@ -73,15 +79,10 @@ export function createPresence({ assignments, now }: PresenceDeps) {
     /** Ends what the directory has of a person: the membership in the Environment, too, where that is its making. */
     async end(tx: EntityManager, directory: Directory, row: UserRow): Promise<void> {
       const { scope, organizationId } = directory;
-      const goes = organizationId === null || (row.madeMembership && !(await isElsewhere(tx, directory, row.id)));
+      const goes = organizationId === null || (await isItsToEnd(tx, directory, row));
       if (goes) return removeMember(tx, scope, row.id, now); // what SCIM has goes with it
-      if (row.isMember) await leave(tx, directory, row.id);
-      await signOut(tx, directory, row.id);
-      await tx.query(
-        `delete from scim_group_members gm using scim_groups g
-         where g.id = gm.group_id and g.directory_id = $3 and gm.account_id = $1 and gm.identity_id = $2`,
-        [scope.accountId, row.id, directory.directoryId],
-      );
+      await leave(tx, directory, row);
+      await leaveGroups(tx, directory, row.id);
       await settleRoles(tx, directory, [row.id], now());
       await tx.delete(ScimUser, { ...within(scope), identityId: row.id });
     },
@@ -90,17 +91,6 @@ export function createPresence({ assignments, now }: PresenceDeps) {
 
 export type Presence = ReturnType<typeof createPresence>;
 
-/** Whether the person is the directory's alone, or has an address whose domain is its owner's. */
-async function isItsOwn(tx: EntityManager, directory: Directory, row: UserRow): Promise<boolean> {
-  if (directory.organizationId === null || (await vouchesFor(tx, directory, row.email))) return true;
-  return row.madeMembership && !(await isElsewhere(tx, directory, row.id));
-}
-
-/** Whether the person is a member of another organization of the Environment. */
-export async function isElsewhere(
-  tx: EntityManager,
-  { scope, organizationId }: Directory,
-  id: string,
-): Promise<boolean> {
-  return (await organizationIdsOf(tx, scope, id)).some((one) => one !== organizationId);
-}
+/** Whether the membership in the Environment is an organization's directory's making, and nobody else's business by now. */
+const isItsToEnd = async (tx: EntityManager, directory: Directory, row: UserRow): Promise<boolean> =>
+  row.madeMembership && !(await isElsewhere(tx, directory, row.id)) && !(await isOfAnother(tx, directory, row));

@@ -140,7 +140,10 @@ export function patchedUser(before: Resource, operations: readonly PatchOperatio
 }
 
 const mainOf = (emails: Resource[]) => emails.find(({ primary }) => primary === true) ?? emails[0];
-const mainAddress = ({ userName, emails }: Resource): unknown => mainOf(valuesOf(emails))?.value ?? userName;
+function mainAddress({ userName, emails }: Resource): unknown {
+  const main = mainOf(valuesOf(emails));
+  return main ? main.value : userName;
+}
 
 /** A User as it is answered. @param baseUrl of `/scim/v2` */
 export function presentUser(row: UserRow, groups: { id: string; name: string }[] | null, baseUrl: string): Resource {

@@ -20,6 +20,7 @@ import { adopt, assertNameIsFree, join, link } from './people.js';
 import { createPresence } from './presence.js';
 import { ScimRefused } from './refusal.js';
 import type { Resource } from './schema.js';
+import { assertMayRename } from './standing.js';
 import { listUsers } from './user-lists.js';
 import { isBroadForUsers } from './user-look-ups.js';
 import { versionOf, type WantedUser, wantedOf, writableOf } from './user-resource.js';
@@ -101,7 +102,9 @@ export function createScimUsers({ db, broadReads, assignments, now }: ScimUsersD
         const at = now();
         await adopt(tx, directory, row, at);
         await apply(tx, directory, row, wanted, at);
-        if (wanted.isActive !== undefined) await presence.set(tx, directory, row, wanted.isActive);
+        // Whom another directory kept out is let in by taking them over.
+        const { row: standing } = row.userName === null ? await found(tx, directory, id, false) : { row };
+        if (wanted.isActive !== undefined) await presence.set(tx, directory, standing, wanted.isActive);
         return found(tx, directory, id, true);
       }),
 
@@ -156,6 +159,8 @@ async function withTheirGroups(tx: EntityManager, directory: Directory, rows: Us
 async function apply(tx: EntityManager, directory: Directory, row: UserRow, wanted: WantedUser, at: Date) {
   const { scope } = directory;
   const names = namesOf(wanted);
+  if (!isDeepStrictEqual(names, { firstName: row.firstName, lastName: row.lastName }))
+    await assertMayRename(tx, directory, row);
   if (wanted.email.toLowerCase() !== row.email.toLowerCase())
     await move(tx, directory, row, { ...names, email: wanted.email }, at);
   else await changeIdentity(tx, scope, row.id, { ...names, email: wanted.email }, at);
