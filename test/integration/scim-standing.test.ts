@@ -213,3 +213,18 @@ test('whom a directory has not made, it no longer renames once the domain is not
   expect((await set(own, id, 'active', false)).statusCode).toBe(200);
   expect([await isMember(organization, id), await isLetIn(id)]).toEqual([false, true]);
 });
+
+test('a directory of tests does not change who joined production, unless the domain is its own', async () => {
+  const call = await newDirectory(api, account);
+  const domain = `${crypto.randomUUID()}.example`;
+  const user = await newUser(call, { userName: anAddress(domain), name: { givenName: 'Jane' } });
+  expect((await set(call, user.id, 'name.givenName', 'Joan')).statusCode).toBe(200);
+  const there = { email: user.userName, emailVerified: true, password: null };
+  await api.services.identities.create(account.productionScope, there);
+  expect((await set(call, user.id, 'name.givenName', 'Eve')).statusCode).toBe(403);
+  expect(await nameOf(user.id)).toMatchObject({ first_name: 'Joan' });
+  expect((await set(call, user.id, 'title', 'Tester')).statusCode).toBe(200);
+  expect((await set(call, user.id, 'active', false)).json()).toMatchObject({ active: false });
+  await verified(api, account, null, domain);
+  expect((await set(call, user.id, 'name.givenName', 'Jane')).statusCode).toBe(200);
+});

@@ -1,3 +1,4 @@
+import type { EntityManager } from 'typeorm';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
 import type { Caller } from '../caller.js';
 import { covers } from '../capabilities/limits.js';
@@ -36,3 +37,10 @@ export const createProductionGuard =
     const production = await db.statement<ProductionEnvironment>(productionStatement, [environmentId, identityId]);
     if (!production.every((place) => reach && covers(reach, place))) throw new DomainError('identity.in_production');
   };
+
+/** The same for who has no roles: whether an Identity of an Environment for tests is in a production one, too; in a transaction of the Account. */
+export const isInProduction = async (
+  tx: EntityManager,
+  { environmentId }: Pick<EnvironmentScope, 'environmentId'>,
+  identityId: string,
+): Promise<boolean> => (await tx.query<unknown[]>(productionStatement.text, [environmentId, identityId])).length > 0;

@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
+import { isInProduction } from '../access/production-people.js';
 import { organizationIdsOf } from '../organizations/members.js';
-import { type Directory, holderOf } from './directory.js';
+import { type Directory, holderOf, vouchesFor } from './directory.js';
 import { ScimRefused } from './refusal.js';
 import type { UserRow } from './user-rows.js';
 
@@ -23,10 +24,14 @@ export const isOfAnother = async (tx: EntityManager, directory: Directory, { ema
   (await holderOf(tx, directory, email)) === 'another';
 
 /**
- * The profile is one for all organizations, so it is written by who has the person to itself.
+ * The profile is one for all organizations, so it is written by who has the person to itself; and for all Environments, so that one for
+ * tests writes it only for the owner of the domain where they are in production (docs/decisions/0077).
  * @throws ScimRefused forbidden
  */
 export async function assertMayRename(tx: EntityManager, directory: Directory, person: Person): Promise<void> {
+  if (await vouchesFor(tx, directory, person.email)) return;
+  if (await isInProduction(tx, directory.scope, person.id))
+    throw new ScimRefused('forbidden', 'The person is in a production environment, and of a domain that is not verified');
   if (!(await isItsOwn(tx, directory, person)))
     throw new ScimRefused('forbidden', 'The person is not of this directory alone, nor of a domain that its owner has verified');
 }
