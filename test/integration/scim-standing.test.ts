@@ -228,3 +228,47 @@ test('a directory of tests does not change who joined production, unless the dom
   await verified(api, account, null, domain);
   expect((await set(call, user.id, 'name.givenName', 'Jane')).statusCode).toBe(200);
 });
+
+describe('whom a directory has deactivated and then deleted', () => {
+  let [organization, domain] = ['', ''];
+  let own: ScimCall;
+  beforeAll(async () => {
+    organization = await newOrganization('Rehiring');
+    domain = await verified(api, account, organization);
+    own = await newDirectory(api, account, organization);
+  });
+  const gone = async () => {
+    const email = anAddress(domain);
+    const { id } = await make(api, account, '/identities', { email });
+    await make(api, account, `/organizations/${organization}/members`, { identity_id: id });
+    expect((await set(own, id, 'active', false)).statusCode).toBe(200);
+    expect((await own('DELETE', `/Users/${id}`)).statusCode).toBe(204);
+    // Going is no way in.
+    expect(await isLetIn(id)).toBe(false);
+    return { id, email };
+  };
+  const again = (userName: string, call = own) => call('POST', '/Users', { userName, active: true });
+
+  test('it lets in again', async () => {
+    const { id, email } = await gone();
+    expect((await again(email)).json()).toMatchObject({ id, active: true });
+    expect(await isLetIn(id)).toBe(true);
+  });
+
+  test('nobody else does, and it neither once the application has kept them out', async () => {
+    const { id, email } = await gone();
+    expect(outcomeOf(await key('POST', `/identities/${id}/deactivate`))).toBe('200');
+    expect((await again(email)).statusCode).toBe(403);
+    expect(await isLetIn(id)).toBe(false);
+  });
+
+  test('the organization that has their domain by now does', async () => {
+    const { id, email } = await gone();
+    const next = await newOrganization('Acquirer');
+    const ofNext = await newDirectory(api, account, next);
+    const own = domain;
+    await rowsOf(api, 'update sso_domains set organization_id = $2 where domain = $1', [own, next]);
+    expect((await again(email, ofNext)).json()).toMatchObject({ id, active: true });
+    await rowsOf(api, 'update sso_domains set organization_id = $2 where domain = $1', [own, organization]);
+  });
+});

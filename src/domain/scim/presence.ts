@@ -6,11 +6,12 @@ import { within } from '../../platform/db.js';
 import { joining } from '../../platform/joining.js';
 import type { Assignments } from '../access/assignments.js';
 import { setActive } from '../identities/activation.js';
+import { lockMember } from '../identities/find.js';
 import { removeMember } from '../identities/remove.js';
 import { addMember } from '../organizations/members.js';
 import { createMemberships } from '../organizations/memberships.js';
 import { endSessions } from '../sessions/own-sessions.js';
-import type { Directory } from './directory.js';
+import { type Directory, directoryOf, vouchesFor } from './directory.js';
 import { settleRoles } from './granting.js';
 import { ScimRefused } from './refusal.js';
 import { isElsewhere, isItsOwn, isOfAnother } from './standing.js';
@@ -59,7 +60,7 @@ export function createPresence({ assignments, now }: PresenceDeps) {
     if (organizationId !== null && (await isOfAnother(tx, directory, row)))
       throw new ScimRefused('forbidden', 'The domain of the address is verified by somebody else');
     if (!row.isLetIn) {
-      if (organizationId !== null && !row.isSuspended)
+      if (!(await isItsDoing(tx, directory, row)))
         throw new ScimRefused('forbidden', 'The person was deactivated in the environment, and not by this directory');
       await setActive(tx, scope, row.id, { isActive: true, at: now() });
     }
@@ -81,6 +82,7 @@ export function createPresence({ assignments, now }: PresenceDeps) {
       const { scope, organizationId } = directory;
       const goes = organizationId === null || (await isItsToEnd(tx, directory, row));
       if (goes) return removeMember(tx, scope, row.id, now); // what SCIM has goes with it
+      await rememberSuspension(tx, directory, row.id);
       await leave(tx, directory, row);
       await leaveGroups(tx, directory, row.id);
       await settleRoles(tx, directory, [row.id], now());
@@ -94,3 +96,22 @@ export type Presence = ReturnType<typeof createPresence>;
 /** Whether the membership in the Environment is an organization's directory's making, and nobody else's business by now. */
 const isItsToEnd = async (tx: EntityManager, directory: Directory, row: UserRow): Promise<boolean> =>
   row.madeMembership && !(await isElsewhere(tx, directory, row.id)) && !(await isOfAnother(tx, directory, row));
+
+/** Whether the directory has kept them out, also before it let go of them, or one did of whose owner their domain is no more. */
+async function isItsDoing(tx: EntityManager, directory: Directory, { email, isSuspended, keptOutBy }: UserRow) {
+  const { scope, organizationId } = directory;
+  if (organizationId === null || isSuspended || keptOutBy === organizationId) return true;
+  if (keptOutBy === null || !(await vouchesFor(tx, directory, email))) return false;
+  return !(await vouchesFor(tx, directoryOf(scope, keptOutBy), email));
+}
+
+/** Whom a directory keeps out stays out when it lets go of them, and it stays the one that may let them in. */
+async function rememberSuspension(tx: EntityManager, { scope, organizationId }: Directory, identityId: string) {
+  await lockMember(tx, scope, identityId); // whoever is just keeping them out for another reason is waited for
+  await tx.query(
+    `update environment_memberships m set kept_out_by = $4 from scim_users s
+     where m.account_id = $1 and m.environment_id = $2 and m.identity_id = $3 and not m.is_active
+       and s.environment_id = m.environment_id and s.identity_id = m.identity_id and s.is_suspended`,
+    [scope.accountId, scope.environmentId, identityId, organizationId],
+  );
+}
