@@ -2,15 +2,10 @@ import type { EntityManager } from 'typeorm';
 import type { Db } from '../../platform/db.js';
 import { untilNothingVanishes } from '../access/vanishing.js';
 import type { EnvironmentScope } from '../scope.js';
+import { type Directory, lockDirectory, lockOf } from '../scim-roles/directories.js';
 import { holdersOf } from '../sso-connections/covering.js';
 
-/** Whose people and groups a token provisions: an Environment's for the Account, or those of one organization in it. */
-export interface Directory {
-  scope: EnvironmentScope;
-  organizationId: string | null;
-  /** The organization, or the Environment where there is none. */
-  directoryId: string;
-}
+export type { Directory } from '../scim-roles/directories.js';
 
 export const directoryOf = (scope: EnvironmentScope, organizationId: string | null): Directory => ({
   scope,
@@ -44,16 +39,11 @@ export function changing<T>(db: Db, { scope, directoryId }: Directory, work: (tx
   return untilNothingVanishes(() => attempt([directoryId]));
 }
 
-export const lockDirectory = (tx: EntityManager, directoryId: string): Promise<unknown> =>
-  tx.query(`select pg_advisory_xact_lock(${lockOf})`, [directoryId]);
-
 /** Another one, in a change of a directory. Where it would have to be waited for, the change begins anew, with both in their order. */
 export async function lockAlso(tx: EntityManager, directoryId: string): Promise<void> {
   const [one] = await tx.query<{ is: boolean }[]>(`select pg_try_advisory_xact_lock(${lockOf}) as is`, [directoryId]);
   if (!one?.is) throw new Busy(directoryId);
 }
-
-const lockOf = `hashtextextended('scim/' || $1, 0)`;
 
 /**
  * Who has proved that the domain of an address is theirs, seen from a directory (docs/decisions/0040): its owner, which is the

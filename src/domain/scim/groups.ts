@@ -7,7 +7,7 @@ import { changedFields } from '../changed-fields.js';
 import { recordEvent } from '../events.js';
 import type { Turns } from '../turns.js';
 import { changing, type Directory } from './directory.js';
-import { settleRoles } from './granting.js';
+import { settleRoles } from '../scim-roles/granting.js';
 import {
   idsIn,
   type MemberChanges,

@@ -12,7 +12,7 @@ import { addMember } from '../organizations/members.js';
 import { createMemberships } from '../organizations/memberships.js';
 import { endSessions } from '../sessions/own-sessions.js';
 import { type Directory, directoryOf, vouchesFor } from './directory.js';
-import { settleRoles } from './granting.js';
+import { settleRoles } from '../scim-roles/granting.js';
 import { ScimRefused } from './refusal.js';
 import { isElsewhere, isItsOwn, isOfAnother } from './standing.js';
 import { leaveGroups } from './takeover.js';

@@ -4,7 +4,7 @@ import { within } from '../../platform/db.js';
 import { recordEvent } from '../events.js';
 import { setActive } from '../identities/activation.js';
 import { type Directory, directoryOf, lockAlso, vouchesFor } from './directory.js';
-import { settleRoles } from './granting.js';
+import { settleRoles } from '../scim-roles/granting.js';
 
 /**
  * Ends that another directory provisions somebody whose domain is this one's, and not that one's: with what its groups gave, and
