@@ -1,6 +1,6 @@
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { callsWith } from './nodes-setup.js';
-import { callsOf, outcomeOf, rowsOf } from './portal-setup.js';
+import { callsOf, outcomeOf } from './portal-setup.js';
 import { heldBy, make, newDirectory, newGroup, newUser, operations, type ScimCall } from './scim-setup.js';
 
 let api: TestApi;
@@ -49,6 +49,8 @@ test('who comes back into the organization holds what their groups give', async 
   const by = { identity_id: id, role_ids: [held.split(' ')[0]] };
   expect(outcomeOf(await key('POST', `/organizations/${organization}/members`, by))).toBe('201');
   expect(await heldBy(api, id)).toEqual([held]);
-  expect((await own('PATCH', `/Users/${id}`, operations({ op: 'add', path: 'title', value: 'T' }))).statusCode).toBe(200);
+  expect((await own('PATCH', `/Users/${id}`, operations({ op: 'add', path: 'title', value: 'T' }))).statusCode).toBe(
+    200,
+  );
   expect(userName).toBeDefined();
 });

@@ -96,9 +96,8 @@ describe('whose domain another organization has verified', () => {
     [ofA, ofB] = [await newDirectory(api, account, a), await newDirectory(api, account, b)];
   });
   const provider = async (id: string) =>
-    (
-      await rowsOf<{ at: string }>(api, 'select directory_id as at from scim_users where identity_id = $1', [id])
-    )[0]?.at;
+    (await rowsOf<{ at: string }>(api, 'select directory_id as at from scim_users where identity_id = $1', [id]))[0]
+      ?.at;
   /** Somebody whom A has made while nobody had verified the domain, which B has by now. */
   const guest = async (more: object = {}) => {
     const free = `${crypto.randomUUID()}.example`;
@@ -117,7 +116,9 @@ describe('whose domain another organization has verified', () => {
     const { body } = await ofA('POST', '/Users', { userName: anAddress(domain) });
     expect((await ofA('POST', '/Users', { userName: theirs.userName })).body).toBe(body);
     expect((await set(ofA, id, 'userName', anAddress(domain))).statusCode).toBe(403);
-    const own = await verified(api, account, null, domain).then(() => newUser(ofEnvironment, { userName: anAddress(domain) }));
+    const own = await verified(api, account, null, domain).then(() =>
+      newUser(ofEnvironment, { userName: anAddress(domain) }),
+    );
     expect(await provider(own.id)).toBe(account.scope.environmentId);
     await rowsOf(api, 'delete from sso_domains where domain = $1 and organization_id is null', [domain]);
   });
@@ -130,7 +131,12 @@ describe('whose domain another organization has verified', () => {
   test('its directory takes over, with what groups of the other gave, and what that kept out', async () => {
     const role = (await make(api, account, '/roles', { name: 'Guests', permission_keys: ['hierarchy.view'] })).id;
     const portal = callsOf(api, account.accountSlug, await account.as('owner'));
-    const mapping = { environment_id: account.scope.environmentId, organization_id: a, scim_group: 'Guests', role_id: role };
+    const mapping = {
+      environment_id: account.scope.environmentId,
+      organization_id: a,
+      scim_group: 'Guests',
+      role_id: role,
+    };
     expect(outcomeOf(await portal('POST', '/scim/group-mappings', mapping))).toBe('201');
     const free = `${crypto.randomUUID()}.example`;
     const [bob, eve] = [
@@ -179,7 +185,9 @@ describe('whose domain another organization has verified', () => {
     const { id, userName } = await guest({ name: { givenName: 'Bob' } });
     await rowsOf(api, 'update sessions set identity_id = $2 where identity_id = $1', [person.id, id]);
     const sessions = () =>
-      rowsOf(api, 'select from sessions where identity_id = $1 and revoked_at is null', [id]).then(({ length }) => length);
+      rowsOf(api, 'select from sessions where identity_id = $1 and revoked_at is null', [id]).then(
+        ({ length }) => length,
+      );
     expect(await sessions()).toBe(1);
     expect((await set(ofA, id, 'name.givenName', 'Mallory')).statusCode).toBe(403);
     expect(await nameOf(id)).toMatchObject({ first_name: 'Bob' });

@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import type { Db } from '../../platform/db.js';
 import { untilNothingVanishes } from '../access/vanishing.js';
-import type { EnvironmentScope } from '../scope.js';
 import { type Directory, lockDirectory, lockOf } from '../scim-roles/directories.js';
+import type { EnvironmentScope } from '../scope.js';
 import { holdersOf } from '../sso-connections/covering.js';
 
 export type { Directory } from '../scim-roles/directories.js';

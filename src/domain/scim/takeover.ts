@@ -3,8 +3,8 @@ import { ScimUser } from '../../../entities/scim-user.js';
 import { within } from '../../platform/db.js';
 import { recordEvent } from '../events.js';
 import { setActive } from '../identities/activation.js';
-import { type Directory, directoryOf, lockAlso, vouchesFor } from './directory.js';
 import { settleRoles } from '../scim-roles/granting.js';
+import { type Directory, directoryOf, lockAlso, vouchesFor } from './directory.js';
 
 /**
  * Ends that another directory provisions somebody whose domain is this one's, and not that one's: with what its groups gave, and
@@ -37,7 +37,11 @@ export async function takeOver(
 }
 
 /** Their roles are the caller's to settle. */
-export const leaveGroups = (tx: EntityManager, { scope, directoryId }: Directory, identityId: string): Promise<unknown> =>
+export const leaveGroups = (
+  tx: EntityManager,
+  { scope, directoryId }: Directory,
+  identityId: string,
+): Promise<unknown> =>
   tx.query(
     `delete from scim_group_members gm using scim_groups g
      where g.id = gm.group_id and g.directory_id = $3 and gm.account_id = $1 and gm.identity_id = $2`,

@@ -135,7 +135,10 @@ export function patchedUser(before: Resource, operations: readonly PatchOperatio
   const main = mainAddress(after);
   const known = [before.userName, ...valuesOf(before.emails).map(({ value }) => value)];
   if (main !== mainAddress(before) && known.includes(main))
-    throw new ScimRefused('mutability', 'The main one of emails cannot be taken away while no other one is made primary');
+    throw new ScimRefused(
+      'mutability',
+      'The main one of emails cannot be taken away while no other one is made primary',
+    );
   return after;
 }
 
