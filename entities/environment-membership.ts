@@ -22,6 +22,8 @@ export class EnvironmentMembership {
   @Column('uuid')
   identityId!: string;
   @Column('boolean') isActive!: boolean;
+  /** The organization whose directory keeps it out though it no longer provisions it, and so may let it in again. */
+  @Column('uuid', { nullable: true }) keptOutBy!: string | null;
   /** Until when too many failed sign-ins keep it out; what counts is counted by address (`domain/logins/attempts`). */
   @Column('timestamptz', { nullable: true }) lockedUntil!: Date | null;
   @Column('timestamptz') createdAt!: Date;

@@ -59,6 +59,7 @@ import { TimeOfAuthentication1763700000108 } from './1763700000108-time-of-authe
 import { PlacesOfEvents1763700000109 } from './1763700000109-places-of-events.js';
 import { FormerProviders1763700000110 } from './1763700000110-former-providers.js';
 import { BrowsersThatRegister1763700000111 } from './1763700000111-browsers-that-register.js';
+import { KeptOutBy1763700000119 } from './1763700000119-kept-out-by.js';
 import { OverdueInvitations1763700000123 } from './1763700000123-overdue-invitations.js';
 import { KeyedRequests1763700000124 } from './1763700000124-keyed-requests.js';
 
@@ -125,6 +126,7 @@ export const migrations = [
   PlacesOfEvents1763700000109,
   FormerProviders1763700000110,
   BrowsersThatRegister1763700000111,
+  KeptOutBy1763700000119,
   OverdueInvitations1763700000123,
   KeyedRequests1763700000124,
 ];

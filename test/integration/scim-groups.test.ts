@@ -367,8 +367,8 @@ describe('the directory of an organization', () => {
       const operation = { op: 'replace', path: 'userName', value: anAddress(domain) };
       return (await own('PATCH', `/Users/${id}`, operations(operation))).statusCode;
     };
-    // Nobody has ever been this person.
-    expect([await moved(theirs), await moved(mine)]).toEqual([200, 200]);
+    // Nobody has ever been this person; and yet they would be somebody of the other organization.
+    expect([await moved(theirs), await moved('nobodys.example'), await moved(mine)]).toEqual([403, 200, 200]);
     const body = { type: 'saml', name: 'Mine' };
     await make(api, account, `/organizations/${organization}/sso-connection`, body);
     await rowsOf(

@@ -630,3 +630,30 @@ test('users and groups of another account are not there', async () => {
   const found = await call('GET', `/Users?filter=${encodeURIComponent(`userName eq "${user.userName}"`)}`);
   expect(found.json().totalResults).toBe(0);
 });
+
+test('the address that somebody signs in with is not taken away in favour of another one, unless that is said', async () => {
+  const [work, home, next] = [anAddress(), anAddress(), anAddress()];
+  const entries = [
+    { value: work, type: 'work', primary: true },
+    { value: home, type: 'home' },
+  ];
+  const { id } = await newUser(call, { emails: entries });
+  const only = await newUser(call, { emails: [{ value: anAddress(), type: 'work' }] });
+  const outcome = async (of: string, ...list: object[]) =>
+    scimOutcome(await call('PATCH', `/Users/${of}`, operations(...list)));
+  const taken = { op: 'remove', path: 'emails[type eq "work"]' };
+  const addressOf = async () => (await rowsOf(api, 'select email from identities where id = $1', [id]))[0];
+  expect(await outcome(id, taken)).toBe('400 mutability');
+  expect(await outcome(id, { op: 'remove', path: 'emails', value: [{ value: work }] })).toBe('400 mutability');
+  // The name is an address, too.
+  expect(await outcome(only.id, taken)).toBe('400 mutability');
+  expect(await addressOf()).toEqual({ email: work });
+  expect(await outcome(id, taken, { op: 'add', path: 'emails', value: [{ value: next, type: 'work' }] })).toBe(
+    '400 mutability',
+  );
+  const named = { value: next, type: 'work', primary: true };
+  expect(await outcome(id, taken, { op: 'add', path: 'emails', value: [named] })).toBe('200');
+  expect(await addressOf()).toEqual({ email: next });
+  expect(await outcome(id, taken, { op: 'replace', path: 'emails[type eq "home"].primary', value: true })).toBe('200');
+  expect(await addressOf()).toEqual({ email: home });
+});

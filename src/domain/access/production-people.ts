@@ -44,9 +44,9 @@ export const createProductionGuard =
     if (!production.every((place) => reach && covers(reach, place))) throw new DomainError('identity.in_production');
   };
 
-/** Whether an Identity of an Environment that is for tests is in a production one, too. @param tx a transaction of the Account */
+/** The same for who has no roles: whether an Identity of an Environment for tests is in a production one, too; in a transaction of the Account. */
 export const isInProduction = async (
   tx: EntityManager,
-  { environmentId }: EnvironmentScope,
+  { environmentId }: Pick<EnvironmentScope, 'environmentId'>,
   identityId: string,
 ): Promise<boolean> => (await tx.query<unknown[]>(productionStatement.text, [environmentId, identityId])).length > 0;

@@ -25,6 +25,8 @@ export async function setActive(
   const { membership } = await lockMember(tx, scope, id);
   // A directory lets in only whom it kept out itself: what it did before this says so no more, also where nothing else is new.
   await tx.update(ScimUser, { ...within(scope), identityId: id, isSuspended: true }, { isSuspended: false });
+  if (membership.keptOutBy !== null)
+    await tx.update(EnvironmentMembership, { ...within(scope), id: membership.id }, { keptOutBy: null });
   if (membership.isActive === isActive) return false;
   await tx.update(EnvironmentMembership, { ...within(scope), id: membership.id }, { isActive });
   await tx.update(Identity, { accountId: scope.accountId, id }, { updatedAt: at });

@@ -38,6 +38,7 @@ export const newMembership = (scope: EnvironmentScope, identityId: string, at: D
   id: uuidv7(),
   identityId,
   isActive: true,
+  keptOutBy: null,
   lockedUntil: null,
   createdAt: at,
 });

@@ -8,6 +8,7 @@ import { keepMembers } from '../access/vanishing.js';
 import { DomainError } from '../errors.js';
 import { recordEvent, recordEvents } from '../events.js';
 import { organizationType } from '../hierarchy/rules.js';
+import { groupRolesOf } from '../scim-roles/newcomers.js';
 import type { EnvironmentScope } from '../scope.js';
 import { giveRoles } from './member-roles.js';
 
@@ -21,13 +22,14 @@ export interface NewMember {
 
 /**
  * Makes an Identity of the Environment a member of an organization, in the caller's transaction: the row, the counter, the
- * roles and the event. Whether somebody may do that, and give these roles, has been decided. Whoever changes the row of the
+ * roles, those of its directory's groups too, and the event. Whether somebody may do that, and give these roles, has been decided. Whoever changes the row of the
  * organization in the same transaction does so afterwards: locks are taken in the order Identity, node, organization.
  * @returns false where it was one already: nothing has changed then, its roles neither
  * @throws DomainError identity.not_found, organization.not_found, role.not_found
  */
 export async function addMember(tx: EntityManager, scope: EnvironmentScope, member: NewMember): Promise<boolean> {
   const { organizationId, identityId, roleIds, at } = member;
+  const giveGroupRoles = await groupRolesOf(tx, scope, member);
   await keepMembers(tx, scope, [{ identityId }]);
   await lockOrganization(tx, scope, organizationId);
   const { accountId, environmentId } = scope;
@@ -38,6 +40,7 @@ export async function addMember(tx: EntityManager, scope: EnvironmentScope, memb
   await forgetLinks(tx, scope, member);
   await addToMemberCount(tx, scope, [organizationId], 1);
   const given = await giveRoles(tx, scope, { nodeId: organizationId, identityId, roleIds, at });
+  await giveGroupRoles();
   const metadata = { identity_id: identityId, role_ids: given };
   await recordEvent(tx, 'organization.member_added', { ...scope, resourceId: organizationId, metadata });
   return true;

@@ -1,16 +1,16 @@
 import type { EntityManager } from 'typeorm';
 import type { Identity } from '../../../entities/identity.js';
 import { lockMember } from '../identities/find.js';
-import { type Directory, vouchesFor } from './directory.js';
-import { isElsewhere } from './presence.js';
+import { type Directory, holderOf, vouchesFor } from './directory.js';
 import { ScimRefused } from './refusal.js';
+import { isElsewhere } from './standing.js';
 import type { UserRow } from './user-rows.js';
 
 /**
  * Another address is another way to sign in as somebody: whoever may change it could become them. So it is for who owns the
  * domain of the one that it was, or of somebody whom nobody has ever been and who is nothing elsewhere. And whom the new one belongs to
  * would come to be somebody whom its provider can be, too, with all that others give them later: an organization gives somebody who
- * is used no address of a domain that it has not verified.
+ * is used no address of a domain that it has not verified, and nobody one of a domain that somebody else has.
  * @param to the new address
  * @returns whose it is, held until the end of the transaction
  * @throws ScimRefused forbidden
@@ -23,7 +23,10 @@ export async function assertMayMove(
 ): Promise<Identity> {
   const { identity } = await lockMember(tx, directory.scope, row.id); // whoever is just signing in for the first time is waited for
   const isVouchedFor = await vouchesFor(tx, directory, row.email);
-  if (isVouchedFor && (directory.organizationId === null || (await vouchesFor(tx, directory, to)))) return identity;
+  const holder = await holderOf(tx, directory, to);
+  if (holder === 'another')
+    throw new ScimRefused('forbidden', 'The domain of the new address is verified by somebody else');
+  if (isVouchedFor && (directory.organizationId === null || holder === 'owner')) return identity;
   const { passwordHash, emailVerifiedAt } = identity;
   const isUnproved = row.madeMembership && passwordHash === null && (isVouchedFor || emailVerifiedAt === null);
   if (isUnproved && !(await isElsewhere(tx, directory, row.id)) && !(await isUsed(tx, directory, row.id)))

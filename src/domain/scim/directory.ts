@@ -1,16 +1,11 @@
 import type { EntityManager } from 'typeorm';
 import type { Db } from '../../platform/db.js';
 import { untilNothingVanishes } from '../access/vanishing.js';
+import { type Directory, lockDirectory, lockOf } from '../scim-roles/directories.js';
 import type { EnvironmentScope } from '../scope.js';
-import { covers } from '../sso-connections/covering.js';
+import { holdersOf } from '../sso-connections/covering.js';
 
-/** Whose people and groups a token provisions: an Environment's for the Account, or those of one organization in it. */
-export interface Directory {
-  scope: EnvironmentScope;
-  organizationId: string | null;
-  /** The organization, or the Environment where there is none. */
-  directoryId: string;
-}
+export type { Directory } from '../scim-roles/directories.js';
 
 export const directoryOf = (scope: EnvironmentScope, organizationId: string | null): Directory => ({
   scope,
@@ -18,28 +13,52 @@ export const directoryOf = (scope: EnvironmentScope, organizationId: string | nu
   directoryId: organizationId ?? scope.environmentId,
 });
 
+/** A change needs another directory as well, which somebody else is changing. */
+class Busy extends Error {
+  constructor(readonly directoryId: string) {
+    super('another directory is being changed');
+  }
+}
+
 /**
  * Makes a change in a directory, in a transaction of the Account: an Identity is the same in all of its Environments. The
  * changes of one directory come one after the other, so that what its groups amount to is never computed from half of them. A mapping
  * whose role or node goes meanwhile is over, and no reason to refuse the change.
  */
-export const changing = <T>(db: Db, { scope, directoryId }: Directory, work: (tx: EntityManager) => Promise<T>) =>
-  untilNothingVanishes(() =>
-    db.transaction({ accountId: scope.accountId }, async (tx) => {
-      await lockDirectory(tx, directoryId);
-      return work(tx);
-    }),
-  );
+export function changing<T>(db: Db, { scope, directoryId }: Directory, work: (tx: EntityManager) => Promise<T>) {
+  const attempt = (ids: readonly string[]): Promise<T> =>
+    db
+      .transaction({ accountId: scope.accountId }, async (tx) => {
+        for (const id of [...ids].sort()) await lockDirectory(tx, id);
+        return work(tx);
+      })
+      .catch((error: unknown) => {
+        if (error instanceof Busy && !ids.includes(error.directoryId)) return attempt([...ids, error.directoryId]);
+        throw error;
+      });
+  return untilNothingVanishes(() => attempt([directoryId]));
+}
 
-export const lockDirectory = (tx: EntityManager, directoryId: string): Promise<unknown> =>
-  tx.query(`select pg_advisory_xact_lock(hashtextextended('scim/' || $1, 0))`, [directoryId]);
+/** Another one, in a change of a directory. Where it would have to be waited for, the change begins anew, with both in their order. */
+export async function lockAlso(tx: EntityManager, directoryId: string): Promise<void> {
+  const [one] = await tx.query<{ is: boolean }[]>(`select pg_try_advisory_xact_lock(${lockOf}) as is`, [directoryId]);
+  if (!one?.is) throw new Busy(directoryId);
+}
 
 /**
- * Whether the directory's owner has proved that the domain of an address is theirs (docs/decisions/0040): the organization, or
- * for an Environment the Account.
+ * Who has proved that the domain of an address is theirs, seen from a directory (docs/decisions/0040): its owner, which is the
+ * organization, or for an Environment the Account; somebody else of the Account; or nobody.
  */
-export const vouchesFor = (
+export async function holderOf(
   tx: EntityManager,
-  { scope: { accountId }, organizationId }: Directory,
+  { scope, organizationId }: Directory,
   email: string,
-): Promise<boolean> => covers(tx, { accountId, organizationId }, email);
+): Promise<'owner' | 'another' | 'nobody'> {
+  const holders = await holdersOf(tx, scope, email);
+  if (holders.includes(organizationId)) return 'owner';
+  return holders.length > 0 ? 'another' : 'nobody';
+}
+
+/** Whether the directory's owner has. */
+export const vouchesFor = async (tx: EntityManager, directory: Directory, email: string): Promise<boolean> =>
+  (await holderOf(tx, directory, email)) === 'owner';

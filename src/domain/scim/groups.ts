@@ -5,9 +5,9 @@ import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/db.js';
 import { changedFields } from '../changed-fields.js';
 import { recordEvent } from '../events.js';
+import { settleRoles } from '../scim-roles/granting.js';
 import type { Turns } from '../turns.js';
 import { changing, type Directory } from './directory.js';
-import { settleRoles } from './granting.js';
 import {
   idsIn,
   type MemberChanges,

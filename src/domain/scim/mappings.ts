@@ -13,8 +13,9 @@ import { recordEvent } from '../events.js';
 import { find as findOrganization } from '../organizations/find.js';
 import { type Page, type PageRequest, readPage } from '../paging.js';
 import type { AccountScope, EnvironmentScope } from '../scope.js';
-import { type Directory, directoryOf, lockDirectory } from './directory.js';
-import { settleRoles } from './granting.js';
+import { lockDirectory } from '../scim-roles/directories.js';
+import { type Directory, directoryOf } from './directory.js';
+import { settleRoles } from '../scim-roles/granting.js';
 import { environmentScope } from './tokens.js';
 
 export interface NewScimGroupMapping {

@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
+import type { Identity } from '../../../entities/identity.js';
 import { OrganizationMember } from '../../../entities/organization-member.js';
 import { ScimUser } from '../../../entities/scim-user.js';
 import { inTransaction, within } from '../../platform/db.js';
@@ -9,8 +10,9 @@ import { addKnown, findByAddress } from '../identities/identities.js';
 import { newIdentity, newMembership } from '../identities/new-identity.js';
 import { addNewcomer } from '../identities/newcomers.js';
 import { ownerOf } from './addresses.js';
-import { type Directory, vouchesFor } from './directory.js';
+import { type Directory, holderOf, vouchesFor } from './directory.js';
 import { ScimRefused } from './refusal.js';
+import { takeOver } from './takeover.js';
 import type { WantedUser } from './user-resource.js';
 import type { UserRow } from './user-rows.js';
 
@@ -29,7 +31,10 @@ export interface Joined {
 export async function join(tx: EntityManager, directory: Directory, wanted: WantedUser, at: Date): Promise<Joined> {
   const { scope } = directory;
   const { email, firstName, lastName } = wanted;
-  const isVouchedFor = await vouchesFor(tx, directory, email);
+  const holder = await holderOf(tx, directory, email);
+  // Whether there is such a person or not: they would be somebody else's from the start.
+  if (holder === 'another') throw taken('The domain of this address is verified by somebody else');
+  const isVouchedFor = holder === 'owner';
   const identity = newIdentity(scope, { email, emailVerified: isVouchedFor, firstName, lastName }, null, at);
   const membership = newMembership(scope, identity.id, at);
   const isNew = await addNewcomer(inTransaction(tx), scope, { identity, membership });
@@ -42,16 +47,17 @@ export async function join(tx: EntityManager, directory: Directory, wanted: Want
   if (!known) throw taken('This address has just been taken');
   const isMember = await tx.existsBy(EnvironmentMembership, { ...within(scope), identityId: known.id });
   if (!isMember) await addKnown(tx, scope, identity);
-  else await assertNotThere(tx, directory, known.id);
+  else await assertNotThere(tx, directory, known, at);
   return { id: known.id, isKnown: true, madeMembership: !isMember };
 }
 
-/** @throws ScimRefused uniqueness where they are in the directory's place already, or in that of another directory */
-async function assertNotThere(tx: EntityManager, { scope, organizationId }: Directory, identityId: string) {
-  const where = { ...within(scope), identityId };
+/** @throws ScimRefused uniqueness where they are in the directory's place already, or in that of another directory that may go on */
+async function assertNotThere(tx: EntityManager, directory: Directory, known: Identity, at: Date): Promise<void> {
+  const { scope, organizationId } = directory;
+  const where = { ...within(scope), identityId: known.id };
   const isThere = organizationId === null || (await tx.existsBy(OrganizationMember, { ...where, organizationId }));
   if (isThere) throw taken('There is a user with this address already');
-  if (await tx.existsBy(ScimUser, where)) throw elsewhere('uniqueness');
+  if (!(await takeOver(tx, directory, known, at))) throw elsewhere('uniqueness');
 }
 
 const taken = (detail: string) => new ScimRefused('uniqueness', detail);
@@ -113,7 +119,7 @@ export async function adopt(tx: EntityManager, directory: Directory, row: UserRo
   if (row.userName !== null) return;
   if (!(await vouchesFor(tx, directory, row.email)))
     throw new ScimRefused('forbidden', `The domain of the address is not verified by ${ownerOf(directory)}`);
-  if (await tx.existsBy(ScimUser, { ...within(directory.scope), identityId: row.id })) throw elsewhere('forbidden');
+  if (!(await takeOver(tx, directory, row, at))) throw elsewhere('forbidden');
   const wanted = { userName: row.email, externalId: null, attributes: {} };
   await assertNameIsFree(tx, directory, row.email);
   await link(

@@ -6,13 +6,16 @@ import { within } from '../../platform/db.js';
 import { joining } from '../../platform/joining.js';
 import type { Assignments } from '../access/assignments.js';
 import { setActive } from '../identities/activation.js';
+import { lockMember } from '../identities/find.js';
 import { removeMember } from '../identities/remove.js';
-import { addMember, organizationIdsOf } from '../organizations/members.js';
+import { addMember } from '../organizations/members.js';
 import { createMemberships } from '../organizations/memberships.js';
+import { settleRoles } from '../scim-roles/granting.js';
 import { endSessions } from '../sessions/own-sessions.js';
-import { type Directory, vouchesFor } from './directory.js';
-import { settleRoles } from './granting.js';
+import { type Directory, directoryOf, vouchesFor } from './directory.js';
 import { ScimRefused } from './refusal.js';
+import { isElsewhere, isItsOwn, isOfAnother } from './standing.js';
+import { leaveGroups } from './takeover.js';
 import type { UserRow } from './user-rows.js';
 
 export interface PresenceDeps {
@@ -26,33 +29,38 @@ export interface PresenceDeps {
  * as far as the person is its own (docs/decisions/0040).
  */
 export function createPresence({ assignments, now }: PresenceDeps) {
-  const leave = async (tx: EntityManager, { scope, organizationId }: Directory, identityId: string) => {
-    if (organizationId === null) return;
-    await createMemberships({ db: joining(tx), assignments, now }).remove(scope, { organizationId, identityId });
+  /** The organization, and every session; those of whose domain is another's are not this directory's to end. */
+  const leave = async (tx: EntityManager, directory: Directory, row: UserRow) => {
+    const { scope, organizationId } = directory;
+    const { id: identityId } = row;
+    if (organizationId !== null && row.isMember)
+      await createMemberships({ db: joining(tx), assignments, now }).remove(scope, { organizationId, identityId });
+    if (await isOfAnother(tx, directory, row)) return;
+    await endSessions(tx, scope, identityId, { reason: 'deprovisioned', at: now(), by: currentContext().actor });
   };
-  const signOut = (tx: EntityManager, { scope }: Directory, id: string) =>
-    endSessions(tx, scope, id, { reason: 'deprovisioned', at: now(), by: currentContext().actor });
   const suspend = (tx: EntityManager, { scope }: Directory, identityId: string, isSuspended: boolean) =>
-    tx.update(ScimUser, { ...within(scope), identityId }, { isSuspended });
+    tx.update(ScimUser, { ...within(scope), identityId }, { isSuspended, updatedAt: now() });
 
   /** Sessions end with it, at once. */
   async function keepOut(tx: EntityManager, directory: Directory, row: UserRow): Promise<void> {
     const { scope } = directory;
-    if (await isItsOwn(tx, directory, row)) {
+    if (directory.organizationId === null || (await isItsOwn(tx, directory, row))) {
       const isItsDoing = await setActive(tx, scope, row.id, { isActive: false, at: now() });
       if (!isItsDoing) return; // the application was faster
     } else {
-      if (row.isMember) await leave(tx, directory, row.id);
-      await signOut(tx, directory, row.id);
+      if (!row.isMember && row.isSuspended) return;
+      await leave(tx, directory, row);
     }
     await suspend(tx, directory, row.id, true);
   }
 
-  /** @throws ScimRefused forbidden where it was not the organization's directory that has kept them out */
+  /** @throws ScimRefused forbidden where it was not the organization's directory that has kept them out, or their domain is another's */
   async function letIn(tx: EntityManager, directory: Directory, row: UserRow): Promise<void> {
     const { scope, organizationId } = directory;
+    if (organizationId !== null && (await isOfAnother(tx, directory, row)))
+      throw new ScimRefused('forbidden', 'The domain of the address is verified by somebody else');
     if (!row.isLetIn) {
-      if (organizationId !== null && !row.isSuspended)
+      if (!(await isItsDoing(tx, directory, row)))
         throw new ScimRefused('forbidden', 'The person was deactivated in the environment, and not by this directory');
       await setActive(tx, scope, row.id, { isActive: true, at: now() });
     }
@@ -63,7 +71,8 @@ export function createPresence({ assignments, now }: PresenceDeps) {
 
   return {
     async set(tx: EntityManager, directory: Directory, row: UserRow, isActive: boolean): Promise<void> {
-      if (row.isActive === isActive) return;
+      // Who is no member any more is not active, and may be let in all the same: that it is to be so is news.
+      if (isActive ? row.isActive : !row.isLetIn) return;
       await (isActive ? letIn : keepOut)(tx, directory, row);
       await settleRoles(tx, directory, [row.id], now());
     },
@@ -71,15 +80,11 @@ export function createPresence({ assignments, now }: PresenceDeps) {
     /** Ends what the directory has of a person: the membership in the Environment, too, where that is its making. */
     async end(tx: EntityManager, directory: Directory, row: UserRow): Promise<void> {
       const { scope, organizationId } = directory;
-      const goes = organizationId === null || (row.madeMembership && !(await isElsewhere(tx, directory, row.id)));
+      const goes = organizationId === null || (await isItsToEnd(tx, directory, row));
       if (goes) return removeMember(tx, scope, row.id, now); // what SCIM has goes with it
-      if (row.isMember) await leave(tx, directory, row.id);
-      await signOut(tx, directory, row.id);
-      await tx.query(
-        `delete from scim_group_members gm using scim_groups g
-         where g.id = gm.group_id and g.directory_id = $3 and gm.account_id = $1 and gm.identity_id = $2`,
-        [scope.accountId, row.id, directory.directoryId],
-      );
+      await rememberSuspension(tx, directory, row.id);
+      await leave(tx, directory, row);
+      await leaveGroups(tx, directory, row.id);
       await settleRoles(tx, directory, [row.id], now());
       await tx.delete(ScimUser, { ...within(scope), identityId: row.id });
     },
@@ -88,17 +93,25 @@ export function createPresence({ assignments, now }: PresenceDeps) {
 
 export type Presence = ReturnType<typeof createPresence>;
 
-/** Whether the person is the directory's alone, or has an address whose domain is its owner's. */
-async function isItsOwn(tx: EntityManager, directory: Directory, row: UserRow): Promise<boolean> {
-  if (directory.organizationId === null || (await vouchesFor(tx, directory, row.email))) return true;
-  return row.madeMembership && !(await isElsewhere(tx, directory, row.id));
+/** Whether the membership in the Environment is an organization's directory's making, and nobody else's business by now. */
+const isItsToEnd = async (tx: EntityManager, directory: Directory, row: UserRow): Promise<boolean> =>
+  row.madeMembership && !(await isElsewhere(tx, directory, row.id)) && !(await isOfAnother(tx, directory, row));
+
+/** Whether the directory has kept them out, also before it let go of them, or one did of whose owner their domain is no more. */
+async function isItsDoing(tx: EntityManager, directory: Directory, { email, isSuspended, keptOutBy }: UserRow) {
+  const { scope, organizationId } = directory;
+  if (organizationId === null || isSuspended || keptOutBy === organizationId) return true;
+  if (keptOutBy === null || !(await vouchesFor(tx, directory, email))) return false;
+  return !(await vouchesFor(tx, directoryOf(scope, keptOutBy), email));
 }
 
-/** Whether the person is a member of another organization of the Environment. */
-export async function isElsewhere(
-  tx: EntityManager,
-  { scope, organizationId }: Directory,
-  id: string,
-): Promise<boolean> {
-  return (await organizationIdsOf(tx, scope, id)).some((one) => one !== organizationId);
+/** Whom a directory keeps out stays out when it lets go of them, and it stays the one that may let them in. */
+async function rememberSuspension(tx: EntityManager, { scope, organizationId }: Directory, identityId: string) {
+  await lockMember(tx, scope, identityId); // whoever is just keeping them out for another reason is waited for
+  await tx.query(
+    `update environment_memberships m set kept_out_by = $4 from scim_users s
+     where m.account_id = $1 and m.environment_id = $2 and m.identity_id = $3 and not m.is_active
+       and s.environment_id = m.environment_id and s.identity_id = m.identity_id and s.is_suspended`,
+    [scope.accountId, scope.environmentId, identityId, organizationId],
+  );
 }

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { hasMailForm, isMailAddress } from '../logins/address.js';
 import { userKind } from './kinds.js';
+import { type PatchOperation, patched } from './patch.js';
 import { ScimRefused } from './refusal.js';
 import type { Resource } from './schema.js';
 import type { UserRow } from './user-rows.js';
@@ -81,7 +82,7 @@ function addresses(userName: string, emails: Resource[], before: Resource): { em
   // Without this, who has one from before addresses were bounded could not even be deactivated: clients send the whole User.
   const known = [before.userName, ...valuesOf(before.emails).map(({ value }) => value)];
   const isAddress = (text: string) => isMailAddress(text) || (known.includes(text) && hasMailForm(text));
-  const main = emails.find(({ primary }) => primary === true) ?? emails[0];
+  const main = mainOf(emails);
   if (!main) {
     if (isAddress(userName)) return { email: userName, kept: [] };
     throw invalid('Where userName is no mail address, emails has to have one');
@@ -120,6 +121,32 @@ export function writableOf(row: UserRow): Resource {
 }
 
 const itself = [{ primary: true }];
+
+/**
+ * What operations make of what clients write of a User.
+ * @throws ScimRefused as `patched`, mutability where another address would come to be the main one without a word of it
+ */
+export function patchedUser(before: Resource, operations: readonly PatchOperation[]): Resource {
+  const after = patched(userKind, before, operations);
+  const isListed = operations.some(({ op, target: { attribute, sub, filter } }) => {
+    return op === 'replace' && attribute?.name === 'emails' && !sub && !filter;
+  });
+  if (isListed || valuesOf(after.emails).some(({ primary }) => primary === true)) return after;
+  const main = mainAddress(after);
+  const known = [before.userName, ...valuesOf(before.emails).map(({ value }) => value)];
+  if (main !== mainAddress(before) && known.includes(main))
+    throw new ScimRefused(
+      'mutability',
+      'The main one of emails cannot be taken away while no other one is made primary',
+    );
+  return after;
+}
+
+const mainOf = (emails: Resource[]) => emails.find(({ primary }) => primary === true) ?? emails[0];
+function mainAddress({ userName, emails }: Resource): unknown {
+  const main = mainOf(valuesOf(emails));
+  return main ? main.value : userName;
+}
 
 /** A User as it is answered. @param baseUrl of `/scim/v2` */
 export function presentUser(row: UserRow, groups: { id: string; name: string }[] | null, baseUrl: string): Resource {

@@ -20,6 +20,7 @@ import { adopt, assertNameIsFree, join, link } from './people.js';
 import { createPresence } from './presence.js';
 import { ScimRefused } from './refusal.js';
 import type { Resource } from './schema.js';
+import { assertMayRename } from './standing.js';
 import { listUsers } from './user-lists.js';
 import { isBroadForUsers } from './user-look-ups.js';
 import { versionOf, type WantedUser, wantedOf, writableOf } from './user-resource.js';
@@ -73,7 +74,7 @@ export function createScimUsers({ db, broadReads, assignments, now }: ScimUsersD
         const joined = await join(tx, directory, wanted, at);
         await link(tx, directory, wanted, joined, at);
         const { scope, organizationId } = directory;
-        if (joined.isKnown) await changeIdentity(tx, scope, joined.id, namesOf(wanted), at);
+        if (joined.isKnown) await changeIdentity(tx, scope, joined.id, saidNamesOf(wanted), at);
         if (organizationId !== null)
           await addMember(tx, scope, { organizationId, identityId: joined.id, roleIds: [], at });
         const { row } = await found(tx, directory, joined.id, false);
@@ -95,12 +96,15 @@ export function createScimUsers({ db, broadReads, assignments, now }: ScimUsersD
       change(directory, async (tx) => {
         const { row } = await found(tx, directory, id, false);
         assertExpected(isExpected, row);
-        const before = writableOf(row);
+        // What is not said of `active` is not meant: whoever left the organization is inactive without a word of the directory.
+        const { active: _, ...before } = writableOf(row);
         const wanted = wantedOf(changed(before), before);
         const at = now();
         await adopt(tx, directory, row, at);
         await apply(tx, directory, row, wanted, at);
-        if (wanted.isActive !== undefined) await presence.set(tx, directory, row, wanted.isActive);
+        // Whom another directory kept out is let in by taking them over.
+        const { row: standing } = row.userName === null ? await found(tx, directory, id, false) : { row };
+        if (wanted.isActive !== undefined) await presence.set(tx, directory, standing, wanted.isActive);
         return found(tx, directory, id, true);
       }),
 
@@ -122,6 +126,11 @@ export type ScimUsers = ReturnType<typeof createScimUsers>;
 
 const nameTaken = () => new ScimRefused('uniqueness', 'There is a user with this userName already');
 const namesOf = ({ firstName, lastName }: WantedUser) => ({ firstName, lastName });
+/** Of somebody who is known already, what is not said is not taken away. */
+const saidNamesOf = ({ firstName, lastName }: WantedUser) => ({
+  ...(firstName !== null && { firstName }),
+  ...(lastName !== null && { lastName }),
+});
 
 function assertExpected(isExpected: IsExpected | null, row: UserRow): void {
   if (isExpected && !isExpected(versionOf(row)))
@@ -150,6 +159,8 @@ async function withTheirGroups(tx: EntityManager, directory: Directory, rows: Us
 async function apply(tx: EntityManager, directory: Directory, row: UserRow, wanted: WantedUser, at: Date) {
   const { scope } = directory;
   const names = namesOf(wanted);
+  if (!isDeepStrictEqual(names, { firstName: row.firstName, lastName: row.lastName }))
+    await assertMayRename(tx, directory, row);
   if (wanted.email.toLowerCase() !== row.email.toLowerCase())
     await move(tx, directory, row, { ...names, email: wanted.email }, at);
   else await changeIdentity(tx, scope, row.id, { ...names, email: wanted.email }, at);

@@ -114,3 +114,17 @@ export async function covers(
   );
   return rows.length > 0;
 }
+
+/** Who has the domain of an address verified, as far as an Environment is concerned: ids of its organizations; null: the Account. */
+export async function holdersOf(
+  tx: EntityManager,
+  { accountId, environmentId }: Pick<EnvironmentScope, 'accountId' | 'environmentId'>,
+  email: string,
+): Promise<(string | null)[]> {
+  const rows = await tx.query<{ organizationId: string | null }[]>(
+    `select organization_id as "organizationId" from sso_domains where account_id = $1 and domain = $2 and status = 'verified'
+       and (environment_id is null or environment_id = $3)`,
+    [accountId, domainOfAddress(email), environmentId],
+  );
+  return rows.map(({ organizationId }) => organizationId);
+}

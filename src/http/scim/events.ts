@@ -23,11 +23,15 @@ export const userEvents: readonly EventAction[] = [
   ...roleEvents,
 ];
 
-/** A member whom the directory did not provision before is one whom it does from then on. */
+/** A member whom the directory did not provision before is one whom it does from then on, though another one did. */
 export const groupEvents: readonly EventAction[] = [
   'scim_group.created',
   'scim_group.updated',
   'scim_group.deleted',
   'scim_user.linked',
+  'scim_user.unlinked',
+  'identity.activated',
+  'identity.sessions_revoked',
+  'auth.identity_signed_out',
   ...roleEvents,
 ];

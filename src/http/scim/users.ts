@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { userKind } from '../../domain/scim/kinds.js';
-import { patched, readPatch } from '../../domain/scim/patch.js';
+import { readPatch } from '../../domain/scim/patch.js';
 import { type Projection, projected } from '../../domain/scim/projection.js';
-import { presentUser } from '../../domain/scim/user-resource.js';
+import { patchedUser, presentUser } from '../../domain/scim/user-resource.js';
 import type { UserWithGroups } from '../../domain/scim/users.js';
 import { readResource } from '../../domain/scim/values.js';
 import { directoryOf } from './directory.js';
@@ -62,7 +62,7 @@ export function users(app: FastifyInstance, { users: service, baseUrl }: ScimOpt
     const operations = readPatch(kind, request.body);
     const isExpected = expectedBy(request.headers['if-match']);
     const found = await service.update(directoryOf(request), request.params.id, isExpected, (before) =>
-      patched(kind, before, operations),
+      patchedUser(before, operations),
     );
     return sendResource(request, reply, answerOf(found, projection));
   });

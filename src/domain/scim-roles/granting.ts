@@ -3,7 +3,7 @@ import { ScimAssignment } from '../../../entities/scim-assignment.js';
 import { type Placed, write } from '../access/assigning.js';
 import { takeAway } from '../access/taking.js';
 import type { EnvironmentScope } from '../scope.js';
-import type { Directory } from './directory.js';
+import type { Directory } from './directories.js';
 
 interface Held {
   identityId: string;

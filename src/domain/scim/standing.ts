@@ -1,0 +1,52 @@
+import type { EntityManager } from 'typeorm';
+import { isInProduction } from '../access/production-people.js';
+import { organizationIdsOf } from '../organizations/members.js';
+import { type Directory, holderOf, vouchesFor } from './directory.js';
+import { ScimRefused } from './refusal.js';
+import type { UserRow } from './user-rows.js';
+
+/** What a directory may decide of somebody whom it provisions (docs/decisions/0040). */
+
+type Person = Pick<UserRow, 'id' | 'email' | 'madeMembership'>;
+
+/**
+ * Whether the person has an address whose domain is the owner's, or is the directory's alone: of its making, in no other
+ * organization, and with a domain that nobody else has verified since.
+ */
+export async function isItsOwn(tx: EntityManager, directory: Directory, person: Person): Promise<boolean> {
+  const holder = await holderOf(tx, directory, person.email);
+  if (holder !== 'nobody' || directory.organizationId === null) return holder !== 'another';
+  return person.madeMembership && !(await isElsewhere(tx, directory, person.id));
+}
+
+/** Whether somebody else has the domain: sessions, and the membership in the Environment, are none of the directory's business. */
+export const isOfAnother = async (tx: EntityManager, directory: Directory, { email }: Pick<Person, 'email'>) =>
+  (await holderOf(tx, directory, email)) === 'another';
+
+/**
+ * The profile is one for all organizations, so it is written by who has the person to itself; and for all Environments, so that one for
+ * tests writes it only for the owner of the domain where they are in production (docs/decisions/0077).
+ * @throws ScimRefused forbidden
+ */
+export async function assertMayRename(tx: EntityManager, directory: Directory, person: Person): Promise<void> {
+  if (await vouchesFor(tx, directory, person.email)) return;
+  if (await isInProduction(tx, directory.scope, person.id))
+    throw new ScimRefused(
+      'forbidden',
+      'The person is in a production environment, and of a domain that is not verified',
+    );
+  if (!(await isItsOwn(tx, directory, person)))
+    throw new ScimRefused(
+      'forbidden',
+      'The person is not of this directory alone, nor of a domain that its owner has verified',
+    );
+}
+
+/** Whether the person is a member of another organization of the Environment. */
+export async function isElsewhere(
+  tx: EntityManager,
+  { scope, organizationId }: Directory,
+  id: string,
+): Promise<boolean> {
+  return (await organizationIdsOf(tx, scope, id)).some((one) => one !== organizationId);
+}

@@ -1,0 +1,49 @@
+import type { EntityManager } from 'typeorm';
+import { ScimUser } from '../../../entities/scim-user.js';
+import { within } from '../../platform/db.js';
+import { recordEvent } from '../events.js';
+import { setActive } from '../identities/activation.js';
+import { settleRoles } from '../scim-roles/granting.js';
+import { type Directory, directoryOf, lockAlso, vouchesFor } from './directory.js';
+
+/**
+ * Ends that another directory provisions somebody whose domain is this one's, and not that one's: with what its groups gave, and
+ * its word that they are kept out. What they are in its organization is left to that.
+ * @returns false where it goes on, since it has verified the domain, too
+ */
+export async function takeOver(
+  tx: EntityManager,
+  { scope }: Directory,
+  { id, email }: { id: string; email: string },
+  at: Date,
+): Promise<boolean> {
+  const where = { ...within(scope), identityId: id };
+  const seen = await tx.findOneBy(ScimUser, where);
+  if (!seen) return true;
+  const from = directoryOf(scope, seen.organizationId);
+  if (await vouchesFor(tx, from, email)) return false;
+  await lockAlso(tx, from.directoryId);
+  const row = await tx.findOneBy(ScimUser, where); // it may have been let go, or suspended, until the lock was there
+  if (!row) return true;
+  if (row.directoryId !== from.directoryId) return false;
+  await leaveGroups(tx, from, id);
+  await settleRoles(tx, from, [id], at);
+  // Whom the Environment's own directory keeps out stays out.
+  if (row.isSuspended && from.organizationId !== null) await setActive(tx, scope, id, { isActive: true, at });
+  await tx.delete(ScimUser, where);
+  const metadata = { organization_id: from.organizationId };
+  await recordEvent(tx, 'scim_user.unlinked', { ...scope, resourceId: id, metadata });
+  return true;
+}
+
+/** Their roles are the caller's to settle. */
+export const leaveGroups = (
+  tx: EntityManager,
+  { scope, directoryId }: Directory,
+  identityId: string,
+): Promise<unknown> =>
+  tx.query(
+    `delete from scim_group_members gm using scim_groups g
+     where g.id = gm.group_id and g.directory_id = $3 and gm.account_id = $1 and gm.identity_id = $2`,
+    [scope.accountId, identityId, directoryId],
+  );
