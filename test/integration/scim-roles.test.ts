@@ -1,6 +1,10 @@
+import { removeMember } from '../../src/domain/identities/remove.js';
+import { createMemberships } from '../../src/domain/organizations/memberships.js';
+import { joining } from '../../src/platform/joining.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { comingUpon } from '../support/uncommitted.js';
 import { callsWith } from './nodes-setup.js';
-import { callsOf, outcomeOf } from './portal-setup.js';
+import { callsOf, outcomeOf, rowsOf } from './portal-setup.js';
 import { heldBy, make, newDirectory, newGroup, newUser, operations, type ScimCall } from './scim-setup.js';
 
 let api: TestApi;
@@ -53,4 +57,113 @@ test('who comes back into the organization holds what their groups give', async 
     200,
   );
   expect(userName).toBeDefined();
+});
+
+test('a mapping of a group goes with the group, and says so', async () => {
+  const { id: userId } = await newUser(own);
+  const group = await newGroup(own, 'Mapped', userId);
+  const { id, held } = await map(group, organization);
+  expect(await heldBy(api, userId)).toEqual([held]);
+  expect((await own('DELETE', `/Groups/${group}`)).statusCode).toBe(204);
+  expect(outcomeOf(await portal('GET', `/scim/group-mappings/${id}`))).toBe('404 scim_group_mapping.not_found');
+  expect(await heldBy(api, userId)).toEqual([]);
+  const told = 'select action from events where resource_id = $1 and is_domain_event order by created_at, id';
+  expect(await rowsOf(api, told, [id])).toEqual([
+    { action: 'scim_group_mapping.created' },
+    { action: 'scim_group_mapping.deleted' },
+  ]);
+});
+
+test('whoever is being taken out of the organization while a group takes them in holds nothing of it', async () => {
+  const { id } = await newUser(own);
+  const group = await newGroup(own, 'Pushed');
+  await map(group, organization);
+  await comingUpon(
+    api.database,
+    (tx) => {
+      const { assignments } = api.services;
+      const members = createMemberships({ db: joining(tx), assignments, now: () => api.clock.now });
+      return members.remove(account.scope, { organizationId: organization, identityId: id });
+    },
+    () => own('PATCH', `/Groups/${group}`, operations({ op: 'add', path: 'members', value: [{ value: id }] })),
+  );
+  expect(await heldBy(api, id)).toEqual([]);
+});
+
+test('whoever is being taken out of the environment while their group comes to stand for a role does not have it when they come back', async () => {
+  const everyone = await newDirectory(api, account);
+  const { id, userName } = await newUser(everyone);
+  const group = await newGroup(everyone, 'Everyone', id);
+  const { environmentId: environment_id, accountId } = account.scope;
+  const other = account.productionScope.environmentId;
+  const join = `insert into environment_memberships (id, account_id, environment_id, identity_id, is_active, created_at)
+    values (gen_random_uuid(), $1, $2, $3, true, now())`;
+  await rowsOf(api, join, [accountId, other, id]); // so that the Identity stays
+  const { id: role_id } = await make(api, account, '/roles', {
+    name: `R ${++roles}`,
+    permission_keys: ['hierarchy.view'],
+  });
+  const made = await comingUpon(
+    api.database,
+    (tx) => removeMember(tx, account.scope, id, () => api.clock.now),
+    () => portal('POST', '/scim/group-mappings', { environment_id, scim_group: group, role_id }),
+  );
+  expect(outcomeOf(made)).toBe('201');
+  expect(await heldBy(api, id)).toEqual([]);
+  expect(outcomeOf(await key('POST', '/identities', { email: userName }))).toBe('201');
+  expect(await heldBy(api, id)).toEqual([]);
+});
+
+describe('at a node that is moved out of the organization', () => {
+  const unitIn = async (parent: string) =>
+    (await make(api, account, '/nodes', { name: `Team ${++roles}`, node_type: 'unit', parent_node_id: parent })).id;
+  const move = async (id: string, parent: string) => {
+    const { version } = (await key('GET', `/nodes/${id}`)).json().data;
+    expect(outcomeOf(await key('POST', `/nodes/${id}/move`, { parent_node_id: parent }, version))).toBe('200');
+  };
+  const root = async () =>
+    (
+      await rowsOf<{ id: string }>(api, 'select id from nodes where environment_id = $1 and parent_node_id is null', [
+        account.scope.environmentId,
+      ])
+    )[0]?.id as string;
+  const ends = async (id: string) =>
+    (await rowsOf(api, `select from events where resource_id = $1 and action = 'scim_group_mapping.deleted'`, [id]))
+      .length;
+
+  test('its directory gives nothing any more, and its mapping is over', async () => {
+    const unit = await unitIn(organization);
+    const team = await unitIn(unit);
+    const [above, inside, kept] = [await map('Eng', unit), await map('Eng', team), await map('Eng', organization)];
+    const { id } = await newUser(own);
+    await newGroup(own, 'Eng', id);
+    // Inside, nothing is otherwise.
+    const other = await unitIn(organization);
+    await move(unit, other);
+    expect(await heldBy(api, id)).toEqual([above.held, inside.held, kept.held].sort());
+    await move(unit, await root());
+    expect(await heldBy(api, id)).toEqual([kept.held]);
+    expect([await ends(above.id), await ends(inside.id), await ends(kept.id)]).toEqual([1, 1, 0]);
+  });
+
+  test('what was left there by moves of before goes with the membership and with the organization', async () => {
+    const [one, two] = [await unitIn(organization), await unitIn(organization)];
+    const [first, second] = [await map('Eng', one), await map('Eng', two)];
+    const [ana, ben] = [await newUser(own), await newUser(own)];
+    await newGroup(own, 'Eng', ana.id, ben.id);
+    const rootId = await root();
+    await rowsOf(api, 'update nodes set parent_node_id = $2, path = array[$2, id] where id = any($1)', [
+      [one, two],
+      rootId,
+    ]);
+    expect(outcomeOf(await key('DELETE', `/organizations/${organization}/members/${ana.id}`))).toBe('204');
+    expect(await heldBy(api, ana.id)).toEqual([]);
+    expect(await heldBy(api, ben.id)).toEqual([first.held, second.held].sort());
+    const { version } = (await key('GET', `/organizations/${organization}`)).json().data;
+    expect(outcomeOf(await key('DELETE', `/organizations/${organization}?cascade=true`, undefined, version))).toBe(
+      '204',
+    );
+    expect(await heldBy(api, ben.id)).toEqual([]);
+    expect([await ends(first.id), await ends(second.id)]).toEqual([1, 1]);
+  });
 });

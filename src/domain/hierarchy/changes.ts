@@ -3,6 +3,7 @@ import { Node, type NodeStatus } from '../../../entities/node.js';
 import { within } from '../../platform/db.js';
 import { isSame } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
+import { endMappingsOutside, lockMappedDirectories } from '../removals/moved-mappings.js';
 import type { EnvironmentScope } from '../scope.js';
 import { assertMetadata } from './metadata.js';
 import { moveSubtree } from './moves.js';
@@ -35,6 +36,7 @@ export async function change(
   // The schema before the node, in this order everywhere, so that nobody waits for each other.
   const use = changes.parentId ? 'another shape' : changes.metadata ? 'metadata' : null;
   const schema = use && (await schemaFor(tx, scope, use));
+  if (changes.parentId) await lockMappedDirectories(tx, scope, id);
   const current = await findLocked(tx, scope, id);
   if (current.version !== version) throw new DomainError('version.conflict', { current });
   const { parentId: parentNodeId, ...fields } = changes;
@@ -51,6 +53,7 @@ export async function change(
   const updated: Node = { ...current, ...wanted, path, version: version + 1, updatedAt: at };
   const { id: _, ...columns } = updated;
   await tx.update(Node, { ...within(scope), id }, columns);
+  if (isMoved) await endMappingsOutside(tx, scope, id, at);
   await recordNodeEvent(tx, scope, isMoved ? 'moved' : 'updated', updated, {
     changed: changed.map((field) => (field === 'parentNodeId' ? 'parent_node_id' : field)),
     ...(isMoved && { from_parent_node_id: current.parentNodeId }),

@@ -75,7 +75,7 @@ interface RolesOfMember {
 
 /**
  * Ids of the assignments that a member loses with the membership: at the organization's node and below it, unless an
- * organization on the way has them as a member, too; and what groups of the organization's own directory gave them, even there.
+ * organization on the way has them as a member, too; and what groups of the organization's own directory gave them, wherever it is.
  */
 export async function heldInside(
   tx: EntityManager,
@@ -84,8 +84,8 @@ export async function heldInside(
 ): Promise<string[]> {
   const rows = await tx.query<{ id: string }[]>(
     `select a.id from role_assignments a join nodes n on n.id = a.node_id
-     where a.account_id = $1 and a.environment_id = $2 and a.identity_id = $3 and ${notEnded('$5')} and $4 = any(n.path)
-       and (not exists (select from organization_members m
+     where a.account_id = $1 and a.environment_id = $2 and a.identity_id = $3 and ${notEnded('$5')}
+       and ($4 = any(n.path) and not exists (select from organization_members m
            where m.identity_id = $3 and m.environment_id = $2 and m.organization_id = any(n.path)
              and array_position(n.path, m.organization_id) > array_position(n.path, $4))
          or exists (select from scim_assignments s where s.assignment_id = a.id and s.directory_id = $4))`,

@@ -4,6 +4,7 @@ import { ScimToken } from '../../../entities/scim-token.js';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import { SsoDomain } from '../../../entities/sso-domain.js';
 import { within } from '../../platform/db.js';
+import { takeAway } from '../access/taking.js';
 import { below } from '../hierarchy/subtrees.js';
 import { withdrawInvitations } from '../identity-invites/issue.js';
 import { forgetMappings } from '../scim/mappings.js';
@@ -31,8 +32,8 @@ export async function lockSignIns(
 }
 
 /**
- * Ends what organizations that are deleted have to themselves, invitations into them, and the mappings of groups to roles at any of the nodes that go: each with
- * its own event, as if it had been ended by itself. Who is signed in by their connections is signed out (docs/decisions/0037).
+ * Ends what organizations that are deleted have to themselves, invitations into them, and the mappings of groups to roles at any of the nodes that go, or of their
+ * directories: each with its own event, as if it had been ended by itself. What groups gave at the nodes is the caller's. Who is signed in by their connections is signed out (docs/decisions/0037).
  */
 export async function endBelongings(
   tx: EntityManager,
@@ -44,9 +45,33 @@ export async function endBelongings(
   await withdrawInvitations(tx, scope, organizationIds, at);
   await forgetMappings(tx, await tx.find(ScimGroupMapping, { where: atNodes, ...held }));
   if (organizationIds.length === 0) return;
-  // A mapping of an organization's own directory is at a node inside it.
   const theirs = { ...within(scope), organizationId: Any([...organizationIds]) };
+  // At nodes that stay, to which a release before moved some.
+  await forgetMappings(tx, await tx.find(ScimGroupMapping, { where: theirs, ...held }));
+  await takeGroupRoles(tx, scope, organizationIds, nodeIds, at);
   for (const token of await tx.find(ScimToken, { where: theirs, ...held })) await revokeToken(tx, token);
   for (const claim of await tx.find(SsoDomain, { where: theirs, ...held })) await releaseClaim(tx, claim);
   for (const one of await tx.find(SsoConnection, { where: theirs, ...held })) await removeConnection(tx, one, at);
+}
+
+/** What groups of organizations gave at other nodes than some. */
+async function takeGroupRoles(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  organizationIds: readonly string[],
+  nodeIds: readonly string[],
+  at: Date,
+): Promise<void> {
+  const rows = await tx.query<{ id: string }[]>(
+    `select a.id from scim_assignments s join role_assignments a on a.id = s.assignment_id
+     where s.account_id = $1 and s.environment_id = $2 and s.directory_id = any($3) and a.node_id <> all($4)
+       and a.removed_at is null`,
+    [scope.accountId, scope.environmentId, organizationIds, nodeIds],
+  );
+  await takeAway(
+    tx,
+    scope,
+    rows.map(({ id }) => id),
+    at,
+  );
 }

@@ -33,6 +33,7 @@ export async function settleRoles(
 
 async function settleSome(tx: EntityManager, directory: Directory, ids: readonly string[], at: Date): Promise<void> {
   const { scope, directoryId, organizationId } = directory;
+  await keepPeople(tx, directory, ids);
   const values = [scope.accountId, scope.environmentId, directoryId, ids];
   const wanted = await tx.query<Held[]>(
     `select distinct gm.identity_id as "identityId", p.role_id as "roleId", p.node_id as "nodeId"
@@ -66,6 +67,27 @@ async function settleSome(tx: EntityManager, directory: Directory, ids: readonly
   ]);
   const missing = wanted.filter((one) => !wholeKeys.has(keyOf(one)));
   for (let i = 0; i < missing.length; i += mostGiven) await give(tx, directory, missing.slice(i, i + mostGiven), at);
+}
+
+/**
+ * Waits for whoever is removing somebody from the Environment or the organization at this moment: what is read afterwards no longer
+ * has them, and whoever comes later finds what was given, and takes it.
+ */
+async function keepPeople(
+  tx: EntityManager,
+  { scope, organizationId }: Directory,
+  ids: readonly string[],
+): Promise<void> {
+  await tx.query('select from identities where account_id = $1 and id = any($2) order by id for key share', [
+    scope.accountId,
+    ids,
+  ]);
+  if (organizationId === null) return;
+  await tx.query(
+    `select from organization_members where environment_id = $1 and organization_id = $2 and identity_id = any($3)
+     order by identity_id for key share`,
+    [scope.environmentId, organizationId, ids],
+  );
 }
 
 /** Made by groups, for the time that is free: what is there already, by hand, stays what it is. */

@@ -47,7 +47,7 @@ export async function lockAlso(tx: EntityManager, directoryId: string): Promise<
 
 /**
  * Who has proved that the domain of an address is theirs, seen from a directory (docs/decisions/0040): its owner, which is the
- * organization, or for an Environment the Account; somebody else of the Account; or nobody.
+ * organization, or for an Environment the Account; for an organization somebody else of the Account; or nobody.
  */
 export async function holderOf(
   tx: EntityManager,
@@ -56,7 +56,8 @@ export async function holderOf(
 ): Promise<'owner' | 'another' | 'nobody'> {
   const holders = await holdersOf(tx, scope, email);
   if (holders.includes(organizationId)) return 'owner';
-  return holders.length > 0 ? 'another' : 'nobody';
+  // The Account's own directory keeps nobody from theirs: whoever has verified the domain takes them over.
+  return organizationId !== null && holders.length > 0 ? 'another' : 'nobody';
 }
 
 /** Whether the directory's owner has. */

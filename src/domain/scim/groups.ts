@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { ScimGroup } from '../../../entities/scim-group.js';
+import { ScimGroupMapping } from '../../../entities/scim-group-mapping.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/db.js';
 import { changedFields } from '../changed-fields.js';
@@ -21,6 +22,7 @@ import { groupVersion, type WantedGroup, wantedGroupOf } from './group-resource.
 import { findGroup, type GroupMember, isBroadForGroups, listGroups, membersOf } from './group-rows.js';
 import { groupKind } from './kinds.js';
 import type { Found, ListRequest } from './lists.js';
+import { forgetMappings } from './mappings.js';
 import { type PatchOperation, patched } from './patch.js';
 import { ScimRefused } from './refusal.js';
 import type { Resource } from './schema.js';
@@ -127,6 +129,8 @@ export function createScimGroups({ db, broadReads, now }: { db: Db; broadReads: 
         const group = await findGroup(tx, directory, id);
         assertExpected(isExpected, group);
         const memberIds = await idsIn(tx, directory, id);
+        const mapped = { ...within(directory.scope), groupId: id };
+        await forgetMappings(tx, await tx.find(ScimGroupMapping, { where: mapped, order: { id: 'ASC' } }));
         await tx.delete(ScimGroup, { ...within(directory.scope), id });
         await settleRoles(tx, directory, memberIds, now());
         const metadata = { organization_id: directory.organizationId };

@@ -12,10 +12,10 @@ import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { find as findOrganization } from '../organizations/find.js';
 import { type Page, type PageRequest, readPage } from '../paging.js';
-import type { AccountScope, EnvironmentScope } from '../scope.js';
 import { lockDirectory } from '../scim-roles/directories.js';
-import { type Directory, directoryOf } from './directory.js';
 import { settleRoles } from '../scim-roles/granting.js';
+import type { AccountScope, EnvironmentScope } from '../scope.js';
+import { type Directory, directoryOf } from './directory.js';
 import { environmentScope } from './tokens.js';
 
 export interface NewScimGroupMapping {
@@ -117,9 +117,9 @@ export function createScimGroupMappings({ db, assignments, now }: ScimGroupMappi
     remove: (scope: AccountScope, id: string): Promise<void> =>
       change(scope, async (tx) => {
         const mapping = await lockMapping(tx, scope, id);
-        await tx.delete(ScimGroupMapping, { ...within(scope), id });
-        await settle(tx, mapping);
-        await recordEvent(tx, 'scim_group_mapping.deleted', eventOf(mapping));
+        const people = await peopleIn(tx, mapping);
+        await forgetMappings(tx, [mapping]);
+        await settleRoles(tx, directoryIn(mapping), people, now());
       }),
   };
 
@@ -139,7 +139,7 @@ export function createScimGroupMappings({ db, assignments, now }: ScimGroupMappi
   }
 }
 
-/** Deletes mappings of what goes as a whole: organizations, nodes. What they gave there goes with the nodes. */
+/** Deletes mappings. What they gave is the caller's to settle, where it does not go with a node. */
 export async function forgetMappings(tx: EntityManager, mappings: readonly ScimGroupMapping[]): Promise<void> {
   for (const mapping of mappings) {
     await tx.delete(ScimGroupMapping, { accountId: mapping.accountId, id: mapping.id });

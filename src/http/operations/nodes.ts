@@ -8,7 +8,7 @@ import { at, errors, operation, somewhere } from '../operation.js';
 import { Body, Id, listOf, Name, Nullable, SentMetadata, Slug, single } from '../schemas.js';
 import { conflictAs } from '../version-conflict.js';
 import { managing, NodeStatuses, NodeView, presentNode, presentSeen, SeenNode, sightOf } from './node-views.js';
-import { removalEvents } from './removal-events.js';
+import { movingOutEvents, removalEvents } from './removal-events.js';
 
 const common = { tag: 'Hierarchy', level: 'environment', inPart: true } as const;
 const ById = Type.Object({ id: Id });
@@ -129,7 +129,7 @@ export const updateNode = operation({
     parent_node_id: Type.Optional(Id),
   }),
   exists: ({ services, scope, params }) => services.hierarchy.get(scope, everything, params.id),
-  events: ['node.updated', 'node.moved', 'organization.updated'],
+  events: ['node.updated', 'node.moved', 'organization.updated', ...movingOutEvents],
   answers: {
     200: single(NodeView),
     ...errors(...placing, 'nodes.would_cycle', 'nodes.root_fixed', 'if_match.required', 'if_match.invalid'),
@@ -164,7 +164,7 @@ export const moveNode = operation({
   ifMatch: 'required',
   body: Body({ parent_node_id: Id }),
   exists: ({ services, scope, params }) => services.hierarchy.get(scope, everything, params.id),
-  events: ['node.moved', 'organization.updated'],
+  events: ['node.moved', 'organization.updated', ...movingOutEvents],
   answers: {
     200: single(NodeView),
     ...errors(...placing, 'nodes.would_cycle', 'nodes.root_fixed', 'if_match.required', 'if_match.invalid'),

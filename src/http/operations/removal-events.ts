@@ -11,3 +11,10 @@ export const removalEvents = [
   'auth.identity_signed_out',
   'identity.sessions_revoked',
 ] as const;
+
+/** What is written when a node moves out of an organization whose directory gives roles there. */
+export const movingOutEvents = [
+  'scim_group_mapping.deleted',
+  'role_assignment.deleted',
+  'role_assignment.created',
+] as const;

@@ -28,6 +28,7 @@ export const groupEvents: readonly EventAction[] = [
   'scim_group.created',
   'scim_group.updated',
   'scim_group.deleted',
+  'scim_group_mapping.deleted',
   'scim_user.linked',
   'scim_user.unlinked',
   'identity.activated',

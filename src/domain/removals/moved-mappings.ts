@@ -1,0 +1,59 @@
+import { Any, type EntityManager } from 'typeorm';
+import { ScimGroupMapping } from '../../../entities/scim-group-mapping.js';
+import { within } from '../../platform/db.js';
+import { below } from '../hierarchy/subtrees.js';
+import { directoryOf } from '../scim/directory.js';
+import { forgetMappings } from '../scim/mappings.js';
+import { lockDirectory } from '../scim-roles/directories.js';
+import { settleRoles } from '../scim-roles/granting.js';
+import type { EnvironmentScope } from '../scope.js';
+
+const ofOrganizations = `from scim_group_mappings p join nodes on nodes.id = p.node_id
+  where p.account_id = $1 and p.environment_id = $2 and p.organization_id is not null and ${below('nodes')}`;
+
+/**
+ * Nobody changes what directories of organizations give at or below a node that is about to be moved. Before the node is held: a
+ * change of a directory holds that first, and the nodes at which it gives roles after it.
+ */
+export async function lockMappedDirectories(tx: EntityManager, scope: EnvironmentScope, topId: string): Promise<void> {
+  const rows = await tx.query<{ id: string }[]>(`select distinct p.directory_id as id ${ofOrganizations} order by 1`, [
+    scope.accountId,
+    scope.environmentId,
+    [topId],
+  ]);
+  for (const { id } of rows) await lockDirectory(tx, id);
+}
+
+/**
+ * A directory gives roles inside its organization. Ends its mappings at or below a node that has been moved out of that, each with its
+ * event, and takes what they gave.
+ */
+export async function endMappingsOutside(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  topId: string,
+  at: Date,
+): Promise<void> {
+  const outside = await tx.query<{ id: string }[]>(
+    `select p.id ${ofOrganizations} and not p.organization_id = any(nodes.path)`,
+    [scope.accountId, scope.environmentId, [topId]],
+  );
+  if (outside.length === 0) return;
+  const where = { ...within(scope), id: Any(outside.map(({ id }) => id)) };
+  const mappings = await tx.find(ScimGroupMapping, {
+    where,
+    order: { id: 'ASC' },
+    lock: { mode: 'pessimistic_write' },
+  });
+  await forgetMappings(tx, mappings);
+  for (const organizationId of new Set(mappings.map((one) => one.organizationId))) {
+    const people = await tx.query<{ id: string }[]>(
+      `select distinct a.identity_id as id from scim_assignments s join role_assignments a on a.id = s.assignment_id
+       where s.account_id = $1 and s.environment_id = $2 and s.directory_id = $3 and a.node_id = any($4) and a.removed_at is null
+       order by 1`,
+      [scope.accountId, scope.environmentId, organizationId, mappings.map(({ nodeId }) => nodeId)],
+    );
+    const ids = people.map(({ id }) => id);
+    await settleRoles(tx, directoryOf(scope, organizationId), ids, at);
+  }
+}
