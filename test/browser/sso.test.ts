@@ -104,6 +104,26 @@ test('an address leads to the provider of its organization, and from there into 
   await heading('You are signed out').waitFor();
 });
 
+test('a form of the account whose sign-in is too old leads to the provider, and back to the form', async () => {
+  await page.goto(`${site.service.baseUrl}/oauth/account/password?client_id=${site.data.publicClient}`);
+  await page.getByLabel('Email').fill('mia@acme.example');
+  await button('Sign in with your organization').click();
+  await signInThere('mia');
+  await page.getByLabel('New password').waitFor();
+  await asOwner(
+    (db) =>
+      db.query(
+        `update sessions set authenticated_at = authenticated_at - interval '1 hour', auth_time = auth_time - interval '1 hour'`,
+      ),
+    site.service.ownerUrl,
+  );
+  await page.getByLabel('New password').fill('lantern orchard seven');
+  const away = page.waitForRequest((request) => request.url().startsWith(`${provider?.issuer}/`), { timeout: 20_000 });
+  await button('Save password').click();
+  await away; // which knows Mia still, and sends her back at once
+  await page.waitForURL((url) => url.pathname === '/oauth/account/password');
+});
+
 describe('where identity providers are the only way in', () => {
   /** Has the Environment's own ways on or off; a process remembers settings for a second. */
   const haveWays = async (on: boolean) => {

@@ -3,7 +3,7 @@ import type { NewFactor } from '../../src/domain/mfa/factors.js';
 import { createMfaGraces } from '../../src/domain/mfa/grace.js';
 import type { FirstFactor } from '../../src/domain/sessions/first-factor.js';
 import { days } from '../../src/platform/clock.js';
-import { enrollTotp, giveFactor } from '../support/mfa.js';
+import { enrollTotp, giveFactor, strongSession as signedInStrongly } from '../support/mfa.js';
 import { newProvider, type TestProvider } from '../support/oauth.js';
 
 let provider: TestProvider;
@@ -303,4 +303,67 @@ test('asking for aal2 is no way around a deadline that is over', async () => {
   const { question } = await decide({ policy: 'required' });
   provider.wait(days(8));
   expect(await provider.logins.gate.decide({ ...question(), requiresAal2: true })).toEqual({ step: 'refused' });
+});
+
+describe('who has enrolled in time, a month ago,', () => {
+  async function enrolled() {
+    const { scope, ana, question } = await decide({ policy: 'required' });
+    const totp = await enrollTotp(provider, scope, ana);
+    provider.wait(days(30));
+    const [grace] = await provider.query('select status from mfa_graces where identity_id = $1', [ana.id]);
+    expect(grace).toEqual({ status: 'enrolled' });
+    const asked = async (more: Partial<ReturnType<typeof question>> = {}) => {
+      const { client, ...rest } = question();
+      const read = await provider.provider.clients.find(client.clientId);
+      return provider.logins.gate.decide({ ...rest, client: read ?? client, ...more });
+    };
+    const allow = (allowed: FactorKind[]) =>
+      provider.query('update environment_settings set mfa_allowed_factors = $2 where environment_id = $1', [
+        scope.environmentId,
+        allowed,
+      ]);
+    return { scope, ana, totp, asked, allow };
+  }
+
+  test('shows a factor that is not taken any more and enrolls another one, without an end', async () => {
+    const { asked, allow } = await enrolled();
+    await allow(['webauthn', 'recovery_code']);
+    const left = { step: 'challenge', factors: ['totp', 'recovery_code'] };
+    expect(await asked()).toEqual(left);
+    expect(await asked({ requiresAal2: true })).toEqual(left);
+    const next = { step: 'enroll', factors: ['webauthn'], until: null };
+    expect(await asked({ hasProvedFactor: true })).toEqual(next);
+  });
+
+  test.each(['of their own', 'before that'])(
+    'has the time anew where MFA was required of nobody meanwhile and the factor has gone %s',
+    async (when) => {
+      const { scope, ana, asked } = await enrolled();
+      const graces = createMfaGraces({ db: provider.db, now: provider.now, reminders: [] });
+      const require = (required: boolean) =>
+        provider.db.transaction(scope, async (tx) => {
+          await tx.query('update environment_settings set mfa_policy = $2 where environment_id = $1', [
+            scope.environmentId,
+            required ? 'required' : 'optional',
+          ]);
+          await graces.policyChanged(tx, scope, { required, days: 7 });
+        });
+      if (when === 'before that') await provider.query('delete from mfa_factors where identity_id = $1', [ana.id]);
+      expect(await asked()).toEqual(
+        when === 'before that'
+          ? { step: 'refused' }
+          : { step: 'challenge', factors: ['totp', 'email_otp', 'recovery_code'] },
+      );
+      await require(false);
+      if (when === 'of their own') {
+        const person = await signedInStrongly(provider, scope, ana.id);
+        const [factor] = await provider.logins.factors.list(scope, ana.id);
+        await provider.logins.factors.remove(person, factor!.id);
+      }
+      provider.wait(days(30));
+      await require(true);
+      const until = new Date(provider.now().getTime() + days(7));
+      expect(await asked()).toEqual({ step: 'enroll', factors: ['totp', 'webauthn', 'email_otp'], until });
+    },
+  );
 });

@@ -560,7 +560,13 @@ describe('the choice of an application', () => {
 
 describe('what the signed-in person has to have proved', () => {
   const subject = { ...scope, identityId: 'ana', sessionId: 's', authenticatedAt: now } as never;
-  const standing = { amr: ['pwd'], acr: 'urn:gatehouse:aal1', hasFactors: false, hasStrongFactor: false };
+  const standing = {
+    amr: ['pwd'],
+    acr: 'urn:gatehouse:aal1',
+    hasFactors: false,
+    hasStrongFactor: false,
+    isVerified: true,
+  };
   const own = (changes: object | null, isEnough = true) => {
     const rows = changes === null ? [] : [{ ...standing, ...changes }];
     const { db, asked } = answering({ standing_of_api_session: rows });
@@ -586,6 +592,7 @@ describe('what the signed-in person has to have proved', () => {
     expect(await codeOf(own(code).assertRecent(subject))).toBe(again);
     expect(await codeOf(own({ ...code, amr: ['pwd', 'otp'] }).assertRecent(subject))).toBeNull();
     expect(await codeOf(own({ ...code, hasStrongFactor: true }).assertRecent(subject))).toBeNull();
+    expect(await codeOf(own({ ...code, isVerified: false }).assertRecent(subject))).toBeNull(); // nobody mails one
     expect(await codeOf(own({ ...code, amr: ['pwd', 'otp'] }, false).assertRecent(subject))).toBe(again);
   });
 

@@ -157,7 +157,7 @@ const everyPage = (value: string): Pages => ({
     otherUrl: `/oauth/authorize?login=${value}`,
     params: { state: value },
   },
-  'sso-leave': { url: `https://idp.example.com/${value}`, client: { name: value, logoUrl: null }, isSignOut: true },
+  'sso-leave': { url: `https://idp.example.com/${value}`, client: { name: value, logoUrl: null }, to: 'sign_out' },
   'sso-failed': {
     title: 'sso_failed.refused.title',
     message: 'sso_failed.refused.message',

@@ -21,6 +21,8 @@ export interface ApiStanding {
   hasFactors: boolean;
   /** Whether one of them makes aal2. */
   hasStrongFactor: boolean;
+  /** Whether a code can be mailed. */
+  isVerified: boolean;
   email: string;
   /** What the person is called; the address where nothing is known. */
   name: string;
@@ -40,7 +42,7 @@ const standingStatement = {
   name: 'standing_of_api_session',
   text: `
 select s.amr, s.acr, s.second_factor_at as "secondFactorAt", e.mfa_policy as "mfaPolicy", i.password_hash is not null as "hasPassword",
-  e.password_login_enabled as "takesPasswords", i.email::text,
+  e.password_login_enabled as "takesPasswords", i.email::text, i.email_verified_at is not null as "isVerified",
   coalesce(nullif(concat_ws(' ', i.first_name, i.last_name), ''), i.email::text) as name, a.name as application,
   e.mfa_allowed_factors as allowed, e.totp_drift_steps as drift, e.session_end_require_recent_sign_in as "endsByProof",
   exists (${productionEnvironments({ environment: '$2', identity: '$3' })}) as "isTestOfProduction",
@@ -72,9 +74,9 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
     logins.ownProof(subject, { ...subject, acr }, factorKinds);
 
   async function isRecent(subject: ApiProofOf, standing: ApiStanding): Promise<boolean> {
-    const { hasFactors, hasStrongFactor, amr } = standing;
+    const { hasFactors, hasStrongFactor, isVerified, amr } = standing;
     // A mailed code makes no aal2, but where it is all that the person has, they have to have shown it (docs/decisions/0013).
-    if (hasFactors && !hasStrongFactor && !amr.includes('otp')) return false;
+    if (hasFactors && !hasStrongFactor && isVerified && !amr.includes('otp')) return false;
     return (await proofOf(subject, standing)).isEnough;
   }
 

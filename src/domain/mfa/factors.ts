@@ -8,7 +8,7 @@ import { DomainError } from '../errors.js';
 import { recordOfIdentity } from '../identity-events.js';
 import { requiredToHaveMfa } from '../organizations/belonging.js';
 import type { OwnProofOf } from '../sessions/own-proof.js';
-import { settleEnrollment } from './grace-rules.js';
+import { settleEnrollment, settleLastRemoval } from './grace-rules.js';
 import { noticeEmail } from './notices.js';
 import { holdOwnProof } from './own-changes.js';
 import type { RecoveryCodeSet } from './recovery-code-hashes.js';
@@ -134,7 +134,10 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
         const counts = (type: MfaFactor['type']) => allowed.includes(type);
         if (counts(factor.type) && !left?.some(counts) && (await isRequired(tx, scope, identityId)))
           throw new DomainError('mfa.last_factor');
-        if (left === null) await tx.delete(RecoveryCode, { accountId, identityId });
+        if (left === null) {
+          await tx.delete(RecoveryCode, { accountId, identityId });
+          await settleLastRemoval(tx, scope, identityId, now());
+        }
         await distrustDevices(tx, { accountId }, identityId);
         await recordAndTell(tx, scope, 'identity.mfa_removed', { identityId, factor });
       }),

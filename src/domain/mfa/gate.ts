@@ -15,7 +15,7 @@ export type MfaDecision =
   | { step: 'challenge'; factors: FactorKind[] }
   /** `until`: it can be put off until then; null: the sign-in does not go on without. */
   | { step: 'enroll'; factors: EnrollableKind[]; until: Date | null }
-  /** The time to enroll is over; an admin's reset gives it anew. */
+  /** The time to enroll is over, and there is no factor to show; an admin's reset gives it anew. */
   | { step: 'refused' };
 
 export interface MfaQuestion {
@@ -78,13 +78,14 @@ export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
       // Which level a client gets is its own to check (OpenID Connect Core 3.1.2.1: acr_values is voluntary).
       if (enrollable.length === 0 || (!requiresAal2 && mfaPolicy !== 'required')) return done;
 
-      // Asking for aal2 is no way around a deadline that is over.
+      const hasProved = hasProvedFactor || isShown;
       const grace = mfaPolicy === 'required' ? await graceOf(scope, identityId, days) : null;
-      if (grace?.over) return { step: 'refused' };
-      const until = requiresAal2 ? null : (grace?.expiresAt ?? null);
+      // Asking for aal2 is no way around a deadline that is over. It is nobody's who has a factor, though none that is enough.
+      const isOver = grace?.over === true;
+      if (isOver && provable.length === 0 && !hasProved) return { step: 'refused' };
+      const until = requiresAal2 || isOver ? null : (grace?.expiresAt ?? null);
       // A session that was fully issued while the time runs stays so; it is the next sign-in that is asked again.
       if (until && first.method === 'session') return done;
-      const hasProved = hasProvedFactor || isShown;
       if (provable.length > 0 && !hasProved) return { step: 'challenge', factors: provable };
       return { step: 'enroll', factors: enrollable, until };
     },

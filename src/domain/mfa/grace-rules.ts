@@ -113,32 +113,59 @@ export async function resetElsewhere(
 /** SQL: whether an organization of the person of a row requires MFA, whatever the Environment does. */
 const requiredByOrganization = requiredToHaveMfa('mfa_graces.environment_id', 'mfa_graces.identity_id');
 
+const requiredByEnvironment = `exists (
+  select from environment_settings s where s.environment_id = mfa_graces.environment_id and s.mfa_policy = 'required')`;
+
 /** Whether anybody requires MFA of a grace's person still. */
 export async function isRequiredStill(tx: EntityManager, { id }: Pick<Row, 'id'>): Promise<boolean> {
   const required = await tx.query<unknown[]>(
-    `select from mfa_graces where id = $1 and (${requiredByOrganization} or exists (
-       select from environment_settings s where s.environment_id = mfa_graces.environment_id and s.mfa_policy = 'required'))`,
+    `select from mfa_graces where id = $1 and (${requiredByOrganization} or ${requiredByEnvironment})`,
     [id],
   );
   return required.length > 0;
 }
 
-/** All of the Environment's graces that are not over yet. One that is over stays so until an admin resets it. */
+/** SQL: whether the person of a row has no factor, of whatever kind. */
+const hasNoFactor = 'not exists (select from mfa_factors f where f.identity_id = mfa_graces.identity_id)';
+const notRequired = {
+  set: `status = 'reset', ended_reason = 'mfa_not_required', ended_at = $3`,
+  news: 'policyChanged',
+} as const;
+
+/**
+ * Those that ended in time, of somebody whose last factor goes now where nobody requires one: it is as if there had been none, else the day
+ * on which one is required again would refuse them at once.
+ */
+export async function settleLastRemoval(tx: EntityManager, scope: EnvironmentScope, identityId: string, now: Moment) {
+  await change(tx, scope, {
+    ...notRequired,
+    where: `identity_id = $2 and status = 'enrolled' and not (${requiredByOrganization} or ${requiredByEnvironment})`,
+    values: [identityId, now],
+    action: 'auth.mfa_grace_reset',
+  });
+}
+
+/**
+ * All of the Environment's graces that are not over yet. One that is over stays so until an admin resets it. Where nobody requires a factor any
+ * more, also those that ended in time, of who has none left: few, as opposed to all who have one, whose removal of it sees to theirs.
+ */
 export async function settlePolicy(tx: EntityManager, scope: EnvironmentScope, policy: Policy, now: Moment) {
   const waiting = `environment_id = $2 and status in ('running', 'cancelled') and expires_at > $3`;
-  const news = 'policyChanged';
   if (!policy.required) {
-    const set = `status = 'reset', ended_reason = 'mfa_not_required', ended_at = $3`;
-    const action = 'auth.mfa_grace_reset';
-    const where = `${waiting} and not ${requiredByOrganization}`;
-    await change(tx, scope, { set, where, values: [scope.environmentId, now], news, action });
+    const forsaken = `environment_id = $2 and status = 'enrolled' and ${hasNoFactor}`;
+    await change(tx, scope, {
+      ...notRequired,
+      where: `(${waiting} or ${forsaken}) and not ${requiredByOrganization}`,
+      values: [scope.environmentId, now],
+      action: 'auth.mfa_grace_reset',
+    });
   }
   const end = `greatest(started_at + make_interval(secs => $4), least(expires_at, $5))`;
   await change(tx, scope, {
     set: `expires_at = ${end}`,
     where: `${waiting} and expires_at <> ${end}`,
     values: [scope.environmentId, now, inMs(policy.days) / 1000, after(now, leastNotice)],
-    news,
+    news: 'policyChanged',
     action: 'auth.mfa_grace_moved',
   });
 }

@@ -21,7 +21,8 @@ export async function holdOwnProof(tx: EntityManager, person: OwnProofOf, at: Da
   // Settings of the Environment only say what a sign-in would have to ask for, which is not the question here.
   const wanted: WantedFor = { change: 'factors', mfaPolicy: 'required', amr, secondFactorAt: null };
   const { authenticatedAt, authTime } = person;
-  const shown = { kinds: standing.enrolled, acr, authenticatedAt, authTime };
+  const kinds = standing.enrolled.filter((kind) => kind !== 'email_otp' || standing.isVerified);
+  const shown = { kinds, acr, authenticatedAt, authTime };
   if (!judgeProof(shown, factorKinds, wanted, at).isEnough) throw new DomainError('auth.reauthentication_required');
   return standing;
 }

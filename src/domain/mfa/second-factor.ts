@@ -10,12 +10,14 @@ export interface SecondFactorResult {
   secondFactorAt: Date | null;
 }
 
+type Shown = Pick<FirstFactor, 'amr' | 'acr' | 'secondFactorAt' | 'ssoConnectionId'>;
+
 /**
  * Whether a second factor was shown in a sign-in, for which `secondFactorAt` is no proof: a browser that is trusted stands for one and
- * shows none. A mailed code names itself, all others make aal2.
+ * shows none. A mailed code names itself, all others make aal2. Alone it is how somebody signed in, unless a provider did that, which may say nothing.
  */
-export const showsSecondFactor = ({ amr, acr, secondFactorAt }: Pick<FirstFactor, 'amr' | 'acr' | 'secondFactorAt'>) =>
-  secondFactorAt !== null && (acr === aal2 || (amr.includes('otp') && amr.length > 1));
+export const showsSecondFactor = ({ amr, acr, secondFactorAt, ssoConnectionId = null }: Shown) =>
+  secondFactorAt !== null && (acr === aal2 || (amr.includes('otp') && (amr.length > 1 || ssoConnectionId !== null)));
 
 interface Proved {
   kind: FactorKind;

@@ -61,18 +61,26 @@ export interface Choices {
   provable: FactorKind[];
 }
 
-type Asked = Pick<FirstFactor, 'method' | 'amr'> & { requiresAal2: boolean };
+type Asked = Pick<FirstFactor, 'method' | 'amr' | 'ssoConnectionId'> & { requiresAal2: boolean };
+
+/** Whether the first factor was a mailed code. A session by a provider that says nothing names the code that was asked for here alone. */
+export const cameByMail = ({
+  method,
+  amr,
+  ssoConnectionId = null,
+}: Pick<FirstFactor, 'method' | 'amr' | 'ssoConnectionId'>) =>
+  method === 'email_otp' ||
+  (method === 'session' && ssoConnectionId === null && amr.length > 0 && amr.every((one) => /^(otp|mfa)$/.test(one)));
 
 /** What can follow a first factor (contract §3). */
-export function choicesAfter({ method, amr, requiresAal2 }: Asked, standing: Standing): Choices {
+export function choicesAfter({ requiresAal2, ...first }: Asked, standing: Standing): Choices {
   const { allowed, enrolled, isVerified } = standing;
   // A code stands in for a factor: whoever has none is not held up by codes that were left over.
   const hasRecoveryCodes = enrolled !== null && standing.hasRecoveryCodes;
   // An emailed code adds nothing to a sign-in by mail, nor a key to the sign-in with it.
-  const byMail =
-    method === 'email_otp' || (method === 'session' && amr.length > 0 && amr.every((one) => /^(otp|mfa)$/.test(one)));
+  const byMail = cameByMail(first);
   const adds = (kind: EnrollableKind) =>
-    !(kind === 'email_otp' && byMail) && !(kind === 'webauthn' && method === 'passkey');
+    !(kind === 'email_otp' && byMail) && !(kind === 'webauthn' && first.method === 'passkey');
   const kinds = (['totp', 'webauthn', 'email_otp'] as const).filter(adds);
   const has = (kind: EnrollableKind) => enrolled?.includes(kind) === true && (kind !== 'email_otp' || isVerified);
 

@@ -37,9 +37,12 @@ export interface WantedFor {
   secondFactorAt: Date | null;
 }
 
+/** A code can be mailed to a confirmed address alone: who has no other factor, and no such address any more, has none to show. */
 const kindsStatement = {
   name: 'kinds_of_own_factors',
-  text: 'select distinct type from mfa_factors where account_id = $1 and identity_id = $2',
+  text: `
+select distinct type from mfa_factors f where account_id = $1 and identity_id = $2
+  and (type <> 'email_otp' or exists (select from identities i where i.id = f.identity_id and i.email_verified_at is not null))`,
 };
 
 /**
@@ -65,7 +68,7 @@ export const createOwnProof =
   };
 
 interface ToJudge extends ProvedWhen {
-  /** Of the factors that the person has. */
+  /** Of the factors that the person has and can show. */
   kinds: readonly MfaFactorType[];
   acr: string;
 }

@@ -9,9 +9,10 @@ import { learntBy } from '../../domain/oidc/scopes.js';
 import type { HostedSession } from '../../domain/sessions/sessions.js';
 import { days, seconds } from '../../platform/clock.js';
 import { sendNotKept } from './not-kept-page.js';
+import { onToSignIn } from './on-to-sign-in.js';
 import type { HostedOptions } from './options.js';
 import { assertOwnOrigin } from './origin.js';
-import { pageOptions, redirect, sendPage, wantsJson } from './pages.js';
+import { pageOptions, sendPage, wantsJson } from './pages.js';
 import type { Visit } from './visit.js';
 
 /** What only our own form sends. */
@@ -62,8 +63,10 @@ export const consent: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { p
     return null;
   }
 
-  const fromBeginning = ({ request, reply, asked }: Visit) =>
-    redirect(request, reply, '/oauth/authorize', asked.parameters);
+  function fromBeginning({ request, reply, client, asked: { parameters, redirectUri } }: Visit) {
+    const going = { request, reply, client, uiLocales: parameters.ui_locales, redirectUri };
+    return onToSignIn(going, '/oauth/authorize', parameters);
+  }
 
   function ask({ visit, session }: { visit: Visit; session: HostedSession }) {
     const { request, reply, client, asked } = visit;

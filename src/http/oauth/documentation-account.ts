@@ -28,6 +28,9 @@ const Done = {
     'To the overview, which says what was done; or to prove first who it is, and back to the page of the form',
   type: 'null',
 };
+const LeadsOn = Page(
+  'The way on to the sign-in as a page, where an identity provider may sign people in: a form may not be redirected there',
+);
 const TotpBegun = Type.Object({
   secret: Type.String({ description: 'Base32' }),
   uri: Type.String({ description: 'For an app on the same device', example: 'otpauth://totp/Acme:ana%40example.com' }),
@@ -73,7 +76,7 @@ const form = (
     description,
     consumes: ['application/x-www-form-urlencoded', 'application/json'],
     body: Type.Object({ ...session, ...body }),
-    response: { 303: Done, 400: Invalid, 403: Foreign, 409: Changed, ...answers },
+    response: { 200: LeadsOn, 303: Done, 400: Invalid, 403: Foreign, 409: Changed, ...answers },
   });
 const sensitive = (answers: Answers = {}) => ({ description: proven, answers });
 const ending = {

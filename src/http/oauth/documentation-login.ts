@@ -130,7 +130,9 @@ export const loginDocumentation: Documentation = {
       choice: Type.String({ description: '`allow` or `deny`' }),
     }),
     response: {
-      200: Page('The question again, since somebody else is signed in by now; 409 in JSON'),
+      200: Page(
+        'The question again, since somebody else is signed in by now; 409 in JSON. Or the way on to the sign-in, where an identity provider may sign people in',
+      ),
       303: Redirect,
       400: Page('The parameters are not valid'),
       403: Page('Sent from a foreign origin'),

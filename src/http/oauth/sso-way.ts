@@ -87,7 +87,7 @@ export function createSsoWay({ sso, baseUrl, now }: { sso: Sso; baseUrl: string;
           request,
           reply,
           'sso-leave',
-          { url, client: { name: client.name, logoUrl: client.logoUrl }, isSignOut: false },
+          { url, client: { name: client.name, logoUrl: client.logoUrl }, to: 'provider' },
           pageOptions(visit),
         );
       }),

@@ -166,8 +166,8 @@ export interface Pages extends AccountPages, SignUpPages {
     otherUrl: string | null;
     params: Params;
   };
-  /** On to an identity provider, after a form: to sign in there, or out. */
-  'sso-leave': { url: string; client: PageClient | null; isSignOut: boolean };
+  /** On to where a form may not lead by itself: an identity provider, to sign in or out there, or a sign-in that may lead to one. */
+  'sso-leave': { url: string; client: PageClient | null; to: 'provider' | 'sign_out' | 'sign_in' };
   'sso-failed': {
     title: TextKey;
     message: TextKey;

@@ -67,7 +67,7 @@ export const leave: FastifyPluginAsyncTypebox<LeaveOptions> = async (app, { leav
     const shown = client && { name: client.name, logoUrl: client.logoUrl };
     // No form of ours leads there; an application that waits for a popup to come back is not cut off from it.
     const formActions = redirectUri === null ? [] : [redirectUri];
-    const values = { url, client: shown, isSignOut: true };
+    const values = { url, client: shown, to: 'sign_out' as const };
     return sendPage(request, reply, 'sso-leave', values, { client, uiLocales, formActions });
   }
 

@@ -40,6 +40,6 @@ export const test: FastifyPluginAsyncTypebox<TestRoutesOptions> = async (app, { 
     cookie.set(reply, started.browser, started.expiresAt, now());
     if (wantsJson(request)) return redirect(request, reply, started.url);
     // Where a form may lead is fixed before anybody knows the provider (CSP `form-action`).
-    return sendPage(request, reply, 'sso-leave', { url: started.url, client: null, isSignOut: false });
+    return sendPage(request, reply, 'sso-leave', { url: started.url, client: null, to: 'provider' });
   });
 };

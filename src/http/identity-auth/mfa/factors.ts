@@ -51,7 +51,7 @@ export const factors: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (ap
   app.delete(
     '/mfa/factors/:id',
     {
-      config: { events: ['identity.mfa_removed'] },
+      config: { events: ['identity.mfa_removed', 'auth.mfa_grace_reset'] },
       schema: {
         operationId: 'identityRemoveFactor',
         summary: 'Remove a second factor',

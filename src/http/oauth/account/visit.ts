@@ -11,6 +11,7 @@ import type { HostedSession } from '../../../domain/sessions/sessions.js';
 import type { EnvironmentScope } from '../../../platform/db.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
 import { sendNotKept } from '../not-kept-page.js';
+import { onToSignIn } from '../on-to-sign-in.js';
 import type { HostedOptions } from '../options.js';
 import { assertOwnOrigin } from '../origin.js';
 import { redirect, wantsJson } from '../pages.js';
@@ -63,10 +64,10 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
 
   /** Away to sign in, and back to `page`. */
   const toSignIn = (
-    { request, reply, params }: Pick<AccountVisit, 'request' | 'reply' | 'params'>,
+    visit: Pick<AccountVisit, 'request' | 'reply' | 'client' | 'uiLocales' | 'params'>,
     page: AccountPage,
     more: Record<string, string> = {},
-  ) => redirect(request, reply, '/oauth/authorize', { ...params, destination: page, ...more });
+  ) => onToSignIn(visit, '/oauth/authorize', { ...visit.params, destination: page, ...more });
 
   async function enter(request: FastifyRequest, reply: FastifyReply, page: AccountPage): Promise<AccountVisit | null> {
     const read = readParameters(request.query, request.body);
@@ -81,7 +82,7 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
     const session = await sessions.find(browser, environmentId, settings.sessionIdleTtlSeconds);
     if (!session) {
       if (!sendNotKept(hosted.cookies.browser, { request, reply, read, client })) {
-        toSignIn({ request, reply, params }, page);
+        toSignIn({ request, reply, client, uiLocales, params }, page);
       }
       return null;
     }
@@ -162,10 +163,10 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
      * asks for whatever is missing now.
      * @throws the error itself where it is another one
      */
-    anew({ request, reply, params }: AccountVisit, page: AccountPage, error: unknown): FastifyReply {
+    anew(visit: AccountVisit, page: AccountPage, error: unknown): FastifyReply {
       const isOver = error instanceof DomainError && whatEnds.includes(error.code);
       if (!isOver) throw error;
-      return redirect(request, reply, accountUrl(baseUrl, page, params));
+      return onToSignIn(visit, accountUrl(baseUrl, page), visit.params);
     },
 
     /**

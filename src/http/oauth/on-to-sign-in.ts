@@ -1,0 +1,30 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Client } from '../../domain/oidc/clients.js';
+import { withParameters } from '../../domain/oidc/redirect-uris.js';
+import { redirect, sendPage, wantsJson } from './pages.js';
+
+interface Going {
+  request: FastifyRequest;
+  reply: FastifyReply;
+  client: Client;
+  uiLocales: string | null | undefined;
+  /** Where it ends, if in an application: one that waits for a popup to come back is not cut off from it. */
+  redirectUri?: string;
+}
+
+/**
+ * On to where somebody signs in, or is sent to. From there it may go to their identity provider at once, and browsers hold that to the
+ * `form-action` of the page whose form began it: so after a form it is a page that leads on (docs/decisions/0038).
+ */
+export function onToSignIn(
+  { request, reply, client, uiLocales, redirectUri }: Going,
+  uri: string,
+  parameters: Record<string, string>,
+): FastifyReply {
+  const mayLeave = request.method === 'POST' && client.settings.hasSso && !wantsJson(request);
+  if (!mayLeave) return redirect(request, reply, uri, parameters);
+  const shown = { name: client.name, logoUrl: client.logoUrl };
+  const url = withParameters(uri, parameters);
+  const options = { client, uiLocales, formActions: redirectUri === undefined ? [] : [redirectUri] };
+  return sendPage(request, reply, 'sso-leave', { url, client: shown, to: 'sign_in' }, options);
+}

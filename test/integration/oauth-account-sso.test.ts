@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { v7 as uuidv7 } from 'uuid';
+import { hours, minutes } from '../../src/platform/clock.js';
+import { accountUrl, send } from '../support/account.js';
+import { giveFactor } from '../support/mfa.js';
+import { authorizeUrl, type Browser, locationOf, redirectUri, type TestProvider } from '../support/oauth.js';
+import { type OpenIdProvider, signInThere } from '../support/openid-provider.js';
+import { acmeAddress, newSsoPlace, plannedConnections, startSsoWorld } from '../support/sso.js';
+
+/** What people who come by an identity provider meet in their account. */
+
+const baseUrl = 'http://localhost:3000';
+const planned = plannedConnections(baseUrl, 10);
+let world: TestProvider;
+let idp: OpenIdProvider;
+let stop: () => Promise<void>;
+beforeAll(async () => {
+  ({ idp, world, stop } = await startSsoWorld(baseUrl, planned.callbacks));
+});
+afterAll(() => stop());
+
+/** Somebody who signed in by the provider an hour ago, as strongly as it says. */
+async function arrive(said: object = {}) {
+  const { client, environment } = await newSsoPlace(
+    world,
+    idp,
+    { id: planned.ids.pop() ?? uuidv7() },
+    { mfaPolicy: 'optional' },
+  );
+  const email = acmeAddress();
+  const login = email.replace('@acme.example', '');
+  idp.people.set(login, { email, email_verified: true, given_name: 'Ana', family_name: 'Arendt', ...said });
+  const browser = world.browser();
+  const jar = new Map<string, string>();
+  /** Follows redirects up to a page of ours, also by the provider. */
+  async function walk(url: string) {
+    let at = await browser.get(url);
+    for (let hops = 0; at.statusCode === 303 && hops < 8; hops++) {
+      const to = String(at.headers.location);
+      if (to.startsWith(redirectUri)) return at;
+      at = await browser.get(
+        to.startsWith(idp.issuer)
+          ? (await signInThere(to, login, jar)).replace(baseUrl, '')
+          : locationOf(at).pathname + locationOf(at).search,
+      );
+    }
+    return at;
+  }
+  await walk(authorizeUrl(client, { login_hint: email }));
+  const [person] = await world.query<{ id: string }>('select id from identities where email = $1', [email]);
+  const { id } = person!;
+  await anHourLater(id);
+  return { client, environment, browser, id, walk };
+}
+
+const anHourLater = (id: string) =>
+  world.query(
+    `update sessions set authenticated_at = authenticated_at - $2::interval, auth_time = auth_time - $2::interval where identity_id = $1`,
+    [id, `${hours(1) / 1000} seconds`],
+  );
+
+/** The same with mailed codes as the second step. */
+async function arriveWithMail(said: object) {
+  const there = await arrive(said);
+  await giveFactor(world, there.environment, there.id, { id: uuidv7(), type: 'email_otp', label: 'Email' });
+  return there;
+}
+
+/** Answers the mailed code that a page asks for. */
+async function mailed(browser: Browser, challenge: Awaited<ReturnType<Browser['get']>>) {
+  const sent = await browser.submit(challenge, {});
+  return browser.submit(sent, { code: await world.mailedCode('mfa') });
+}
+
+test.each([{}, { amr: ['otp'] }, { amr: ['pwd'] }])(
+  'who has mailed codes as the second step shows one, and goes on, whatever the provider says: %j',
+  async (said) => {
+    const { client, browser, walk } = await arriveWithMail(said);
+    const challenge = await walk(accountUrl(client, {}, '/factors/totp'));
+    expect(challenge.body).toContain('action="/oauth/mfa/email-otp/send"');
+    const answered = await mailed(browser, challenge);
+    expect([answered.statusCode, locationOf(answered).pathname]).toEqual([303, '/oauth/account/factors/totp']);
+    expect((await walk(String(answered.headers.location).replace(baseUrl, ''))).body).toContain('otpauth://totp/');
+  },
+);
+
+test('a session by a provider that says `otp` is none by mail: a mailed code is a second step after it', async () => {
+  const { client, browser } = await arriveWithMail({ amr: ['otp'] });
+  const page = await browser.get(authorizeUrl(client));
+  expect(page.body).toContain('action="/oauth/mfa/email-otp/send"');
+});
+
+test('who has mailed codes and no confirmed address any more is not sent round for one that nobody mails', async () => {
+  const { client, id, walk } = await arriveWithMail({});
+  await world.query('update identities set email_verified_at = null where id = $1', [id]);
+  expect((await walk(accountUrl(client, {}, '/factors/totp'))).body).toContain('otpauth://totp/');
+});
+
+describe('a form whose sign-in is over or too old leads to the provider by a page, since a form may not', () => {
+  /** Where the page that a form leads to goes on by itself, and where that leads. */
+  async function onFrom(browser: Browser, answer: Awaited<ReturnType<Browser['get']>>) {
+    expect([answer.statusCode, /<h1>([^<]*)</.exec(answer.body)?.[1]]).toEqual([200, 'On to the sign-in']);
+    const url = /http-equiv="refresh" content="0;url=([^"]+)"/.exec(answer.body)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    return { url, next: await browser.get(url) };
+  }
+
+  test.each(['too old', 'over'])('in the account, when it is %s', async (how) => {
+    const { client, browser, id, walk } = await arrive();
+    const page = await walk(accountUrl(client, {}, '/password'));
+    if (how === 'over') await world.query('update sessions set revoked_at = now() where identity_id = $1', [id]);
+    else await anHourLater(id);
+    world.wait(minutes(1));
+    const fields = { new_password: 'lantern orchard seven' };
+    const { url, next } = await onFrom(browser, await send(browser, page, 'password', fields));
+    expect(url).toMatch(/^\/oauth\/authorize\?.*destination=account%2Fpassword/);
+    // Only an address says where somebody belongs who is not signed in.
+    if (how === 'too old') expect(String(next.headers.location)).toContain(idp.issuer);
+    const script = await send(browser, page, 'password', fields, { accept: 'application/json' });
+    expect(script.json().redirect_to).toContain('/oauth/authorize?');
+  });
+});
