@@ -147,11 +147,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   },
   'identity.password_changed': { ...method, ...revoked },
   'identity.locked': locked,
-  'identity.signed_in': {
-    amr: 'How (RFC 8176).',
-    session_id: 'The session.',
-    connection_id: 'The SSO connection, where it was by one.',
-  },
+  'identity.signed_in': { amr: 'How (RFC 8176).', session_id: 'The session.', connection_id: 'The SSO connection.' },
   'identity.sessions_revoked': { reason: 'Why.', session_ids: 'Which, where only some.' },
   'identity.consent_given': { oauth_client_id: 'The client that asked.', scopes: 'What was allowed this time.' },
   'identity.consent_withdrawn': { oauth_client_id: 'The client that had it.', scopes: 'What it was for.' },
@@ -247,12 +243,12 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'auth.admin_signed_in': {
     amr: 'How (RFC 8176).',
     session_id: 'The session.',
-    connection_id: 'The SSO connection, where it was by one.',
+    connection_id: 'The SSO connection.',
   },
   'auth.admin_sign_in_failed': {
     method: 'What was tried.',
     reason: 'Code of the refusal, where an identity provider was asked.',
-    connection_id: 'The SSO connection, where it was by one.',
+    connection_id: 'The SSO connection.',
   },
   'auth.admin_locked': locked,
   'auth.admin_mfa_enrolled': factor,
@@ -266,7 +262,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'auth.identity_sign_in_failed': {
     method: 'What was tried.',
     reason: 'Code of the refusal, where what was tried was right.',
-    connection_id: 'The SSO connection, where it was by one.',
+    connection_id: 'The SSO connection.',
   },
   'auth.emailed_code_requested': { purpose: 'What the code is for.' },
   'auth.sign_up_refused': why,

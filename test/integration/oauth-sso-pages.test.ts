@@ -293,3 +293,24 @@ describe('somebody else than the session is of', () => {
     expect(awayIn(await browser.submit(choice, { choice: 'continue' })).origin).toBe(idp.issuer);
   });
 });
+
+test('who came by a page although there is a default provider is led back to that page, from wherever', async () => {
+  const { environment, client, connection } = await place();
+  await setDefault(environment, connection);
+  const ana = await environment.newIdentity();
+  const browser = world.browser();
+  expect(locationOf(await browser.get(authorizeUrl(client)))).toContain('/oauth/authorize?');
+  const page = await browser.get(authorizeUrl(client, { method: 'password' }));
+  const linkIn = ({ body }: LightMyRequestResponse, path: string) =>
+    (new RegExp(`href="(${path}[^"]*)"`).exec(body)?.[1] ?? '').replaceAll('&amp;', '&');
+  const forgot = await browser.get(linkIn(page, '/oauth/password/forgot'));
+  const back = linkIn(forgot, '/oauth/authorize');
+  expect(new URLSearchParams(back.split('?')[1]).get('method')).toBe('password');
+  expect((await browser.get(back)).body).toContain('name="password"');
+  expect((await browser.submit(forgot, { email: ana.email })).statusCode).toBe(200);
+  const [mail] = await world.query<{ parameters: Record<string, string> }>(
+    'select parameters from identity_links where identity_id = $1',
+    [ana.id],
+  );
+  expect(mail?.parameters.method).toBe('password');
+});

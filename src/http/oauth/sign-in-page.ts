@@ -7,7 +7,7 @@ import { methodNames, sendBarred } from './barred-page.js';
 import { signInNeedsCaptcha } from './captcha.js';
 import { pageOptions, sendPage, wantsJson } from './pages.js';
 import { refusalInJson } from './refusal-in-json.js';
-import { codeMethodOf, isRecovery, letsSignUp, offersSso, type Visit } from './visit.js';
+import { codeMethodOf, isRecovery, keptMethodOf, letsSignUp, offersSso, type Visit } from './visit.js';
 
 export interface ShownSignIn {
   /** What the field begins with. */
@@ -35,9 +35,7 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
   function valuesOf(visit: Visit, { email, error }: ShownSignIn) {
     const { client, asked } = visit;
     const notice = isRecovery(asked) ? ('sign_in.notice.recovery' as const) : null;
-    const { method, ...others } = asked.parameters;
-    // Whoever has asked for this page, and not for their provider, finds it again.
-    const params = method === 'password' || method === 'recovery' ? { ...others, method } : others;
+    const params = keptMethodOf(asked.parameters);
     const shown = { name: client.name, logoUrl: client.logoUrl };
     const passkey = visit.methods.includes('passkey');
     const organization = visit.organization?.name ?? null;

@@ -54,9 +54,14 @@ export const isRecovery = ({ parameters }: Pick<AuthorizeRequest, 'parameters'>)
 /** `method` of the pages that mail a code. */
 export const codeMethodOf = ({ asked }: Pick<Visit, 'asked'>) => (isRecovery(asked) ? 'recovery' : 'code');
 
+/** A request with the `method` of who has asked for a page, and not for their provider; that of a mailed code is said by its forms. */
+export function keptMethodOf({ method, ...others }: Record<string, string>): Record<string, string> {
+  return method === 'password' || method === 'recovery' ? { ...others, method } : others;
+}
+
 /** The authorization request of a visit as it is taken up again later: for a page, and by the sign-in page's own choice. */
 export function flowOf({ asked }: Pick<Visit, 'asked'>): Record<string, string> {
-  const { method: _, prompt, ...parameters } = asked.parameters;
+  const { prompt, ...parameters } = keptMethodOf(asked.parameters);
   return prompt === undefined || asked.prompt.none ? parameters : { ...parameters, prompt };
 }
 
