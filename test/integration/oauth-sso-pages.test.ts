@@ -295,11 +295,11 @@ describe('somebody else than the session is of', () => {
 });
 
 test('who came by a page although there is a default provider is led back to that page, from wherever', async () => {
-  const { environment, client, connection } = await place();
-  await setDefault(environment, connection);
+  const { environment, client } = await place();
+  await setDefault(environment, await newOidcConnection(world, environment, idp, { id: nextId() }));
   const ana = await environment.newIdentity();
   const browser = world.browser();
-  expect(locationOf(await browser.get(authorizeUrl(client)))).toContain('/oauth/authorize?');
+  expect(locationOf(await browser.get(authorizeUrl(client))).origin).not.toBe(baseUrl);
   const page = await browser.get(authorizeUrl(client, { method: 'password' }));
   const linkIn = ({ body }: LightMyRequestResponse, path: string) =>
     (new RegExp(`href="(${path}[^"]*)"`).exec(body)?.[1] ?? '').replaceAll('&amp;', '&');

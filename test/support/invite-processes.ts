@@ -1,5 +1,6 @@
 import { createProcesses } from '../../src/temporal/processes.js';
-import { newDatabase } from './database.js';
+import { workerBounds } from '../../src/worker/database-bounds.js';
+import { newDatabase, openTestDb } from './database.js';
 import { patient } from './patience.js';
 import { registrationServices, rows } from './registration.js';
 import { namespace, startTestTemporal } from './temporal.js';
@@ -8,9 +9,13 @@ import { until } from './until.js';
 
 export type InviteProcesses = Awaited<ReturnType<typeof startInviteProcesses>>;
 
-/** The processes of invites, of administrators or of end users: database, Temporal and worker, and a look at how far they are. */
-export async function startInviteProcesses() {
-  const [temporal, database] = await Promise.all([startTestTemporal(), newDatabase()]);
+/**
+ * The processes of invites, of administrators or of end users: database, Temporal and worker, and a look at how far they are.
+ * @param bounded the worker has as many connections as a real one, which wait no longer than its do
+ */
+export async function startInviteProcesses({ bounded = false }: { bounded?: boolean } = {}) {
+  const [temporal, shared] = await Promise.all([startTestTemporal(), newDatabase()]);
+  const database = bounded ? { ...shared, db: await openTestDb(shared.url, 10, workerBounds) } : shared;
   const processes = createProcesses({ address: temporal.address, namespace, apiKey: null }, patient);
   const services = registrationServices(database);
   const worker = startWorkerParts({ database, temporal, processes }, services);
@@ -41,7 +46,8 @@ export async function startInviteProcesses() {
       await worker.stop();
       await processes.close();
       await temporal.stop();
-      await database.close();
+      if (bounded) await database.db.close();
+      await shared.close();
     },
   };
 }
