@@ -53,5 +53,6 @@ export class IdentityLink {
   @Column('integer') attempts!: number;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz') expiresAt!: Date;
+  /** Before `createdAt`: made void, and used by nobody. */
   @Column('timestamptz', { nullable: true }) usedAt!: Date | null;
 }

@@ -6,6 +6,7 @@ import { hashSecret, isSecret } from '../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../platform/crypto/sealing.js';
 import { mostLinkTries } from './link-proof.js';
 import type { Client } from './oidc/clients.js';
+import { sentTwiceWithin } from './sent-twice.js';
 
 /** How long a mailed link of an end user works. */
 export const identityLinkLife: Record<IdentityLinkPurpose, number> = {
@@ -70,7 +71,7 @@ export async function insertIdentityLink(
 
 /**
  * `used` is also a link that something else has made void: a newer one, or what it was for has happened already, or the Environment
- * takes no passwords by now.
+ * takes no passwords, or nobody more by sign-up, by now.
  */
 export type LinkStanding = 'open' | 'used' | 'expired';
 
@@ -120,6 +121,8 @@ select l.id, l.purpose, l.account_id as "accountId", e.application_id as "applic
   case
     when l.used_at is not null then 'used'
     when l.purpose = 'verify_email' and i.email_verified_at is not null and not (l.joins and m.id is null) then 'used'
+    when l.joins and m.id is null and not exists (
+      select from environment_settings s where s.environment_id = l.environment_id and s.allow_self_signup) then 'used'
     when l.purpose = 'reset_password' and (i.password_changed_at > l.created_at or exists (
       select from identity_links newer where newer.identity_id = l.identity_id and newer.purpose = 'reset_password'
         and (newer.created_at, newer.id) > (l.created_at, l.id)) or not exists (
@@ -153,8 +156,28 @@ export async function readIdentityLink(tx: EntityManager, id: string, now: Date)
   return found ?? null;
 }
 
-/** Where the person goes on: into the authorization request that it all began with, or null where there was none. */
-export function wayBack({ parameters, email }: Pick<FoundLink, 'parameters' | 'email'>): string | null {
+/**
+ * Makes void what was mailed to somebody and not used, of one Environment or of all: as used before it was made, so that no form is
+ * taken for the one that used it. In a transaction that holds the Identity's row.
+ */
+export const voidIdentityLinks = (tx: EntityManager, identityId: string, environmentId: string | null = null) =>
+  tx.query(
+    `update identity_links set used_at = created_at - interval '1 second' * $3
+     where identity_id = $1 and used_at is null and ($2::uuid is null or environment_id = $2)`,
+    [identityId, environmentId, sentTwiceWithin / 1000],
+  );
+
+/**
+ * Where the person goes on: into the authorization request that it all began with, or null where there was none. A link that does
+ * not work names nobody: whoever reads its mailbox may not know the address that the person has by now.
+ */
+export function wayBack({
+  parameters,
+  email,
+  standing,
+}: Pick<FoundLink, 'parameters' | 'email' | 'standing'>): string | null {
   if (Object.keys(parameters).length === 0) return null;
-  return `/oauth/authorize?${new URLSearchParams({ ...parameters, login_hint: email })}`;
+  const query = new URLSearchParams(parameters);
+  if (standing === 'open') query.set('login_hint', email);
+  return `/oauth/authorize?${query}`;
 }

@@ -3,6 +3,7 @@ import { Identity } from '../../../entities/identity.js';
 import { inSnakeCase } from '../../platform/naming.js';
 import { isSame } from '../changed-fields.js';
 import { recordOfIdentity } from '../identity-events.js';
+import { voidIdentityLinks } from '../identity-links.js';
 import type { EnvironmentScope } from '../scope.js';
 import { lockMember } from './find.js';
 import { assertMetadata } from './metadata.js';
@@ -53,7 +54,7 @@ export async function changeIdentity(
 }
 
 async function voidMails(tx: EntityManager, identityId: string, at: Date): Promise<void> {
-  await tx.query('update identity_links set used_at = $2 where identity_id = $1 and used_at is null', [identityId, at]);
+  await voidIdentityLinks(tx, identityId);
   await tx.query('update emailed_codes set consumed_at = $2 where identity_id = $1 and consumed_at is null', [
     identityId,
     at,

@@ -1,0 +1,86 @@
+import { randomUUID } from 'node:crypto';
+import { changeIdentity } from '../../src/domain/identities/change.js';
+import { removeMember } from '../../src/domain/identities/remove.js';
+import { minutes } from '../../src/platform/clock.js';
+import { lastLink } from '../support/identity-mails.js';
+import { authorizeUrl, newProvider, type TestProvider } from '../support/oauth.js';
+import { newOther } from '../support/other-environment.js';
+
+/** Links that were mailed before somebody was removed, or their address was moved. */
+
+let provider: TestProvider;
+beforeAll(async () => {
+  provider = await newProvider();
+});
+afterAll(() => provider.close());
+
+const at = (path: string, url: string) => url.replace('/oauth/authorize?', `${path}?`);
+
+/** Somebody of another Environment of the Account, who has asked to join this one. */
+async function joining() {
+  const environment = await provider.newEnvironment({ allowSelfSignup: true });
+  const { accountId, applicationId, environmentId } = environment;
+  const url = authorizeUrl(await environment.newClient());
+  const known = await environment.newIdentity({ email: `ida.${randomUUID()}@example.com`, isMember: false });
+  await (await newOther(provider, environment)).join(known.id);
+  const ask = async () => {
+    const browser = provider.browser();
+    const form = await browser.get(at('/oauth/register', url));
+    await browser.submit(form, { email: known.email, password: 'lantern orchard seven' });
+    return lastLink(provider, environmentId);
+  };
+  const open = (link: string) => provider.browser().get(link);
+  const join = async (link: string) => {
+    const browser = provider.browser();
+    return (await browser.submit(await browser.get(link), {})).statusCode;
+  };
+  const remove = () =>
+    provider.db.transaction({ accountId }, (tx) =>
+      removeMember(tx, { accountId, applicationId, environmentId }, known.id, provider.now),
+    );
+  return { environmentId, ask, open, join, remove };
+}
+
+test('whoever was removed does not come back by a link that they had asked for before', async () => {
+  const { ask, open, join, remove } = await joining();
+  const [first, second] = [await ask(), await ask()];
+  expect(await join(first)).toBe(200);
+  await remove();
+  expect((await open(second)).statusCode).toBe(400);
+  expect(await join(await ask())).toBe(200); // asked for since
+});
+
+test('nobody joins by a link once sign-up is closed', async () => {
+  const { environmentId, ask, open } = await joining();
+  const link = await ask();
+  expect((await open(link)).statusCode).toBe(200);
+  await provider.query('update environment_settings set allow_self_signup = false where environment_id = $1', [
+    environmentId,
+  ]);
+  expect((await open(link)).statusCode).toBe(400);
+});
+
+test('a link to an address of before does not tell where the person is now', async () => {
+  const environment = await provider.newEnvironment();
+  const client = await environment.newClient();
+  const ana = await environment.newIdentity();
+  const browser = provider.browser();
+  const form = await browser.get(at('/oauth/password/forgot', authorizeUrl(client)));
+  await browser.submit(form, { email: ana.email });
+  const link = await lastLink(provider, environment.environmentId);
+  const page = await browser.get(link);
+  const moved = `moved.${randomUUID()}@example.com`;
+  const { accountId, applicationId, environmentId } = environment;
+  await provider.db.transaction({ accountId }, (tx) =>
+    changeIdentity(tx, { accountId, applicationId, environmentId }, ana.id, { email: moved }, provider.now()),
+  );
+  for (const answer of [
+    await provider.browser().get(link),
+    await browser.submit(page, { password: 'lantern orchard seven' }),
+  ]) {
+    expect(answer.statusCode).toBe(400);
+    expect(answer.body).not.toContain(moved.split('@')[0]);
+  }
+  provider.wait(minutes(2));
+  expect((await provider.browser().get(link)).body).not.toContain(moved.split('@')[0]);
+});
