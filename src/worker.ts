@@ -1,7 +1,6 @@
 import 'reflect-metadata';
 import { checkDatabase, startLog, whatIsCallable } from './common.js';
 import { loadConfig } from './config.js';
-import { minutes } from './platform/clock.js';
 import { watchClock } from './platform/clock-watch.js';
 import { createMailer } from './platform/mail/mailer.js';
 import { pendingMigrations } from './platform/migrations.js';
@@ -15,6 +14,7 @@ import { startOutboxRelay } from './temporal/outbox-relay.js';
 import { createProcesses } from './temporal/processes.js';
 import { ensureWorkflowBundle } from './temporal/workflow-bundle.js';
 import { composeWorker } from './worker/compose.js';
+import { workerBounds } from './worker/database-bounds.js';
 import { startHealthServer } from './worker/health.js';
 import { installRuntime } from './worker/log.js';
 import { createMetrics } from './worker/metrics.js';
@@ -38,7 +38,7 @@ await runProcess('worker', command, async () => {
     poolSize: config.database.poolSize,
     applicationName: 'gatehouse worker',
     onError: () => log.warn('a connection to PostgreSQL was lost'),
-    answerWithinMs: minutes(15), // longer than any batch; only what will never be answered takes as long
+    ...workerBounds,
   });
   await checkDatabase(db, config);
   const clock = watchClock({ db, log });

@@ -27,6 +27,10 @@ export interface DbOptions {
    * statement somewhat earlier, if it can. By default nobody looks at the clock: batches take as long as they take.
    */
   answerWithinMs?: number;
+  /** Milliseconds that a statement waits for a lock; then it fails (`lock_not_available`). By default as long as for its answer. */
+  lockWithinMs?: number;
+  /** Milliseconds after which PostgreSQL ends a transaction that nobody goes on with: twice `answerWithinMs` unless said. */
+  idleInTransactionWithinMs?: number;
   /** Seconds after which a connection is replaced by a new one, once nobody uses it. */
   renewAfterSeconds?: number;
 }
@@ -40,7 +44,7 @@ export async function openDb(options: DbOptions): Promise<Db> {
 
 /** The ways to the database without a connection yet: for composing what is only looked at. */
 export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOptions): Db {
-  const { poolSize, applicationName, onError, answerWithinMs, renewAfterSeconds } = options;
+  const { poolSize, applicationName, onError } = options;
   const source = createDataSource(url, { ...options, connectWithinMs });
   const texts = createPreparedTexts();
   // The scope is a property of these connections (docs/decisions/0003), so that setting it costs no round trip. Their
@@ -50,10 +54,7 @@ export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOp
     max: poolSize,
     application_name: `${applicationName} statements`,
     connectionTimeoutMillis: connectWithinMs,
-    ...connections(
-      { answerWithinMs, renewAfterSeconds },
-      { 'gatehouse.scope': 'system', plan_cache_mode: 'force_generic_plan' },
-    ),
+    ...connections(options, { 'gatehouse.scope': 'system', plan_cache_mode: 'force_generic_plan' }),
   });
   pool.on('error', onError);
   const pools = (): Record<string, pg.Pool> => {
@@ -109,8 +110,7 @@ export function createDataSource(
     applicationName = 'gatehouse',
     onError = () => {},
     connectWithinMs = seconds(5),
-    answerWithinMs,
-    renewAfterSeconds,
+    ...bounds
   }: Partial<DbOptions> = {},
 ) {
   return new DataSource({
@@ -125,7 +125,7 @@ export function createDataSource(
     poolSize,
     poolErrorHandler: onError,
     connectTimeoutMS: connectWithinMs,
-    extra: connections({ answerWithinMs, renewAfterSeconds }),
+    extra: connections(bounds),
   });
 }
 
@@ -142,15 +142,21 @@ const ping: pg.QueryConfig & { query_timeout: number } = {
  * the primary is: after a switch-over it would go on writing to the old one for as long as that takes it.
  */
 const connections = (
-  { answerWithinMs, renewAfterSeconds = renewConnectionsAfterMs / 1_000 }: Partial<DbOptions>,
+  {
+    answerWithinMs,
+    lockWithinMs,
+    idleInTransactionWithinMs = answerWithinMs && 2 * answerWithinMs,
+    renewAfterSeconds = renewConnectionsAfterMs / 1_000,
+  }: Omit<Partial<DbOptions>, 'url'>,
   settings: Record<string, string> = {},
 ) => {
   const all = Object.entries({
     ...settings,
     timezone: 'UTC', // moments in JSON are read as they are written here: elsewhere the last of the year 9999 is one of 10000
-    ...(answerWithinMs !== undefined && {
-      statement_timeout: String(Math.ceil(0.8 * answerWithinMs)),
-      idle_in_transaction_session_timeout: String(2 * answerWithinMs),
+    ...(answerWithinMs !== undefined && { statement_timeout: String(Math.ceil(0.8 * answerWithinMs)) }),
+    ...(lockWithinMs !== undefined && { lock_timeout: String(lockWithinMs) }),
+    ...(idleInTransactionWithinMs !== undefined && {
+      idle_in_transaction_session_timeout: String(idleInTransactionWithinMs),
     }),
   });
   const text = `select ${all.map((_, i) => `set_config($${2 * i + 1}, $${2 * i + 2}, false)`).join()}`;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import type { Db } from '../../src/platform/db.js';
-import { openDb } from '../../src/platform/open-db.js';
+import { type DbOptions, openDb } from '../../src/platform/open-db.js';
 import { patience } from './patience.js';
 
 export interface TestDatabase {
@@ -42,8 +42,12 @@ export async function expectExactCounts(ownerUrl: string): Promise<void> {
 }
 
 /** Another way to such a database. On a busy machine a connection takes as long as it takes, and so does one's turn for it. */
-export const openTestDb = (url: string, poolSize: number): Promise<Db> =>
-  openDb({ url, poolSize, applicationName: 'test', onError: () => {}, connectWithinMs: patience });
+export const openTestDb = (
+  url: string,
+  poolSize: number,
+  bounds: Pick<DbOptions, 'answerWithinMs' | 'lockWithinMs' | 'idleInTransactionWithinMs'> = {},
+): Promise<Db> =>
+  openDb({ url, poolSize, applicationName: 'test', onError: () => {}, connectWithinMs: patience, ...bounds });
 
 const owners = new Map<string, pg.Pool>();
 

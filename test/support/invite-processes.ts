@@ -1,5 +1,6 @@
 import { createProcesses } from '../../src/temporal/processes.js';
-import { newDatabase } from './database.js';
+import { workerBounds } from '../../src/worker/database-bounds.js';
+import { newDatabase, openTestDb } from './database.js';
 import { patient } from './patience.js';
 import { registrationServices, rows } from './registration.js';
 import { namespace, startTestTemporal } from './temporal.js';
@@ -8,12 +9,16 @@ import { until } from './until.js';
 
 export type InviteProcesses = Awaited<ReturnType<typeof startInviteProcesses>>;
 
-/** The processes of invites, of administrators or of end users: database, Temporal and worker, and a look at how far they are. */
-export async function startInviteProcesses() {
+/**
+ * The processes of invites, of administrators or of end users: database, Temporal and worker, and a look at how far they are.
+ * @param bounded the worker has as many connections as a real one, which wait no longer than its do
+ */
+export async function startInviteProcesses({ bounded = false }: { bounded?: boolean } = {}) {
   const [temporal, database] = await Promise.all([startTestTemporal(), newDatabase()]);
+  const ofWorker = bounded ? { ...database, db: await openTestDb(database.url, 10, workerBounds) } : database;
   const processes = createProcesses({ address: temporal.address, namespace, apiKey: null }, patient);
-  const services = registrationServices(database);
-  const worker = startWorkerParts({ database, temporal, processes }, services);
+  const services = registrationServices(ofWorker);
+  const worker = startWorkerParts({ database: ofWorker, temporal, processes }, services);
   const handleOf = (id: string) => temporal.client.workflow.getHandle(`invite/${id}`);
   const mailsTo = (email: string, name: string) =>
     services.sent.filter((mail) => mail.to === email && mail.name === name);
@@ -41,6 +46,7 @@ export async function startInviteProcesses() {
       await worker.stop();
       await processes.close();
       await temporal.stop();
+      if (bounded) await ofWorker.db.close();
       await database.close();
     },
   };
