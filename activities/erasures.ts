@@ -8,5 +8,7 @@ export const createErasureActivities = ({ erasures }: { erasures: Omit<Erasures,
   endErasedSessions: (id: string) => settled(() => erasures.endSessions(id)),
   removeErasedMemberships: (id: string) => settled(() => erasures.removeMemberships(id)),
   completeErasure: (id: string) => settled(() => erasures.complete(id)),
-  cancelErasure: (id: string) => settled(() => erasures.cancel(id, 'cancelled_by_operator')),
+  /** @param onlyLook for a run that finds its row ended: it may have been taken up again since, and then goes on */
+  cancelErasure: (id: string, onlyLook = false) =>
+    settled(() => (onlyLook ? erasures.look(id) : erasures.cancel(id, 'cancelled_by_operator'))),
 });

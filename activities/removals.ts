@@ -7,5 +7,7 @@ export type RemovalActivities = ReturnType<typeof createRemovalActivities>;
 export const createRemovalActivities = ({ removals }: { removals: Omit<Removals, 'resume'> }) => ({
   removeEnvironmentContents: (id: string) => settled(() => removals.advance(id)),
   completeEnvironmentRemoval: (id: string) => settled(() => removals.complete(id)),
-  cancelEnvironmentRemoval: (id: string) => settled(() => removals.cancel(id, 'cancelled_by_operator')),
+  /** @param onlyLook for a run that finds its row ended: it may have been taken up again since, and then goes on */
+  cancelEnvironmentRemoval: (id: string, onlyLook = false) =>
+    settled(() => (onlyLook ? removals.look(id) : removals.cancel(id, 'cancelled_by_operator'))),
 });

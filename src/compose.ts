@@ -202,7 +202,7 @@ export async function composeApi(
     auditLog: createAuditLog({ db, broadReads }),
     changeFeed: createChangeFeed({ db, bells: changeBells }),
     clientManagement: createClientManagement({ db, now, guard }),
-    directory: createDirectory({ db, now }),
+    directory: createDirectory({ db, now, processes }),
     environmentSettings: createEnvironmentSettings({ db, graces, now }),
     environments: createEnvironments({ db, now }),
     evaluation,
@@ -217,6 +217,7 @@ export async function composeApi(
       passwords,
       attempts: logins.attempts,
       mfaReset: logins.mfaReset,
+      processes,
       now,
     }),
     identityInvites,
@@ -280,7 +281,7 @@ export async function composeApi(
       async (surface) => mountAuthzen(surface, { principals: callers, services, baseUrl }),
       async (surface) => mountPortalApi(surface, { admins, services, pages: { baseUrl, adminAppUrl } }),
       async (surface) => {
-        const directories = createScim({ db, broadReads, assignments, now });
+        const directories = createScim({ db, broadReads, assignments, processes, now });
         await surface.register(scim, { prefix: '/scim/v2', ...directories, limits, baseUrl });
       },
     ],

@@ -21,20 +21,25 @@ export async function environmentRemoval(input: EnvironmentRemovalInput): Promis
   const { removalId } = input;
   const shown = shownState<RemovalState>('deleting_contents', (current) => describe(current, input));
   setHandler(state, shown.get);
+  const removeAll = async (): Promise<RemovalOutcome> => {
+    shown.set('deleting_contents');
+    const outcome = await wholeStep(() => removeEnvironmentContents(removalId));
+    if (outcome !== 'done') return outcome;
+    shown.set('deleting_environment');
+    return wholeStep(() => completeEnvironmentRemoval(removalId));
+  };
   try {
-    let outcome: RemovalOutcome = 'more';
-    while (outcome === 'more') {
-      shown.set('deleting_contents');
-      outcome = await wholeStep(() => removeEnvironmentContents(removalId));
-      if (outcome !== 'done') continue;
-      shown.set('deleting_environment');
-      outcome = await wholeStep(() => completeEnvironmentRemoval(removalId));
+    for (let left = true; left; ) {
+      const outcome = await removeAll();
+      if (outcome === 'more') continue;
+      const ended = outcome === 'done' ? 'completed' : await cancelEnvironmentRemoval(removalId, true);
+      left = ended === 'running'; // taken up again, since the step that found it ended
+      if (ended !== 'running') shown.set(ended);
     }
-    // One that has ended otherwise answers how.
-    shown.set(outcome === 'done' ? 'completed' : await cancelEnvironmentRemoval(removalId));
   } catch (error) {
     if (!isCancellation(error)) throw error;
-    shown.set(await CancellationScope.nonCancellable(() => cancelEnvironmentRemoval(removalId)));
+    const ended = await CancellationScope.nonCancellable(() => cancelEnvironmentRemoval(removalId));
+    shown.set(ended === 'completed' ? ended : 'cancelled');
     if (shown.get() === 'cancelled') throw error; // else it was done already
   }
   return shown.get();

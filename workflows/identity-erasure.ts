@@ -29,18 +29,24 @@ export async function identityErasure(input: IdentityErasureInput): Promise<Eras
       if (outcome !== 'more') return outcome === 'done';
     }
   };
+  const eraseAll = async (): Promise<StepOutcome> => {
+    if (!(await repeat('ending_sessions', endErasedSessions))) return 'ended';
+    if (!(await repeat('removing_memberships', removeErasedMemberships))) return 'ended';
+    shown.set('deleting_profile');
+    return wholeStep(() => completeErasure(erasureId));
+  };
   try {
-    let complete: StepOutcome = 'more';
-    while (complete === 'more') {
-      if (!(await repeat('ending_sessions', endErasedSessions))) break;
-      if (!(await repeat('removing_memberships', removeErasedMemberships))) break;
-      shown.set('deleting_profile');
-      complete = await wholeStep(() => completeErasure(erasureId));
+    for (let left = true; left; ) {
+      const complete = await eraseAll();
+      if (complete === 'more') continue;
+      const ended = complete === 'done' ? 'completed' : await cancelErasure(erasureId, true);
+      left = ended === 'running'; // taken up again, since the step that found it ended
+      if (ended !== 'running') shown.set(ended);
     }
-    shown.set(complete === 'done' ? 'completed' : await cancelErasure(erasureId)); // which answers how an ended one ended
   } catch (error) {
     if (!isCancellation(error)) throw error;
-    shown.set(await CancellationScope.nonCancellable(() => cancelErasure(erasureId)));
+    const ended = await CancellationScope.nonCancellable(() => cancelErasure(erasureId));
+    shown.set(ended === 'completed' ? ended : 'cancelled');
     if (shown.get() === 'cancelled') throw error; // else it was done already
   }
   return shown.get();

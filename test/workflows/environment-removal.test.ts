@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
+import type { EnvironmentRemovalStatus } from '../../entities/environment-removal.js';
 import type { RemovalOutcome } from '../../src/domain/removals/removals.js';
 import type { environmentRemoval } from '../../workflows/environment-removal.js';
 import { recordHistory } from '../support/histories.js';
@@ -26,7 +27,9 @@ async function startRemoval() {
   const activities = {
     removeEnvironmentContents: step(),
     completeEnvironmentRemoval: step(),
-    cancelEnvironmentRemoval: jest.fn(async (_id: string): Promise<'cancelled' | 'completed'> => 'cancelled'),
+    cancelEnvironmentRemoval: jest.fn(
+      async (_id: string, _onlyLook?: boolean): Promise<EnvironmentRemovalStatus> => 'cancelled',
+    ),
   };
   const { taskQueue } = await temporal.runWorker(activities);
   const start = () =>
@@ -88,4 +91,12 @@ test('a row that has ended otherwise ends it with the same word', async () => {
   activities.removeEnvironmentContents.mockResolvedValueOnce('ended');
   expect(await (await start()).result()).toBe('cancelled');
   expect(activities.completeEnvironmentRemoval).not.toHaveBeenCalled();
+});
+
+test('one that was taken up again since its step found it ended goes on', async () => {
+  const { activities, start } = await startRemoval();
+  activities.removeEnvironmentContents.mockResolvedValueOnce('ended');
+  activities.cancelEnvironmentRemoval.mockResolvedValueOnce('running');
+  expect(await (await start()).result()).toBe('completed');
+  expect(activities.cancelEnvironmentRemoval.mock.calls).toEqual([[expect.any(String), true]]);
 });

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
+import type { ErasureStatus } from '../../entities/erasure.js';
 import type { StepOutcome } from '../../src/domain/erasures/erasures.js';
 import type { identityErasure } from '../../workflows/identity-erasure.js';
 import { recordHistory } from '../support/histories.js';
@@ -25,7 +26,7 @@ async function startErasure() {
     endErasedSessions: step('sessions'),
     removeErasedMemberships: step('memberships'),
     completeErasure: step('profile'),
-    cancelErasure: jest.fn(async (_id: string): Promise<'cancelled' | 'completed'> => 'cancelled'),
+    cancelErasure: jest.fn(async (_id: string, _onlyLook?: boolean): Promise<ErasureStatus> => 'cancelled'),
   };
   const { taskQueue } = await temporal.runWorker(activities);
   const start = () =>
@@ -126,4 +127,13 @@ test('a row that has ended otherwise ends it with the same word', async () => {
   activities.removeErasedMemberships.mockResolvedValueOnce('ended');
   expect(await (await start()).result()).toBe('cancelled');
   expect(activities.completeErasure).not.toHaveBeenCalled();
+});
+
+test('one that was taken up again since its step found it ended goes on', async () => {
+  const { order, activities, start } = await startErasure();
+  activities.removeErasedMemberships.mockResolvedValueOnce('ended');
+  activities.cancelErasure.mockResolvedValueOnce('running');
+  expect(await (await start()).result()).toBe('completed');
+  expect(order).toEqual(['sessions', 'sessions', 'memberships', 'profile']);
+  expect(activities.cancelErasure.mock.calls).toEqual([[expect.any(String), true]]);
 });

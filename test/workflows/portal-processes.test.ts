@@ -19,6 +19,7 @@ let api: TestApi;
 let processes: Processes;
 let owner: Call;
 let roleId: string;
+let development: string;
 let mailServer: 'away' | 'there' = 'there';
 /** While it is there the mail server has heard a mail, and says nothing yet. */
 let thinking: { heard(): void; answer: Promise<void> } | undefined;
@@ -69,6 +70,7 @@ beforeAll(async () => {
   stops.push(relay.stop, () => workers.stop());
   const account = await newAccount(api);
   owner = callsOf(api, account.accountSlug, await account.as('owner'));
+  development = `/applications/${account.applicationSlug}/environments/development`;
   roleId = (await rolesByKey(owner)).viewer as string;
 });
 afterAll(async () => {
@@ -242,6 +244,7 @@ test('what is retried while its cancelled run has not stopped is not ended by th
   );
   expect(outcomeOf(await owner('POST', `/processes/${id}/retry`))).toBe('503 service.unavailable');
   expect(outcomeOf(await owner('POST', '/sso/domains', { domain }))).toBe('503 service.unavailable'); // the same by its own way
+  expect(outcomeOf(await owner('POST', `/sso/domains/${domain}/verify`))).toBe('503 service.unavailable');
   expect(await read(id)).toMatchObject({ state: 'failed', verbs: ['retry'] });
   workers = startWorkers();
   await until('its run before has stopped', async () => {
@@ -253,4 +256,55 @@ test('what is retried while its cancelled run has not stopped is not ended by th
     return process.temporal?.run_id !== before.run_id && process.temporal?.pending.length === 0 && process;
   });
   expect(again).toMatchObject({ state: 'pending', ended_reason: null, temporal: { status: 'running' } });
+});
+
+/** Cancels a process while nobody is there who could stop its run. */
+async function cancelUnheard(id: string, workflowId: string): Promise<void> {
+  await workers.stop();
+  await until('Temporal has it', () => handleOf(workflowId).describe());
+  const cancelled = await owner('POST', `/processes/${id}/cancel`, { reason: 'a mistake' });
+  expect(cancelled.json().data).toMatchObject({ state: 'cancelled', workflow_end: askedToEnd });
+  await until('it is asked to stop', async () =>
+    JSON.stringify(await handleOf(workflowId).fetchHistory()).includes('CancelRequested'),
+  );
+}
+const processOf = (kind: string, subjectId: string) =>
+  until('its row is there', async () => {
+    const [process] = (await owner('GET', `/processes?kind=${kind}&subject_id=${subjectId}`)).json().items;
+    return process?.id as string | undefined;
+  });
+
+test('who is deleted once more while the cancelled erasure has not stopped is not kept by that', async () => {
+  const body = { email: `${randomUUID()}@example.com`, first_name: 'Ada' };
+  const { id } = (await owner('POST', `${development}/identities`, body)).json().data;
+  await workers.stop();
+  const remove = async () => outcomeOf(await owner('DELETE', `/identities/${id}`));
+  expect(await remove()).toBe('204');
+  const erasureId = await processOf('identity_erasure', id);
+  await cancelUnheard(erasureId, `identity-erasure/${erasureId}`);
+  expect(await remove()).toBe('503 service.unavailable');
+  expect(outcomeOf(await owner('DELETE', `${development}/identities/${id}`))).toBe('503 service.unavailable');
+  workers = startWorkers();
+  await until('its run before has stopped', async () => (await remove()) === '204');
+  await until('it is erased', async () => (await read(erasureId)).state === 'completed');
+});
+
+test('whose MFA is reset while the cancelled time has not stopped has the new time', async () => {
+  await rowsOf(api, `update environment_settings set mfa_policy = 'required', mfa_grace_period_days = 7`);
+  const { id } = (await owner('POST', `${development}/identities`, { email: `${randomUUID()}@example.com` })).json()
+    .data;
+  const reset = async () => outcomeOf(await owner('POST', `${development}/identities/${id}/mfa/reset`));
+  expect(await reset()).toBe('200');
+  const graceId = await processOf('mfa_grace', id);
+  const { workflow_id: workflowId } = await read(graceId);
+  await cancelUnheard(graceId, workflowId);
+  const { run_id: before } = (await read(graceId)).temporal;
+  expect(await reset()).toBe('503 service.unavailable');
+  workers = startWorkers();
+  await until('its run before has stopped', async () => (await reset()) === '200');
+  const again = await until('another run waits', async () => {
+    const process = await read(graceId);
+    return process.temporal?.run_id !== before && process.temporal?.pending.length === 0 && process;
+  });
+  expect(again).toMatchObject({ state: 'running', temporal: { status: 'running' } });
 });

@@ -93,6 +93,10 @@ export function createErasures({ db, now, batchSize = 1000 }: ErasuresDeps) {
         return !removed;
       }),
 
+    /** How it stands. One that is gone, with its Account, is done. */
+    look: (id: string): Promise<ErasureStatus> =>
+      db.transaction('system', async (tx) => (await tx.findOneBy(Erasure, { id }))?.status ?? 'completed'),
+
     /** Stops, for an operator's reason, and lists what is left. Answers how it has ended. */
     cancel: (id: string, reason: string): Promise<Exclude<ErasureStatus, 'running'>> =>
       db.transaction('system', async (tx) => {

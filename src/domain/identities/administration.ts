@@ -3,13 +3,16 @@ import type { Clock } from '../../platform/clock.js';
 import { currentContext } from '../../platform/context.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { alone, type Db, type EnvironmentScope, inTransaction } from '../../platform/db.js';
+import { letErasureStop } from '../erasures/let-erasure-stop.js';
 import { DomainError } from '../errors.js';
 import { createApiSessions, type SessionSort, type ShownSession } from '../logins/api-sessions.js';
 import type { Attempts } from '../logins/attempts.js';
+import { letGraceStop } from '../mfa/let-grace-stop.js';
 import type { MfaReset } from '../mfa/reset.js';
 import { type MfaSummary, mfaOf } from '../mfa/summary.js';
 import type { Page, PageRequest } from '../paging.js';
 import type { Passwords } from '../passwords/passwords.js';
+import type { RunningProcesses } from '../running-processes.js';
 import { createOwnApplications, endAccess, type OwnApplication } from '../sessions/own-applications.js';
 import { endSessions } from '../sessions/own-sessions.js';
 import { setActive } from './activation.js';
@@ -28,6 +31,7 @@ export interface AdministrationDeps {
   passwords: Pick<Passwords, 'assertAcceptable' | 'hash'>;
   attempts: Pick<Attempts, 'forgive'>;
   mfaReset: MfaReset;
+  processes: Pick<RunningProcesses, 'describe'>;
   now: Clock;
 }
 
@@ -37,7 +41,8 @@ export interface AdministrationDeps {
  * Environment of the scope has no such member. What changes a member answers it as the change's transaction leaves it: read after
  * the commit, it could be somebody's who was deleted meanwhile, and what was done would be answered as if it were not.
  */
-export function createIdentityAdministration({ db, sealing, passwords, attempts, mfaReset, now }: AdministrationDeps) {
+export function createIdentityAdministration(deps: AdministrationDeps) {
+  const { db, sealing, passwords, attempts, mfaReset, processes, now } = deps;
   const inAccount = <T>({ accountId }: EnvironmentScope, work: (tx: EntityManager) => Promise<T>) =>
     db.transaction({ accountId }, work);
   const changing = (scope: EnvironmentScope, id: string, work: (tx: EntityManager) => Promise<unknown>) =>
@@ -55,9 +60,14 @@ export function createIdentityAdministration({ db, sealing, passwords, attempts,
         throw taken(error);
       }),
 
-    /** Ends the membership; the Identity itself goes when it has none left. */
-    remove: (scope: EnvironmentScope, id: string): Promise<void> =>
-      inAccount(scope, (tx) => removeMember(tx, scope, id, now)),
+    /**
+     * Ends the membership; the Identity itself goes when it has none left.
+     * @throws DomainError service.unavailable while the process of a cancelled erasure stops
+     */
+    async remove(scope: EnvironmentScope, id: string): Promise<void> {
+      await letErasureStop(db, processes, scope, id);
+      await inAccount(scope, (tx) => removeMember(tx, scope, id, now));
+    },
 
     setActive: (scope: EnvironmentScope, id: string, isActive: boolean): Promise<MemberInDetail> =>
       changing(scope, id, (tx) => setActive(tx, scope, id, { isActive, at: now() })),
@@ -108,7 +118,11 @@ export function createIdentityAdministration({ db, sealing, passwords, attempts,
       }),
 
     mfa: (scope: EnvironmentScope, id: string): Promise<MfaSummary> => mfaOf(alone(db, scope), scope, id),
-    resetMfa: mfaReset,
+    /** @throws DomainError service.unavailable while the process of a cancelled grace stops */
+    async resetMfa(scope: EnvironmentScope, id: string): Promise<MfaSummary> {
+      await letGraceStop(db, processes, scope, id);
+      return mfaReset(scope, id);
+    },
     authState: (scope: EnvironmentScope, id: string): Promise<AuthState> =>
       inAccount(scope, (tx) => authStateOf(tx, scope, id, now())),
     /** The node at which permissions are asked for. @throws DomainError nodes.node_not_found */

@@ -3,10 +3,12 @@ import type { EnvironmentMembership } from '../../../entities/environment-member
 import { Identity } from '../../../entities/identity.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { letErasureStop } from '../erasures/let-erasure-stop.js';
 import { DomainError } from '../errors.js';
 import { isShort, searchedText } from '../identity-search.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { readRowCount } from '../row-counts.js';
+import type { RunningProcesses } from '../running-processes.js';
 import type { AccountScope } from '../scope.js';
 import { removeEverywhere } from './remove-everywhere.js';
 
@@ -55,8 +57,14 @@ const memberships = (more = '') => `(select from environment_memberships m
   join environments e on e.id = m.environment_id and e.account_id = m.account_id
   where m.account_id = :accountId and m.identity_id = identity.id ${more})`;
 
+export interface DirectoryDeps {
+  db: Db;
+  now: Clock;
+  processes: Pick<RunningProcesses, 'describe'>;
+}
+
 /** The end users of an Account, over all of its Environments (contract §6). */
-export function createDirectory({ db, now }: { db: Db; now: Clock }) {
+export function createDirectory({ db, now, processes }: DirectoryDeps) {
   return {
     list: ({ accountId }: AccountScope, page: DirectoryPage): Promise<Page<DirectoryEntry>> =>
       db.transaction({ accountId }, async (tx) => {
@@ -90,9 +98,14 @@ export function createDirectory({ db, now }: { db: Db; now: Clock }) {
         return (await withMemberships(tx, accountId, [identity]))[0] as DirectoryEntry;
       }),
 
-    /** Removes somebody from every Environment, and has them erased. @throws DomainError identity.not_found */
-    remove: (scope: AccountScope, id: string): Promise<void> =>
-      db.transaction(scope, (tx) => removeEverywhere(tx, scope, id, now)),
+    /**
+     * Removes somebody from every Environment, and has them erased.
+     * @throws DomainError identity.not_found, service.unavailable while the process of a cancelled erasure stops
+     */
+    async remove(scope: AccountScope, id: string): Promise<void> {
+      await letErasureStop(db, processes, scope, id);
+      await db.transaction(scope, (tx) => removeEverywhere(tx, scope, id, now));
+    },
 
     /** Everybody once, whatever they are a member of; active is who may sign in somewhere. Of one moment. */
     summary: ({ accountId }: AccountScope): Promise<DirectorySummary> =>

@@ -76,6 +76,10 @@ export function createRemovals({ db, now, batchSize = 1000, stepMs = seconds(5) 
         return false;
       }),
 
+    /** How it stands. One that is gone, with its Account, is done. */
+    look: (id: string): Promise<EnvironmentRemovalStatus> =>
+      db.transaction('system', async (tx) => (await tx.findOneBy(EnvironmentRemoval, { id }))?.status ?? 'completed'),
+
     /** Stops, for an operator's reason, and counts what is left. Answers how it has ended. */
     cancel: (id: string, reason: string): Promise<Exclude<EnvironmentRemovalStatus, 'running'>> =>
       db.transaction('system', async (tx) => {

@@ -7,11 +7,13 @@ import { currentContext } from '../../platform/context.js';
 import { type Db, within } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
 import type { Assignments } from '../access/assignments.js';
+import { letErasureStop } from '../erasures/let-erasure-stop.js';
 import { recordEvent } from '../events.js';
 import { changeIdentity } from '../identities/change.js';
 import { taken } from '../identities/identities.js';
 import { addMember } from '../organizations/members.js';
 import { settleProvedAddress } from '../passwords/new-password.js';
+import type { RunningProcesses } from '../running-processes.js';
 import type { Turns } from '../turns.js';
 import { assertMayMove } from './addresses.js';
 import { changing, type Directory, vouchesFor } from './directory.js';
@@ -38,11 +40,12 @@ export interface ScimUsersDeps {
   db: Db;
   broadReads: Turns;
   assignments: Assignments;
+  processes: Pick<RunningProcesses, 'describe'>;
   now: Clock;
 }
 
 /** The people of a directory, as SCIM Users: Identities with what the directory says of them (RFC 7643 §4.1). */
-export function createScimUsers({ db, broadReads, assignments, now }: ScimUsersDeps) {
+export function createScimUsers({ db, broadReads, assignments, processes, now }: ScimUsersDeps) {
   const presence = createPresence({ assignments, now });
   const change = <T>(directory: Directory, work: (tx: EntityManager) => Promise<T>): Promise<T> =>
     changing(db, directory, work).catch((error: unknown) => {
@@ -104,9 +107,13 @@ export function createScimUsers({ db, broadReads, assignments, now }: ScimUsersD
         return found(tx, directory, id, true);
       }),
 
-    /** @throws ScimRefused notFound, versionMismatch, forbidden */
-    remove: (directory: Directory, id: string, isExpected: IsExpected | null): Promise<void> =>
-      change(directory, async (tx) => {
+    /**
+     * @throws ScimRefused notFound, versionMismatch, forbidden; DomainError service.unavailable while the process of a cancelled erasure
+     *   stops
+     */
+    async remove(directory: Directory, id: string, isExpected: IsExpected | null): Promise<void> {
+      if (isUuid(id)) await letErasureStop(db, processes, directory.scope, id);
+      await change(directory, async (tx) => {
         const { row } = await found(tx, directory, id, false);
         assertExpected(isExpected, row);
         await adopt(tx, directory, row, now());
@@ -114,7 +121,8 @@ export function createScimUsers({ db, broadReads, assignments, now }: ScimUsersD
         const metadata = { organization_id: organizationId };
         await recordEvent(tx, 'scim_user.unlinked', { ...scope, resourceId: row.id, metadata });
         await presence.end(tx, directory, row);
-      }),
+      });
+    },
   };
 }
 

@@ -53,6 +53,10 @@ export type SsoDomains = ReturnType<typeof createSsoDomains>;
 
 /** Claims of domains: made, read, looked at now, and given up (specification, "SSO domain claim"). */
 export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDomainsDeps) {
+  /** Before a failed one begins anew. */
+  const letFailedStop = async (claim: SsoDomain): Promise<void> => {
+    if (claim.status === 'failed') await letStop(processes, workflowIdOf('ssoDomainVerification', processInput(claim)));
+  };
   return {
     /** @throws DomainError organization.not_found */
     list: (of: Claimant, { status, q, ...page }: SsoDomainsPage): Promise<Page<SsoDomain>> =>
@@ -77,8 +81,7 @@ export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDo
     async claim(of: Claimant, caller: Caller, text: string): Promise<SsoDomain> {
       const domain = claimableDomain(text);
       const before = await db.transaction(of.scope, (tx) => claimedBefore(tx, of, domain).getOne());
-      if (before?.status === 'failed')
-        await letStop(processes, workflowIdOf('ssoDomainVerification', processInput(before)));
+      if (before) await letFailedStop(before);
       return db.transaction(of.scope, async (tx) => {
         if (of.organizationId !== null) await lockOrganization(tx, of.scope, of.organizationId);
         await oneAtATime(tx, `sso-domains/${of.scope.accountId}`); // two of one domain are one, and the limit is exact
@@ -97,15 +100,19 @@ export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDo
 
     /**
      * Has the zone asked now, by the claim's process. While that cannot answer, it is done here: the row decides.
-     * @throws DomainError organization.not_found, sso_domain.not_found
+     * @throws DomainError organization.not_found, sso_domain.not_found; service.unavailable while the process of one that was
+     *   cancelled stops
      */
     async verify(of: Claimant, domain: string): Promise<SsoDomain> {
-      const claim = await db.transaction(of.scope, (tx) => find(tx, of, domain));
-      await processes.checkDomain(processInput(claim)).catch((error: unknown) => {
+      const read = () => db.transaction(of.scope, (tx) => find(tx, of, domain));
+      const claim = await read();
+      await letFailedStop(claim);
+      await processes.checkDomain(processInput(claim)).catch(async (error: unknown) => {
         if (!(error instanceof DomainError) || error.code !== 'service.unavailable') throw error;
+        await letFailedStop(await read()); // the answer may be missing since somebody has cancelled it meanwhile
         return checks.check(claim.id);
       });
-      return db.transaction(of.scope, (tx) => find(tx, of, domain));
+      return read();
     },
 
     /** Gives it up: whoever else has proved the domain can have it at once. @throws DomainError as `get` */

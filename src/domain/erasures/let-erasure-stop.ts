@@ -1,0 +1,19 @@
+import { Erasure } from '../../../entities/erasure.js';
+import type { Db } from '../../platform/db.js';
+import { workflowIdOf } from '../../platform/process-kinds.js';
+import { letStop } from '../let-stop.js';
+import type { RunningProcesses } from '../running-processes.js';
+import type { AccountScope } from '../scope.js';
+import { processInput } from './erasures.js';
+
+/** Before somebody may be erased once more. @throws DomainError service.unavailable while the run of a cancelled erasure stops */
+export async function letErasureStop(
+  db: Db,
+  processes: Pick<RunningProcesses, 'describe'>,
+  { accountId }: AccountScope,
+  identityId: string,
+): Promise<void> {
+  const where = { accountId, identityId, status: 'cancelled' } as const;
+  const before = await db.transaction({ accountId }, (tx) => tx.findOneBy(Erasure, where));
+  if (before) await letStop(processes, workflowIdOf('identityErasure', processInput(before)));
+}

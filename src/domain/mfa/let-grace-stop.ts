@@ -1,0 +1,17 @@
+import { MfaGrace } from '../../../entities/mfa-grace.js';
+import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
+import { workflowIdOf } from '../../platform/process-kinds.js';
+import { letStop } from '../let-stop.js';
+import type { RunningProcesses } from '../running-processes.js';
+import { processInput } from './grace-rules.js';
+
+/** Before somebody's time begins anew. @throws DomainError service.unavailable while the run of a cancelled one stops */
+export async function letGraceStop(
+  db: Db,
+  processes: Pick<RunningProcesses, 'describe'>,
+  scope: EnvironmentScope,
+  identityId: string,
+): Promise<void> {
+  const before = await db.transaction(scope, (tx) => tx.findOneBy(MfaGrace, { ...within(scope), identityId }));
+  if (before) await letStop(processes, workflowIdOf('mfaGrace', processInput(before)));
+}
