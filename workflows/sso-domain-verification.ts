@@ -92,7 +92,10 @@ export async function ssoDomainVerification(input: SsoDomainVerificationInput & 
     }
   } catch (error) {
     if (!isCancellation(error)) throw error;
-    follow(await CancellationScope.nonCancellable(() => cancelDomain(claimId)));
+    await CancellationScope.nonCancellable(async () => {
+      follow(await cancelDomain(claimId));
+      await condition(allHandlersFinished); // whoever asked for a look is told that there is none
+    });
     if (look.status === 'failed') throw error; // otherwise the claim was gone before
   }
   return shown.get();

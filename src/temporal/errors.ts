@@ -5,7 +5,7 @@ import {
   WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
-import { ApplicationFailure, NamespaceNotFoundError } from '@temporalio/common';
+import { ApplicationFailure, CancelledFailure, NamespaceNotFoundError } from '@temporalio/common';
 import { DomainError, isErrorCode } from '../domain/errors.js';
 
 /** Seconds after which it is worth asking again. */
@@ -19,6 +19,9 @@ const retryAfter = 5;
 const aboutTheRequest = new Set([3, 6, 11, 12]);
 const invalidArgument = 3;
 const alreadyExists = 6;
+
+/** What the server calls the failure of an update whose workflow ended before it answered. */
+const closedMeanwhile = 'AcceptedUpdateCompletedWorkflow';
 
 /** What a failed call to Temporal means to the domain: a rule's refusal, an outage, or the error itself. */
 export function processError(error: unknown): unknown {
@@ -55,9 +58,16 @@ function grpcErrorOf(error: unknown) {
   return isGrpcServiceError(cause) ? cause : undefined;
 }
 
-/** The code that the workflow or its activity refused with. */
+/**
+ * The code that the workflow or its activity refused with. One that was stopped, or ended otherwise, while it worked on the answer has not
+ * refused: it has none.
+ */
 function refusal(error: WorkflowUpdateFailedError): Error {
   const { cause } = error;
+  // A step of it that was stopped is an ActivityFailure with that cause.
+  const isStopped = cause instanceof CancelledFailure || cause?.cause instanceof CancelledFailure;
+  if (isStopped || (cause instanceof ApplicationFailure && cause.type === closedMeanwhile))
+    return new DomainError('service.unavailable', { retryAfter, cause });
   if (!(cause instanceof ApplicationFailure) || !isErrorCode(cause.type)) return error;
   return new DomainError(cause.type, cause.type === 'service.unavailable' ? { retryAfter, cause } : { cause });
 }

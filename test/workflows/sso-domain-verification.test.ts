@@ -201,6 +201,26 @@ test.concurrent('terminated by mistake it is looked for again', async () => {
 });
 
 // Those that need the worker for themselves.
+test.concurrent.each([
+  ['cancelled', (claim: Claimed) => claim.handle.cancel()],
+  ['terminated', (claim: Claimed) => claim.handle.terminate()],
+])('%s while it is asked, whoever asked hears how the claim stands, or to ask again', async (_how, stop) => {
+  const claim = await newClaim();
+  await ends(claim, 'RUNNING');
+  dns.set(claim.name, { silent: true });
+  const asked = claim.verify().then(
+    ({ status }) => status,
+    (error: { code?: string }) => error.code ?? error,
+  );
+  await until('it is being looked for', async () => {
+    const { raw } = await claim.handle.describe();
+    return raw.pendingActivities?.some(({ activityType }) => activityType?.name === 'checkDomain');
+  });
+  await stop(claim);
+  dns.set(claim.name, { absent: 'nxdomain', ttl: 0 });
+  expect(['pending', 'failed', 'service.unavailable']).toContain(await asked);
+});
+
 test('the worker is gone between two looks: whoever asks is answered by the api, and the next worker goes on', async () => {
   const [one, other] = [await newClaim(), await newClaim()];
   for (const { name } of [one, other]) await until('it was asked for', async () => dns.asked(name) >= 1);
