@@ -14,11 +14,11 @@ export type InviteProcesses = Awaited<ReturnType<typeof startInviteProcesses>>;
  * @param bounded the worker has as many connections as a real one, which wait no longer than its do
  */
 export async function startInviteProcesses({ bounded = false }: { bounded?: boolean } = {}) {
-  const [temporal, shared] = await Promise.all([startTestTemporal(), newDatabase()]);
-  const database = bounded ? { ...shared, db: await openTestDb(shared.url, 10, workerBounds) } : shared;
+  const [temporal, database] = await Promise.all([startTestTemporal(), newDatabase()]);
+  const ofWorker = bounded ? { ...database, db: await openTestDb(database.url, 10, workerBounds) } : database;
   const processes = createProcesses({ address: temporal.address, namespace, apiKey: null }, patient);
-  const services = registrationServices(database);
-  const worker = startWorkerParts({ database, temporal, processes }, services);
+  const services = registrationServices(ofWorker);
+  const worker = startWorkerParts({ database: ofWorker, temporal, processes }, services);
   const handleOf = (id: string) => temporal.client.workflow.getHandle(`invite/${id}`);
   const mailsTo = (email: string, name: string) =>
     services.sent.filter((mail) => mail.to === email && mail.name === name);
@@ -46,8 +46,8 @@ export async function startInviteProcesses({ bounded = false }: { bounded?: bool
       await worker.stop();
       await processes.close();
       await temporal.stop();
-      if (bounded) await database.db.close();
-      await shared.close();
+      if (bounded) await ofWorker.db.close();
+      await database.close();
     },
   };
 }

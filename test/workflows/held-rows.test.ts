@@ -96,9 +96,10 @@ test('a transaction of a worker that is gone lets go of its rows', async () => {
 });
 
 test('a worker waits for a row as long as it is worth it, on each of its connections', async () => {
-  const { db } = world.database;
+  const db = await openTestDb(world.database.url, 1, workerBounds);
   const text = `select current_setting('lock_timeout') as lock, current_setting('idle_in_transaction_session_timeout') as idle`;
   const bounds = { lock: '3s', idle: '1min' };
   expect(await db.statement({ name: 'bounds', text }, [])).toEqual([bounds]);
   expect(await db.transaction('system', (tx) => tx.query(text))).toEqual([bounds]);
+  await db.close();
 });
