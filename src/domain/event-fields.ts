@@ -147,11 +147,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   },
   'identity.password_changed': { ...method, ...revoked },
   'identity.locked': locked,
-  'identity.signed_in': {
-    amr: 'How (RFC 8176).',
-    session_id: 'The session.',
-    connection_id: 'The SSO connection, where it was by one.',
-  },
+  'identity.signed_in': { amr: 'How (RFC 8176).', session_id: 'The session.', connection_id: 'Which, if by SSO.' },
   'identity.sessions_revoked': { reason: 'Why.', session_ids: 'Which, where only some.' },
   'identity.consent_given': { oauth_client_id: 'The client that asked.', scopes: 'What was allowed this time.' },
   'identity.consent_withdrawn': { oauth_client_id: 'The client that had it.', scopes: 'What it was for.' },
