@@ -238,6 +238,7 @@ async function removeFactor(world: World, person: Person): Promise<void> {
   else {
     expect(removed).toBe('204');
     person.app = null;
+    if (person.grace?.status === 'enrolled') person.grace.status = 'reset'; // nobody asks for one: as if there had been none
   }
 }
 
