@@ -55,16 +55,19 @@ interface Told {
 }
 /** What B hears of somebody by its feed, and that the audit log and the webhooks have just the same. */
 async function toldOfB(id: string, work: () => Promise<unknown>): Promise<Told[]> {
-  const since = (await call('GET', '/changes?limit=1000', undefined, keyOfB)).next_cursor;
   const written = () =>
     rowsOf(api, 'select from events where environment_id = $1 and resource_id = $2 and is_domain_event', [
       scopeOfB.environmentId,
       id,
     ]);
   const before = (await written()).length;
+  // The feed waits for every older transaction of the server, and other tests have theirs.
+  const since = await until('the feed has what was before', async () => {
+    const { items, next_cursor } = await call('GET', '/changes?limit=1000', undefined, keyOfB);
+    return (items as Told[]).filter((each) => each.resource_id === id).length >= before && next_cursor;
+  });
   await work();
   const expected = (await written()).length - before;
-  // The feed waits for every older transaction of the server, and other tests have theirs.
   const told = await until('the feed has all of it', async () => {
     const { items } = await call('GET', `/changes?limit=1000&cursor=${since}`, undefined, keyOfB);
     const theirs = (items as Told[]).filter((each) => each.resource_id === id);
