@@ -2,9 +2,8 @@ import { Any, type EntityManager } from 'typeorm';
 import { ScimGroupMapping } from '../../../entities/scim-group-mapping.js';
 import { within } from '../../platform/db.js';
 import { below } from '../hierarchy/subtrees.js';
-import { directoryOf } from '../scim/directory.js';
 import { forgetMappings } from '../scim/mappings.js';
-import { lockDirectory } from '../scim-roles/directories.js';
+import { directoryOf, lockDirectory } from '../scim-roles/directories.js';
 import { settleRoles } from '../scim-roles/granting.js';
 import type { EnvironmentScope } from '../scope.js';
 

@@ -9,6 +9,12 @@ export interface Directory {
   directoryId: string;
 }
 
+export const directoryOf = (scope: EnvironmentScope, organizationId: string | null): Directory => ({
+  scope,
+  organizationId,
+  directoryId: organizationId ?? scope.environmentId,
+});
+
 /** SQL: what the advisory lock on a directory is of. */
 export const lockOf = `hashtextextended('scim/' || $1, 0)`;
 

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { ScimUser } from '../../../entities/scim-user.js';
 import { within } from '../../platform/db.js';
 import type { EnvironmentScope } from '../scope.js';
-import { lockDirectory } from './directories.js';
+import { directoryOf, lockDirectory } from './directories.js';
 import { settleRoles } from './granting.js';
 
 /**
@@ -18,5 +18,5 @@ export async function groupRolesOf(
   const isProvisioned = await tx.existsBy(ScimUser, { ...within(scope), identityId, directoryId: organizationId });
   if (!isProvisioned) return async () => {};
   await lockDirectory(tx, organizationId);
-  return () => settleRoles(tx, { scope, organizationId, directoryId: organizationId }, [identityId], at);
+  return () => settleRoles(tx, directoryOf(scope, organizationId), [identityId], at);
 }

@@ -2,16 +2,9 @@ import type { EntityManager } from 'typeorm';
 import type { Db } from '../../platform/db.js';
 import { untilNothingVanishes } from '../access/vanishing.js';
 import { type Directory, lockDirectory, lockOf } from '../scim-roles/directories.js';
-import type { EnvironmentScope } from '../scope.js';
 import { holdersOf } from '../sso-connections/covering.js';
 
-export type { Directory } from '../scim-roles/directories.js';
-
-export const directoryOf = (scope: EnvironmentScope, organizationId: string | null): Directory => ({
-  scope,
-  organizationId,
-  directoryId: organizationId ?? scope.environmentId,
-});
+export { type Directory, directoryOf } from '../scim-roles/directories.js';
 
 /** A change needs another directory as well, which somebody else is changing. */
 class Busy extends Error {
