@@ -39,6 +39,8 @@ const ofIdentity = (more: Partial<EventKind> = {}): EventKind => ({
 export const eventCatalogue = {
   'account.created': configuration('account'),
   'account.updated': configuration('account'),
+  'account.closed': { ...configuration('account'), severity: 'critical' },
+  'account.erased': { ...configuration('account'), severity: 'notice', domainEvent: false },
   'application.created': configuration('application'),
   'application.updated': configuration('application'),
   'application.deleted': { ...configuration('application'), severity: 'warning' },
@@ -186,6 +188,8 @@ export const eventCatalogue = {
   'auth.password_reset': auth('user', { severity: 'notice' }),
   'auth.password_changed': auth('user', { severity: 'notice' }),
   'auth.password_change_failed': auth('user', { severity: 'notice' }),
+  'auth.admin_updated': auth('user'),
+  'auth.admin_deleted': auth('user', { severity: 'warning' }),
   'auth.admin_signed_in': auth('user'),
   'auth.admin_sign_in_failed': auth('user', { severity: 'notice' }),
   'auth.admin_locked': auth('user', { severity: 'warning' }),

@@ -14,6 +14,8 @@ const statuses: Record<ErrorCode, number> = {
   'auth.invalid_credentials': 401,
   'auth.reauthentication_required': 403,
   'account.capability_required': 403,
+  'account.confirmation_required': 400,
+  'account.has_applications': 409,
   'account.not_found': 404,
   'account.owner_required': 403,
   'account.other_sign_in_required': 403,

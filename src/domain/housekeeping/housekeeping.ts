@@ -1,5 +1,6 @@
 import { after, type Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { sweepClosedAccount } from '../removals/closed-accounts.js';
 import { warnOfCertificates } from '../sso-connections/certificate-warnings.js';
 import { keepEvents } from './events.js';
 import { cutOff, rules, underWay } from './rules.js';
@@ -9,7 +10,7 @@ import { byColumn, endedGrants, mergedCounts, sessionsOfGrants, walkSessions } f
 export interface Place {
   /** The rule that is on. */
   rule: string;
-  /** The last session, or connection, that was looked at. */
+  /** The last session, Account or connection that was looked at. */
   after: string | null;
   /** How many sessions this run has looked at. */
   looked: number;
@@ -25,7 +26,7 @@ export interface Swept {
 const sessionsPerRun = 250_000;
 const first = '00000000-0000-0000-0000-000000000000';
 const byName = new Map(rules.map((rule) => [rule.name ?? rule.table, { rule, statement: byColumn(rule) }]));
-const order = ['grants', 'sessions', ...byName.keys(), 'counts', 'events', 'certificates'];
+const order = ['grants', 'sessions', ...byName.keys(), 'accounts', 'counts', 'events', 'certificates'];
 
 export type Housekeeping = ReturnType<typeof createHousekeeping>;
 
@@ -81,6 +82,11 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
       if (at.rule === 'sessions') {
         const walked = await walk(at, batchSize);
         return { table: 'sessions', deleted: walked.deleted, next: walked.next ?? next };
+      }
+      if (at.rule === 'accounts') {
+        const { deleted, last, isMore } = await sweepClosedAccount(db, at.after ?? first, batchSize);
+        const nextOne = isMore ? at : { ...at, after: last };
+        return { table: 'accounts', deleted, next: last === null ? next : nextOne };
       }
       if (at.rule === 'counts') {
         const [row] = await db.statement<{ merged: number }>(mergedCounts, []);
