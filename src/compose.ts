@@ -139,8 +139,9 @@ export async function composeApi(
     url: config.database.url as string,
     channel: apiKeysChannel,
     onWake: apiKeys.forget,
+    log,
   });
-  const changeBells = createBells({ url: config.database.url as string, channel: changesChannel });
+  const changeBells = createBells({ url: config.database.url as string, channel: changesChannel, log });
   const callable = whatIsCallable(config);
   const outbound = tracedOutbound(createOutbound(callable));
   const guard = createGuard(callable);

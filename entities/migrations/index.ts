@@ -62,6 +62,7 @@ import { BrowsersThatRegister1763700000111 } from './1763700000111-browsers-that
 import { KeptOutBy1763700000119 } from './1763700000119-kept-out-by.js';
 import { OverdueInvitations1763700000123 } from './1763700000123-overdue-invitations.js';
 import { KeyedRequests1763700000124 } from './1763700000124-keyed-requests.js';
+import { AdministratorsTimeOfAuthentication1763700000125 } from './1763700000125-administrators-time-of-authentication.js';
 import { ClosedAccounts1763700000135 } from './1763700000135-closed-accounts.js';
 
 /** In the order in which they run. */
@@ -130,5 +131,6 @@ export const migrations = [
   KeptOutBy1763700000119,
   OverdueInvitations1763700000123,
   KeyedRequests1763700000124,
+  AdministratorsTimeOfAuthentication1763700000125,
   ClosedAccounts1763700000135,
 ];
