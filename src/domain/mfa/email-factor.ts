@@ -46,7 +46,7 @@ export function createEmailFactor({ db, emailedCodes, attempts }: EmailFactorDep
       on: Pick<Db, 'statement'> = db,
     ): Promise<boolean> {
       const redeemed = await emailedCodes.redeem(scope, { purpose, flow, code }, on);
-      return redeemed?.identityId === identityId;
+      return typeof redeemed === 'object' && redeemed.identityId === identityId;
     },
 
     /**
