@@ -216,6 +216,7 @@ export async function composeApi(
       sealing,
       passwords,
       attempts: logins.attempts,
+      mfaAttempts: logins.mfaAttempts,
       mfaReset: logins.mfaReset,
       processes,
       now,

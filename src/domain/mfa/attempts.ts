@@ -17,6 +17,8 @@ export interface MfaAttempts {
   counted<T>(personId: string, look: () => Promise<T | null>): Promise<T | null>;
   /** Counts a code that is about to be mailed: nobody's mailbox is flooded. @throws DomainError rate_limit.exceeded */
   mail(personId: string): Promise<void>;
+  /** Lets somebody try again, whatever tries were counted. Codes that were mailed stay counted. */
+  forgive(personId: string): Promise<void>;
 }
 
 export interface MfaAttemptsDeps {
@@ -27,7 +29,7 @@ export interface MfaAttemptsDeps {
 
 /** Limits on guessing second factors, by whose they are, wherever the guesses come from. */
 export function createMfaAttempts({ db, enabled, whose = 'identity' }: MfaAttemptsDeps): MfaAttempts {
-  if (!enabled) return { counted: (_, look) => look(), mail: async () => {} };
+  if (!enabled) return { counted: (_, look) => look(), mail: async () => {}, forgive: async () => {} };
   const tries = createLimiter(db, { name: `mfa-${whose}`, ...mfaTries });
   const mails = createLimiter(db, { name: `mfa-mail-${whose}`, ...codesMailed });
   return {
@@ -39,5 +41,6 @@ export function createMfaAttempts({ db, enabled, whose = 'identity' }: MfaAttemp
       return found;
     },
     mail: (personId) => countUse(mails, personId),
+    forgive: (personId) => tries.reset(personId),
   };
 }

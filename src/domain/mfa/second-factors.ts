@@ -3,7 +3,7 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
 import type { EmailedCodes } from '../logins/emailed-codes.js';
 import type { PendingSignIns } from '../logins/pending-sign-ins.js';
-import { createMfaAttempts } from './attempts.js';
+import { createMfaAttempts, type MfaAttempts } from './attempts.js';
 import { createMfaChallenges, type MfaChallenges } from './challenges.js';
 import { createEmailFactor, type EmailFactor } from './email-factor.js';
 import { createMfaEnrollments, type MfaEnrollments } from './enrollments.js';
@@ -22,6 +22,7 @@ import type { Webauthn } from './webauthn.js';
 export interface SecondFactors {
   emailFactor: EmailFactor;
   factors: Factors;
+  mfaAttempts: MfaAttempts;
   mfaGate: MfaGate;
   mfaChallenges: MfaChallenges;
   mfaEnrollments: MfaEnrollments;
@@ -55,6 +56,7 @@ export function createSecondFactors(deps: SecondFactorsDeps): SecondFactors {
   return {
     emailFactor,
     factors,
+    mfaAttempts: attempts,
     mfaGate: createMfaGate({ graces, devices: trustedDevices, now }),
     mfaChallenges: createMfaChallenges({
       db,
