@@ -308,6 +308,7 @@ const everyAccountPage = (value: string): AccountPages => {
       password: { isSet: true, changedAt: then },
       factors: [factor, { ...factor, label: null, lastUsedAt: null }],
       addable: ['webauthn', 'email_otp'],
+      cameByMail: true,
       recoveryCodesLeft: 9,
       sessions: [
         { id, device, isCurrent: true, isOpen: true, createdAt: now, authenticatedAt: now },

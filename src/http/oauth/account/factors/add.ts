@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify';
 import { DomainError } from '../../../../domain/errors.js';
 import type { NewFactor } from '../../../../domain/mfa/factors.js';
 import { withSecondFactor } from '../../../../domain/mfa/second-factor.js';
-import type { EnrollableKind } from '../../../../domain/mfa/standing.js';
+import { cameByMail, type EnrollableKind } from '../../../../domain/mfa/standing.js';
 import type { AccountPage } from '../../../../domain/oidc/account-request.js';
 import type { Acr } from '../../../../domain/sessions/first-factor.js';
 import type { AccountOptions } from '../options.js';
@@ -16,7 +16,9 @@ export function createAdding({ provider, logins, visits }: Pick<AccountOptions, 
      * @throws DomainError mfa.factor_not_allowed
      */
     async mayAdd(visit: AccountVisit, kind: EnrollableKind, page: AccountPage): Promise<boolean> {
-      if (!visit.client.settings.mfaAllowedFactors.includes(kind)) throw new DomainError('mfa.factor_not_allowed');
+      const isTaken = visit.client.settings.mfaAllowedFactors.includes(kind);
+      const addsNothing = kind === 'email_otp' && cameByMail({ ...visit.session, method: 'session' });
+      if (!isTaken || addsNothing) throw new DomainError('mfa.factor_not_allowed');
       return visits.isProven(visit, page);
     },
 
