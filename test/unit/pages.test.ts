@@ -86,6 +86,8 @@ const everyPage = (value: string): Pages => ({
   'mfa-challenge': {
     params: { state: value },
     token: value,
+    email: value,
+    otherUrl: `/oauth/authorize?state=${value}`,
     factor: 'totp',
     others: ['webauthn', 'email_otp', 'recovery_code'],
     isSent: false,
