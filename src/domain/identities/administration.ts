@@ -135,7 +135,9 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
     /** @throws DomainError service.unavailable while the process of a cancelled grace stops */
     async resetMfa(scope: EnvironmentScope, id: string): Promise<MfaSummary> {
       await letGraceStop(db, processes, scope, id);
-      return mfaReset(scope, id);
+      const left = await mfaReset(scope, id);
+      await mfaAttempts.forgive(id); // the next factor is to be enrolled and asked for at once
+      return left;
     },
     authState: (scope: EnvironmentScope, id: string): Promise<AuthState> =>
       inAccount(scope, (tx) => authStateOf(tx, scope, id, now())),

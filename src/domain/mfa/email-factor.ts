@@ -54,8 +54,10 @@ export function createEmailFactor({ db, emailedCodes, attempts }: EmailFactorDep
      * @throws DomainError mfa.code_invalid, mfa.challenge_locked
      */
     async confirmEnrollment(scope: EnvironmentScope, tried: TriedFactorCode): Promise<NewFactor> {
-      const right = await attempts.counted(tried.identityId, async () =>
-        (await this.verify(scope, 'mfa_enrollment', tried)) ? true : null,
+      const right = await attempts.counted(
+        tried.identityId,
+        async () => ((await this.verify(scope, 'mfa_enrollment', tried)) ? true : null),
+        { forgets: false },
       );
       if (!right) throw new DomainError('mfa.code_invalid');
       return { id: uuidv7(), type: 'email_otp', label: 'Email' };

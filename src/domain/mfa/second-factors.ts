@@ -47,7 +47,7 @@ export interface SecondFactorsDeps {
 
 export function createSecondFactors(deps: SecondFactorsDeps): SecondFactors {
   const { db, sealing, emailedCodes, passwords, pendingSignIns, webauthn, graces, rateLimits, now } = deps;
-  const attempts = createMfaAttempts({ db, enabled: rateLimits });
+  const attempts = createMfaAttempts({ db, enabled: rateLimits, now });
   const emailFactor = createEmailFactor({ db, emailedCodes, attempts });
   const recoveryCodes = createRecoveryCodes({ db, hashes: createRecoveryCodeHashes(passwords), now });
   const factors = createFactors({ db, recoveryCodes, now });
