@@ -247,7 +247,7 @@ describe('an emailed code', () => {
 
   test('that is right tells whose it is, and is spent', async () => {
     const { found, asked } = await redeem(digits);
-    expect(found).toEqual({ identityId: 'ana', email: null });
+    expect(found).toEqual({ id: 'code', identityId: 'ana', email: null });
     expect(asked).toEqual([
       { name: 'try_emailed_code', values: ['env', hashSecret('flow'), 'login', now] },
       { name: 'consume_emailed_code', values: ['code', now] },

@@ -40,6 +40,7 @@ export interface TriedCode {
 
 /** Whose code it was. */
 export interface RightCode {
+  id: string;
   identityId: string | null;
   email: string | null;
 }
@@ -72,7 +73,7 @@ where id = (select id from emailed_codes
   and consumed_at is null and expires_at > $4 and attempts < ${mostTries}
 returning id, key_id as "keyId", identity_id as "identityId", email::text`,
 };
-type NewestCode = RightCode & { id: string; keyId: string; consumedAt: Date | null };
+type NewestCode = RightCode & { keyId: string; consumedAt: Date | null };
 const newestStatement = {
   name: 'find_newest_emailed_code',
   text: `
@@ -121,7 +122,7 @@ export function createEmailedCodes({ db, sealing, now }: { db: Db; sealing: Pick
       { purpose, flow, code }: TriedCode,
       on: Pick<Db, 'statement'> = db,
     ): Promise<RightCode | NoCode> {
-      const [tried] = await on.statement<RightCode & { id: string; keyId: string }>(tryStatement, [
+      const [tried] = await on.statement<RightCode & { keyId: string }>(tryStatement, [
         environmentId,
         hashSecret(flow),
         purpose,
@@ -131,7 +132,7 @@ export function createEmailedCodes({ db, sealing, now }: { db: Db; sealing: Pick
       const { digits } = digitsOf(sealing, tried);
       if (!isTyped(code, digits)) return 'wrong';
       const consumed = await on.statement(consumeStatement, [tried.id, now()]);
-      return consumed.length === 0 ? 'void' : { identityId: tried.identityId, email: tried.email };
+      return consumed.length === 0 ? 'void' : { id: tried.id, identityId: tried.identityId, email: tried.email };
     },
 
     /** Whose code this was, where it was right and spent within the last minute: its form has been sent twice. It proves nothing. */
@@ -143,8 +144,8 @@ export function createEmailedCodes({ db, sealing, now }: { db: Db; sealing: Pick
       const [newest] = await db.statement<NewestCode>(newestStatement, values);
       if (!newest?.consumedAt || !wasJustDone(newest.consumedAt, now())) return null;
       if (!isTyped(code, digitsOf(sealing, newest).digits)) return null;
-      const { identityId, email, consumedAt } = newest;
-      return { identityId, email, consumedAt };
+      const { id, identityId, email, consumedAt } = newest;
+      return { id, identityId, email, consumedAt };
     },
   };
 }

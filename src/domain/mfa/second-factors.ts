@@ -12,6 +12,7 @@ import { createMfaGate, type MfaGate } from './gate.js';
 import type { MfaGraces } from './grace.js';
 import { type CodeHashing, createRecoveryCodeHashes } from './recovery-code-hashes.js';
 import { createRecoveryCodes, type RecoveryCodes } from './recovery-codes.js';
+import { createRepeatedEnrollments, type RepeatedEnrollments } from './repeated-enrollments.js';
 import { createMfaReset, type MfaReset } from './reset.js';
 import { createSealedCodes, type SealedCodes } from './sealed-codes.js';
 import { createTotp, type Totp } from './totp.js';
@@ -28,6 +29,7 @@ export interface SecondFactors {
   mfaEnrollments: MfaEnrollments;
   mfaReset: MfaReset;
   recoveryCodes: RecoveryCodes;
+  repeatedEnrollments: RepeatedEnrollments;
   sealedCodes: SealedCodes;
   totp: Totp;
   trustedDevices: TrustedDevices;
@@ -72,6 +74,7 @@ export function createSecondFactors(deps: SecondFactorsDeps): SecondFactors {
     mfaEnrollments: createMfaEnrollments({ db, factors, recoveryCodes, now }),
     mfaReset: createMfaReset({ db, now }),
     recoveryCodes,
+    repeatedEnrollments: createRepeatedEnrollments({ db, sealing, recoveryCodes, now }),
     sealedCodes: createSealedCodes({ db, sealing, now }),
     totp,
     trustedDevices,
