@@ -308,6 +308,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/identities/{id}/unlock": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let an identity try again
+         * @description Forgets the wrong passwords, codes and second factors that were counted, in all Environments of the Account: whoever guessed them, their owner is asked again at once. What is counted by network address stays, and so do mails that were sent. Each call is told of, also where nothing was counted.
+         *
+         *     Requires `identity.manage` at the environment's root.
+         */
+        post: operations["unlockIdentity"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/identities/{id}/email/verify": {
         parameters: {
             query?: never;
@@ -8600,6 +8622,31 @@ export interface operations {
                 "application/json": components["schemas"]["SetIdentityPasswordRequest"];
             };
         };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreateIdentityResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    unlockIdentity: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
         responses: {
             /** @description OK */
             200: {

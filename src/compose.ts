@@ -39,6 +39,7 @@ import { createOrganizationInvitations } from './domain/identity-invites/organiz
 import { createAdministratorInvites } from './domain/invites/administrator-invites.js';
 import { createApiLogins } from './domain/logins/api-logins.js';
 import { createLogins } from './domain/logins/logins.js';
+import { createGraceStarts } from './domain/mfa/start-grace.js';
 import { createClientManagement } from './domain/oidc/client-management.js';
 import { createProvider } from './domain/oidc/provider.js';
 import { createRefreshTokens } from './domain/oidc/refresh-tokens.js';
@@ -149,7 +150,7 @@ export async function composeApi(
     db,
     sealing,
     passwords,
-    graces,
+    graces: createGraceStarts({ db, graces, processes, now }),
     rateLimits,
     baseUrl,
     onRehashError: (error) => log.warn({ err: error }, 'a password could not be rehashed'),
@@ -212,15 +213,7 @@ export async function composeApi(
     nodeTypeSchemas: createNodeTypeSchemas({ db, now }),
     idempotentRequests: createIdempotentRequests({ db, sealing, requestMs: config.requestTimeoutMs, now }),
     identities: createIdentities({ db, now, passwords }),
-    identityAdministration: createIdentityAdministration({
-      db,
-      sealing,
-      passwords,
-      attempts: logins.attempts,
-      mfaReset: logins.mfaReset,
-      processes,
-      now,
-    }),
+    identityAdministration: createIdentityAdministration({ ...logins, db, sealing, passwords, processes, now }),
     identityInvites,
     memberships: createMemberships({ db, assignments, now }),
     organizationInvitations: createOrganizationInvitations(inviting),

@@ -167,6 +167,7 @@ export const eventCatalogue = {
   'identity.email_verified': ofIdentity(),
   'identity.password_changed': ofIdentity({ severity: 'notice' }),
   'identity.locked': ofIdentity({ severity: 'warning' }),
+  'identity.unlocked': ofIdentity({ severity: 'notice' }),
   'identity.signed_in': ofIdentity({ category: 'auth' }),
   'identity.sessions_revoked': ofIdentity({ category: 'auth', severity: 'notice' }),
   'identity.consent_given': ofIdentity({ category: 'auth' }),
