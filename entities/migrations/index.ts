@@ -64,6 +64,7 @@ import { OverdueInvitations1763700000123 } from './1763700000123-overdue-invitat
 import { KeyedRequests1763700000124 } from './1763700000124-keyed-requests.js';
 import { AdministratorsTimeOfAuthentication1763700000125 } from './1763700000125-administrators-time-of-authentication.js';
 import { ClosedAccounts1763700000135 } from './1763700000135-closed-accounts.js';
+import { EndedInvitesOfAddress1763700000136 } from './1763700000136-ended-invites-of-address.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -133,4 +134,5 @@ export const migrations = [
   KeyedRequests1763700000124,
   AdministratorsTimeOfAuthentication1763700000125,
   ClosedAccounts1763700000135,
+  EndedInvitesOfAddress1763700000136,
 ];

@@ -131,6 +131,7 @@ function giveWay(runner: QueryRunner, lockTimeoutMs: number): void {
 const functions = [
   'gatehouse_drop_events',
   'gatehouse_found_members',
+  'gatehouse_ended_invites',
   'gatehouse_identity_id',
   'gatehouse_matching_directory',
   'gatehouse_matching_identities',

@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type CryptoKey, exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
@@ -14,6 +14,7 @@ import {
   type TestEnvironment,
   type TestProvider,
 } from '../support/oauth.js';
+import { until } from '../support/until.js';
 
 let world: TestProvider;
 let environment: TestEnvironment;
@@ -22,6 +23,8 @@ let key: CryptoKey;
 let jwks: { keys: object[] };
 let served: unknown;
 let fetches = 0;
+/** Requests that wait for an answer, while `silence` is served. */
+let held: ServerResponse[] = [];
 let server: Server;
 let base: string;
 
@@ -37,6 +40,7 @@ beforeAll(async () => {
     const path = request.url?.split('?')[0];
     if (path === '/big') return void response.end('x'.repeat(70_000));
     if (served === 'nothing') return void request.socket.destroy();
+    if (served === 'silence') return void held.push(response);
     if (path === '/moved') return void response.writeHead(302, { location: '/jwks' }).end();
     return void response.setHeader('content-type', 'application/json').end(JSON.stringify(served));
   });
@@ -241,6 +245,25 @@ test('keys that were read count on for a day where they cannot be read again, wh
     world.wait(4_000);
     expect(await errorOf(await assertion(remote))).toBe('invalid_grant');
   }
+});
+
+test('nobody whom known keys can serve waits for a site that has failed: it is read again beside them', async () => {
+  const jwksUri = `${base}/jwks?${uuidv4()}`;
+  const remote = await environment.newClient({ tokenEndpointAuthMethod: 'private_key_jwt', jwksUri });
+  served = jwks;
+  expect(await errorOf(await assertion(remote))).toBe('invalid_grant');
+  served = 'nothing';
+  world.wait(minutes(6));
+  expect(await errorOf(await assertion(remote))).toBe('invalid_grant');
+  served = 'silence';
+  held = [];
+  world.wait(31_000);
+  for (let i = 0; i < 3; i++) expect(await errorOf(await assertion(remote))).toBe('invalid_grant');
+  await until('it is read again', () => held.length > 0);
+  expect(await errorOf(await assertion(remote))).toBe('invalid_grant');
+  expect(held.map(({ destroyed }) => destroyed)).toEqual([false]); // one, whose answer was never waited for
+  held[0]?.end(JSON.stringify({ keys: [] }));
+  await until('it is read', async () => (await errorOf(await assertion(remote))) === 'invalid_client'); // as of now it has none
 });
 
 test('without an operator’s leave nothing but public addresses over https is called', async () => {

@@ -11,7 +11,7 @@ export async function forgetInvited(
 ): Promise<void> {
   await tx.query(
     `delete from identity_invites where account_id = $1 and status <> 'pending'
-       and email in (select email from identities where account_id = $1 and id = any($2))`,
+       and id = any (array(select gatehouse_ended_invites($1, $2)))`,
     [accountId, identityIds],
   );
 }

@@ -11,8 +11,10 @@ export interface KeySets {
 const keptFor = minutes(5);
 /** A new key is looked for at once, but nobody can make us fetch all the time. */
 const rereadAtUnknownKey = seconds(10);
-/** Whoever asks within this time shares one call and its failure: a flood of questions is no flood of calls. */
+/** Whoever asks during a call, or this long after it, shares it and its failure: a flood of questions is no flood of calls. */
 const sharedFor = seconds(3);
+/** Keys that could not be read are tried again after this time, and nobody whom known keys can serve waits for that. */
+const rereadAfterFailure = seconds(30);
 /** Keys that were read count on for so long where they cannot be read again: their owner's site may be away for a while. */
 const countOnFor = days(1);
 const keptAtMost = 1000;
@@ -20,7 +22,10 @@ const keptAtMost = 1000;
 interface Kept {
   /** The last that could be read: a later failure takes nobody's key away. */
   read: { at: number; keys: JWTVerifyGetKey } | null;
-  reading: { at: number; keys: Promise<JWTVerifyGetKey> } | null;
+  /** `endedAt` is null while it runs. */
+  reading: { endedAt: number | null; keys: Promise<JWTVerifyGetKey> } | null;
+  /** Whether the last one that ended has failed. */
+  isFailing: boolean;
 }
 
 export interface KeySetsDeps {
@@ -39,26 +44,45 @@ export function createKeySets({ outbound, unreadable, now }: KeySetsDeps): KeySe
     const at = now().getTime();
     const known = keptOf(uri);
     if (known.read && at - known.read.at < maxAge) return known.read.keys;
-    if (known.reading && at - known.reading.at < sharedFor) return known.reading.keys;
-    known.reading = { at, keys: read(uri).then((body) => keySetOf(body, wrong)) };
-    const keys = await known.reading.keys;
-    known.read = { at, keys };
-    return keys;
+    if (known.reading && timeSince(known.reading) < sharedFor) return known.reading.keys;
+    const reading: NonNullable<Kept['reading']> = {
+      endedAt: null,
+      keys: read(uri).then((body) => keySetOf(body, wrong)),
+    };
+    known.reading = reading;
+    try {
+      const keys = await reading.keys;
+      known.read = { at, keys };
+      known.isFailing = false;
+      return keys;
+    } catch (error) {
+      known.isFailing = true;
+      throw error;
+    } finally {
+      reading.endedAt = now().getTime();
+    }
   }
+
+  const timeSince = ({ endedAt }: { endedAt: number | null }) => (endedAt === null ? 0 : now().getTime() - endedAt);
 
   /** Those that are fresh, or, where none can be read, the last ones. */
   async function current(uri: string): Promise<JWTVerifyGetKey> {
+    const { read: last, reading, isFailing } = keptOf(uri);
+    const isUsable = last !== null && now().getTime() - last.at < countOnFor;
+    if (isUsable && isFailing && reading) {
+      if (timeSince(reading) >= rereadAfterFailure) fetched(uri, keptFor).catch(() => {}); // it failed once more, and may again
+      return last.keys;
+    }
     try {
       return await fetched(uri, keptFor);
     } catch (error) {
-      const last = kept.get(uri)?.read;
-      if (last && now().getTime() - last.at < countOnFor) return last.keys;
+      if (isUsable) return last.keys;
       throw error;
     }
   }
 
   function keptOf(uri: string): Kept {
-    const known = kept.get(uri) ?? { read: null, reading: null };
+    const known = kept.get(uri) ?? { read: null, reading: null, isFailing: false };
     if (kept.size >= keptAtMost && !kept.has(uri)) kept.clear();
     kept.set(uri, known);
     return known;
