@@ -80,6 +80,7 @@ import { WebhookAttempt } from './webhook-attempt.js';
 import { WebhookDelivery } from './webhook-delivery.js';
 import { WebhookQueue } from './webhook-queue.js';
 import { WebhookRoute } from './webhook-route.js';
+import { WebhookStop } from './webhook-stop.js';
 
 /** Every entity, for the data source. */
 export const entities = [
@@ -167,4 +168,5 @@ export const entities = [
   WebhookDelivery,
   WebhookQueue,
   WebhookRoute,
+  WebhookStop,
 ];

@@ -62,6 +62,7 @@ import { BrowsersThatRegister1763700000111 } from './1763700000111-browsers-that
 import { KeptOutBy1763700000119 } from './1763700000119-kept-out-by.js';
 import { OverdueInvitations1763700000123 } from './1763700000123-overdue-invitations.js';
 import { KeyedRequests1763700000124 } from './1763700000124-keyed-requests.js';
+import { WebhookStops1763700000127 } from './1763700000127-webhook-stops.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -129,4 +130,5 @@ export const migrations = [
   KeptOutBy1763700000119,
   OverdueInvitations1763700000123,
   KeyedRequests1763700000124,
+  WebhookStops1763700000127,
 ];

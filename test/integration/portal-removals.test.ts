@@ -320,6 +320,7 @@ const few = [
     'sso_connections',
     'sso_recovery_codes',
     'user_application_states',
+    'webhook_stops',
     'webhooks',
   ],
 ];

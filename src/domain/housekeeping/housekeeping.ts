@@ -1,6 +1,7 @@
 import { after, type Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { warnOfCertificates } from '../sso-connections/certificate-warnings.js';
+import { endSomeStopped } from '../webhooks/stops.js';
 import { keepEvents } from './events.js';
 import { cutOff, rules, underWay } from './rules.js';
 import { byColumn, endedGrants, mergedCounts, sessionsOfGrants, walkSessions } from './statements.js';
@@ -9,7 +10,7 @@ import { byColumn, endedGrants, mergedCounts, sessionsOfGrants, walkSessions } f
 export interface Place {
   /** The rule that is on. */
   rule: string;
-  /** The last session, or connection, that was looked at. */
+  /** The last session, connection or stop that was looked at. */
   after: string | null;
   /** How many sessions this run has looked at. */
   looked: number;
@@ -25,7 +26,7 @@ export interface Swept {
 const sessionsPerRun = 250_000;
 const first = '00000000-0000-0000-0000-000000000000';
 const byName = new Map(rules.map((rule) => [rule.name ?? rule.table, { rule, statement: byColumn(rule) }]));
-const order = ['grants', 'sessions', ...byName.keys(), 'counts', 'events', 'certificates'];
+const order = ['stops', 'grants', 'sessions', ...byName.keys(), 'counts', 'events', 'certificates'];
 
 export type Housekeeping = ReturnType<typeof createHousekeeping>;
 
@@ -78,6 +79,10 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
       const at = place ?? begin(order[0]!);
       const following = order[order.indexOf(at.rule) + 1];
       const next = following === undefined ? null : begin(following);
+      if (at.rule === 'stops') {
+        const { ended, next: place } = await endSomeStopped(db, at.after, batchSize);
+        return { table: 'webhook_stops', deleted: ended, next: place === null ? next : { ...at, after: place } };
+      }
       if (at.rule === 'sessions') {
         const walked = await walk(at, batchSize);
         return { table: 'sessions', deleted: walked.deleted, next: walked.next ?? next };
