@@ -44,6 +44,7 @@ import { Permission } from './permission.js';
 import { RateLimit } from './rate-limit.js';
 import { RecoveryCode } from './recovery-code.js';
 import { RefreshToken } from './refresh-token.js';
+import { RemovedClient } from './removed-client.js';
 import { RevokedAccessToken } from './revoked-access-token.js';
 import { Role } from './role.js';
 import { RoleAssignment } from './role-assignment.js';
@@ -132,6 +133,7 @@ export const entities = [
   RateLimit,
   RecoveryCode,
   RefreshToken,
+  RemovedClient,
   RevokedAccessToken,
   Role,
   RoleAssignment,

@@ -63,6 +63,7 @@ import { KeptOutBy1763700000119 } from './1763700000119-kept-out-by.js';
 import { OverdueInvitations1763700000123 } from './1763700000123-overdue-invitations.js';
 import { KeyedRequests1763700000124 } from './1763700000124-keyed-requests.js';
 import { WebhookStops1763700000127 } from './1763700000127-webhook-stops.js';
+import { RemovedClients1763700000128 } from './1763700000128-removed-clients.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -131,4 +132,5 @@ export const migrations = [
   OverdueInvitations1763700000123,
   KeyedRequests1763700000124,
   WebhookStops1763700000127,
+  RemovedClients1763700000128,
 ];

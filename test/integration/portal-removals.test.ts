@@ -316,6 +316,7 @@ const few = [
   ...[
     'oauth_clients',
     'permissions',
+    'removed_clients',
     'roles',
     'sso_connections',
     'sso_recovery_codes',

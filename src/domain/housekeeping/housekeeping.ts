@@ -1,5 +1,6 @@
 import { after, type Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { sweepRemovedClients } from '../oidc/removed-clients.js';
 import { warnOfCertificates } from '../sso-connections/certificate-warnings.js';
 import { endSomeStopped } from '../webhooks/stops.js';
 import { keepEvents } from './events.js';
@@ -10,7 +11,7 @@ import { byColumn, endedGrants, mergedCounts, sessionsOfGrants, walkSessions } f
 export interface Place {
   /** The rule that is on. */
   rule: string;
-  /** The last session, connection or stop that was looked at. */
+  /** The last session, connection, stop or client that was looked at. */
   after: string | null;
   /** How many sessions this run has looked at. */
   looked: number;
@@ -26,7 +27,7 @@ export interface Swept {
 const sessionsPerRun = 250_000;
 const first = '00000000-0000-0000-0000-000000000000';
 const byName = new Map(rules.map((rule) => [rule.name ?? rule.table, { rule, statement: byColumn(rule) }]));
-const order = ['stops', 'grants', 'sessions', ...byName.keys(), 'counts', 'events', 'certificates'];
+const order = ['stops', 'clients', 'grants', 'sessions', ...byName.keys(), 'counts', 'events', 'certificates'];
 
 export type Housekeeping = ReturnType<typeof createHousekeeping>;
 
@@ -82,6 +83,10 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
       if (at.rule === 'stops') {
         const { ended, next: place } = await endSomeStopped(db, at.after, batchSize);
         return { table: 'webhook_stops', deleted: ended, next: place === null ? next : { ...at, after: place } };
+      }
+      if (at.rule === 'clients') {
+        const { deleted, next: place } = await sweepRemovedClients(db, { place: at.after, batchSize, now: now() });
+        return { table: 'removed_clients', deleted, next: place === null ? next : { ...at, after: place } };
       }
       if (at.rule === 'sessions') {
         const walked = await walk(at, batchSize);
