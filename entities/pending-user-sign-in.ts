@@ -23,9 +23,11 @@ export class PendingUserSignIn {
   ssoConnectionId!: string | null;
   /** In `sso_sessions`, where it may have gone: their session at that provider. */
   @Column('uuid', { nullable: true }) ssoSessionId!: string | null;
-  /** Of the first factor (RFC 8176), and when it was proved. */
+  /** Of the first factor (RFC 8176), and when they came in by it. */
   @Column('text', { array: true }) amr!: string[];
   @Column('timestamptz') authenticatedAt!: Date;
+  /** When it was proved to an identity provider, as `auth_time` says; 1970 of one that does not tell, null: `authenticatedAt`. */
+  @Column('timestamptz', { nullable: true }) authTime!: Date | null;
   /** Of the password as it was then: a later change makes the sign-in worthless. */
   @Column('timestamptz', { nullable: true }) passwordChangedAt!: Date | null;
   /** The Application that was asked for; whether it is one of theirs is looked up at the end. */

@@ -24,6 +24,8 @@ export class UserSession {
   @Column('uuid', { nullable: true })
   applicationId!: string | null;
   @Column('timestamptz') authenticatedAt!: Date;
+  /** When it was proved to an identity provider, as `auth_time` says; 1970 of one that does not tell, null: `authenticatedAt`. */
+  @Column('timestamptz', { nullable: true }) authTime!: Date | null;
   @Column('text', { array: true }) amr!: string[];
   @Column('text', { default: 'urn:gatehouse:aal1' }) acr!: string;
   /** The identity provider by which it began, if it did. */

@@ -39,6 +39,7 @@ import { createOrganizationInvitations } from './domain/identity-invites/organiz
 import { createAdministratorInvites } from './domain/invites/administrator-invites.js';
 import { createApiLogins } from './domain/logins/api-logins.js';
 import { createLogins } from './domain/logins/logins.js';
+import { createGraceStarts } from './domain/mfa/start-grace.js';
 import { createClientManagement } from './domain/oidc/client-management.js';
 import { createProvider } from './domain/oidc/provider.js';
 import { createRefreshTokens } from './domain/oidc/refresh-tokens.js';
@@ -139,8 +140,9 @@ export async function composeApi(
     url: config.database.url as string,
     channel: apiKeysChannel,
     onWake: apiKeys.forget,
+    log,
   });
-  const changeBells = createBells({ url: config.database.url as string, channel: changesChannel });
+  const changeBells = createBells({ url: config.database.url as string, channel: changesChannel, log });
   const callable = whatIsCallable(config);
   const outbound = tracedOutbound(createOutbound(callable));
   const guard = createGuard(callable);
@@ -148,7 +150,7 @@ export async function composeApi(
     db,
     sealing,
     passwords,
-    graces,
+    graces: createGraceStarts({ db, graces, processes, now }),
     rateLimits,
     baseUrl,
     onRehashError: (error) => log.warn({ err: error }, 'a password could not be rehashed'),
@@ -211,15 +213,7 @@ export async function composeApi(
     nodeTypeSchemas: createNodeTypeSchemas({ db, now }),
     idempotentRequests: createIdempotentRequests({ db, sealing, requestMs: config.requestTimeoutMs, now }),
     identities: createIdentities({ db, now, passwords }),
-    identityAdministration: createIdentityAdministration({
-      db,
-      sealing,
-      passwords,
-      attempts: logins.attempts,
-      mfaReset: logins.mfaReset,
-      processes,
-      now,
-    }),
+    identityAdministration: createIdentityAdministration({ ...logins, db, sealing, passwords, processes, now }),
     identityInvites,
     memberships: createMemberships({ db, assignments, now }),
     organizationInvitations: createOrganizationInvitations(inviting),

@@ -47,7 +47,7 @@ export class ConfigError extends Error {
   }
 }
 
-export type ProcessName = 'api' | 'worker' | 'migrate' | 'reencrypt' | 'reset-mfa' | 'dev';
+export type ProcessName = 'api' | 'worker' | 'migrate' | 'reencrypt' | 'reset-mfa' | 'retry-account' | 'dev';
 
 const needed: Record<ProcessName, (keyof Static<typeof Settings>)[]> = {
   api: ['DATABASE_URL', 'TEMPORAL_ADDRESS', 'MASTER_KEYS'],
@@ -55,6 +55,7 @@ const needed: Record<ProcessName, (keyof Static<typeof Settings>)[]> = {
   migrate: ['DATABASE_OWNER_URL', 'DATABASE_URL'],
   reencrypt: ['DATABASE_URL', 'MASTER_KEYS'],
   'reset-mfa': ['DATABASE_URL'],
+  'retry-account': ['DATABASE_URL'],
   dev: [],
 };
 

@@ -62,8 +62,10 @@ import { BrowsersThatRegister1763700000111 } from './1763700000111-browsers-that
 import { KeptOutBy1763700000119 } from './1763700000119-kept-out-by.js';
 import { OverdueInvitations1763700000123 } from './1763700000123-overdue-invitations.js';
 import { KeyedRequests1763700000124 } from './1763700000124-keyed-requests.js';
+import { AdministratorsTimeOfAuthentication1763700000125 } from './1763700000125-administrators-time-of-authentication.js';
 import { WebhookStops1763700000127 } from './1763700000127-webhook-stops.js';
 import { RemovedClients1763700000128 } from './1763700000128-removed-clients.js';
+import { ClosedAccounts1763700000135 } from './1763700000135-closed-accounts.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -131,6 +133,8 @@ export const migrations = [
   KeptOutBy1763700000119,
   OverdueInvitations1763700000123,
   KeyedRequests1763700000124,
+  AdministratorsTimeOfAuthentication1763700000125,
   WebhookStops1763700000127,
   RemovedClients1763700000128,
+  ClosedAccounts1763700000135,
 ];

@@ -6,6 +6,8 @@ const messages = {
   'auth.invalid_credentials': 'The credentials are not right',
   'auth.reauthentication_required': 'Sign in again first; this needs a sign-in of the last ten minutes',
   'account.capability_required': 'Your roles in this account lack the capability that this operation requires',
+  'account.confirmation_required': 'Repeat the slug of the account in the query parameter `confirm` to close it',
+  'account.has_applications': 'Delete the applications of the account first',
   'account.not_found': 'No such account',
   'account.owner_required': 'Only an Owner of the account may change this',
   'account.other_sign_in_required':

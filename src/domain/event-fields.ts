@@ -58,6 +58,7 @@ const connectionBefore = { ...connection, previous_status: 'How it stood before.
 export const eventFields: Partial<Record<EventAction, Fields>> = {
   'account.updated': changed,
   'application.updated': changed,
+  'account.closed': { slug: 'The slug that it had.' },
   'application.deleted': { slug: 'The slug that it had.' },
   'environment.created': { type: '`development` or `production`.' },
   'environment.updated': changed,
@@ -254,6 +255,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'auth.admin_mfa_enrolled': factor,
   'auth.admin_mfa_removed': factor,
   'auth.admin_mfa_reset': revoked,
+  'auth.admin_updated': changed,
   'auth.admin_mfa_renamed': factor,
   'auth.admin_mfa_challenge_passed': challenge,
   'auth.admin_mfa_challenge_failed': challenge,

@@ -18,6 +18,8 @@ export interface Guesses<Whose, Guess extends Whose = Whose> {
   succeeded(guess: Guess): Promise<void>;
   /** Takes one back that is no failure and proves nothing either: the others stay. */
   withdrawn(guess: Guess): Promise<void>;
+  /** Takes one back that could not have been right, but for where it came from: the account is not guessed at by it. */
+  missed(guess: Guess): Promise<void>;
   /** Lets them be guessed at again, whatever was counted. */
   forget(whose: Whose): Promise<void>;
 }
@@ -48,6 +50,7 @@ export function createGuesses<Whose, Guess extends Whose = Whose>(
       look: (_, look) => look(),
       succeeded: nothing,
       withdrawn: nothing,
+      missed: nothing,
       forget: nothing,
     };
   }
@@ -83,6 +86,7 @@ export function createGuesses<Whose, Guess extends Whose = Whose>(
     look: (guess, look) => lookAt(look, () => withdrawn(guess)),
     succeeded: (guess) => inTurn.takeBack(keysOf(guess), [...(network ? (['one'] as const) : []), 'one', 'all']),
     withdrawn,
+    missed: (guess) => account.takeBack(accountKeys(guess), ['one', 'one']),
     forget: (whose) => account.takeBack(accountKeys(whose), ['all', 'all']),
   };
 }

@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { Actor } from '../platform/context.js';
 import type { EnvironmentScope } from '../platform/db.js';
+import { changedFields } from './changed-fields.js';
 import type { EventAction } from './event-catalogue.js';
 import { countWritten, type EventDetails, eventRow, eventsInsert, recordEvents } from './events.js';
 
@@ -11,6 +12,12 @@ export interface Happening {
   action: EventAction;
   /** What is said of it; as a function, in each Environment: null where nothing of it happened there. */
   metadata?: Metadata | ((environmentId: string) => Metadata | null);
+}
+
+/** That a profile is otherwise, where it is. */
+export function updated(current: object, wanted: object): Happening[] {
+  const changed = changedFields(current, wanted);
+  return changed.length > 0 ? [{ action: 'identity.updated', metadata: { changed } }] : [];
 }
 
 export interface Whom {
@@ -41,6 +48,7 @@ export async function recordOfIdentity(
   { identityId, actor }: Whom,
   happenings: readonly Happening[],
 ): Promise<string[]> {
+  if (happenings.length === 0) return [];
   const { accountId } = scope;
   const detailsIn = (place: Place, metadata: Happening['metadata']): EventDetails[] => {
     const said = typeof metadata === 'function' ? metadata(place.environmentId) : (metadata ?? {});

@@ -6,6 +6,15 @@ const spendStatement = {
   text: 'insert into spent_tokens (token_hash, expires_at) values ($1, $2) on conflict do nothing returning expires_at',
 };
 
+const isSpentStatement = {
+  name: 'is_sealed_token_spent',
+  text: 'select from spent_tokens where token_hash = $1 and expires_at > $2',
+};
+
+/** Whether it was marked, and has not expired since. */
+export const isSpent = async (db: Pick<Db, 'statement'>, secret: string, now: Date): Promise<boolean> =>
+  (await db.statement(isSpentStatement, [hashSecret(secret), now])).length > 0;
+
 /**
  * Marks a sealed token as used, so that it works once. False for whoever comes second.
  * @param secret what is random inside the token: its text can be written in more ways than one

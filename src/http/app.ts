@@ -148,6 +148,8 @@ function refuseWithoutHost(app: FastifyInstance) {
 function secureAnswers(app: FastifyInstance, baseUrl: string) {
   app.addHook('onSend', (_request, reply, payload, done) => {
     secure(reply, baseUrl);
+    // RFC 9110 §15.5.2: every 401 names a scheme, a page with a form too. For this one no browser asks anything by itself.
+    if (reply.statusCode === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer');
     done(null, payload);
   });
 }

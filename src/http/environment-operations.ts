@@ -27,6 +27,7 @@ import {
   listIdentitySessions,
   resetIdentityPassword,
   setIdentityPassword,
+  unlockIdentity,
   verifyIdentityEmail,
 } from './operations/identities-access.js';
 import { endIdentityApplication, listIdentityApplications } from './operations/identities-applications.js';
@@ -129,6 +130,7 @@ export const environmentOperations: readonly Operation[] = [
   listIdentityApplications,
   resetIdentityPassword,
   setIdentityPassword,
+  unlockIdentity,
   verifyIdentityEmail,
   getIdentitiesSummary,
   getIdentityAuthState,

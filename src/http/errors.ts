@@ -14,6 +14,8 @@ const statuses: Record<ErrorCode, number> = {
   'auth.invalid_credentials': 401,
   'auth.reauthentication_required': 403,
   'account.capability_required': 403,
+  'account.confirmation_required': 400,
+  'account.has_applications': 409,
   'account.not_found': 404,
   'account.owner_required': 403,
   'account.other_sign_in_required': 403,
@@ -273,6 +275,5 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   // Without a cause it is too much load, which is counted: a line for each would be more of it.
   if (status === 503 && refusal.options.cause) request.log.warn({ err: refusal.options.cause }, 'unavailable');
   tellWhen(reply, refusal);
-  if (status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer');
   return reply.code(status).send(envelope(asked(request), refusal));
 }

@@ -33,8 +33,9 @@ export const provedAddressEvents = [
   'auth.mfa_grace_reset',
 ] as const satisfies readonly EventAction[];
 
-/** The address of somebody who signed up is confirmed: whoever had the Identity before is out of their sessions. */
+/** The address of somebody who signed up is confirmed, with the names that they gave: whoever had the Identity before is out of their sessions. */
 export const confirmationEvents = [
+  'identity.updated',
   'identity.email_verified',
   'identity.sessions_revoked',
   'identity.mfa_reset',
@@ -47,6 +48,7 @@ export const acceptanceEvents = [
   'identity_invite.accepted',
   'identity_invite.role_not_given',
   'identity.created',
+  'identity.updated',
   ...provedAddressEvents,
   'organization.invitation_accepted',
   'organization.invitation_role_not_given',

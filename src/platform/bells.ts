@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import { listenForever } from './wake-up.js';
 
 export type Ring = 'rang' | 'silent' | 'over';
@@ -9,8 +10,14 @@ export interface Bells {
   stop(): Promise<void>;
 }
 
+export interface BellsDeps {
+  url: string;
+  channel: string;
+  log: Pick<Logger, 'info' | 'warn'>;
+}
+
 /** One connection listens for a whole process. After a loss of it every bell rings, since nobody heard them meanwhile. */
-export function createBells({ url, channel }: { url: string; channel: string }): Bells {
+export function createBells({ url, channel, log }: BellsDeps): Bells {
   const waiting = new Map<string, Set<(ring: Ring) => void>>();
   let stopped = false;
   const answer = (name: string, ring: Ring) => {
@@ -20,7 +27,7 @@ export function createBells({ url, channel }: { url: string; channel: string }):
     for (const name of [...waiting.keys()]) answer(name, ring);
   };
   const onWake = (name?: string) => (name ? answer(name, 'rang') : answerAll('rang'));
-  const listener = listenForever({ url, channel, onWake });
+  const listener = listenForever({ url, channel, onWake, log });
   return {
     wait: (name, ms) =>
       new Promise((resolve) => {

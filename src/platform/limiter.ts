@@ -56,7 +56,8 @@ export function createLimiter(db: Pick<Db, 'pool'>, policy: LimitPolicy): Limite
     },
     async giveBack(key) {
       // By the store's own `reward`, a use of a window that is over would leave the next one with a use too many.
-      await db.pool.query({ ...takeBackStatement, values: [[`${policy.name}:${hashed(key)}`], [false], Date.now()] });
+      const values = [[`${policy.name}:${hashed(key)}`], [false], Date.now(), [policy.points]];
+      await db.pool.query({ ...takeBackStatement, values });
     },
     async reset(key) {
       await store.delete(hashed(key));
@@ -118,7 +119,8 @@ export function createLimitsInTurn(db: Pick<Db, 'statement'>, policies: readonly
       });
     },
     async takeBack(keys, how) {
-      await db.statement(takeBackStatement, [keyed(keys), how.map((each) => each === 'all'), Date.now()]);
+      const values = [keyed(keys), how.map((each) => each === 'all'), Date.now(), policies.map(({ points }) => points)];
+      await db.statement(takeBackStatement, values);
     },
   };
 }
@@ -141,14 +143,18 @@ function consumingStatement(policies: readonly LimitPolicy[]): Statement {
   return { name, text: `with ${counting.join(',\n')}\nselect ${columns.join(', ')}` };
 }
 
-/** $1 are keys, $2 whether all uses of each are forgotten, $3 is the time in milliseconds. */
+/**
+ * $1 are keys, $2 whether all uses of each are forgotten, $3 is the time in milliseconds, $4 are how many uses each allows: those that
+ * were refused are in the row, too, and would stay there when what was let in is taken back.
+ */
 const takeBackStatement: Statement = {
   name: 'take_back_limits',
   text: `
 with wanted as (
-  select l.key, w.is_all from unnest($1::text[], $2::boolean[]) with ordinality as w (key, is_all, place)
+  select l.key, w.is_all, w.most from unnest($1::text[], $2::boolean[], $4::int[]) with ordinality as w (key, is_all, most, place)
     join rate_limits l on l.key = w.key order by w.place for no key update of l
 ),
 forgotten as (delete from rate_limits where key in (select key from wanted where is_all))
-update rate_limits set points = points - 1 where key in (select key from wanted where not is_all) and points > 0 and expire > $3`,
+update rate_limits l set points = least(l.points, w.most) - 1 from wanted w
+where l.key = w.key and not w.is_all and l.points > 0 and l.expire > $3`,
 };

@@ -1,4 +1,6 @@
 import pg from 'pg';
+import type { Logger } from 'pino';
+import { faultOf } from './faults.js';
 import { renewConnectionsAfterMs } from './renewal.js';
 
 /** A bell that anybody can ring: `wait` answers at the next ring, at once when it rang since the last wait, or in time. */
@@ -30,31 +32,43 @@ const reconnectMs = 1_000;
 /**
  * Listens on a channel of PostgreSQL with a connection of its own, and again after each loss of it, and with another one after a
  * while: nothing else would tell it that the primary is elsewhere by now. `onWake` gets what was sent along. It is also called,
- * with nothing, after every (re)connection: what was announced meanwhile was not heard.
+ * with nothing, after every (re)connection: what was announced meanwhile was not heard. It is tried again each second; that it is lost,
+ * and that it is back, is said once.
  */
 export function listenForever({
   url,
   channel,
   onWake,
+  log,
   renewAfterMs = renewConnectionsAfterMs,
 }: {
   url: string;
   channel: string;
   onWake: (payload?: string) => void;
+  log: Pick<Logger, 'info' | 'warn'>;
   renewAfterMs?: number;
 }) {
   let client: pg.Client | undefined;
   let timer: NodeJS.Timeout | undefined;
   let renewal: NodeJS.Timeout | undefined;
   let stopped = false;
+  let isLost = false;
+  let reason: unknown;
   let connecting = Promise.resolve();
 
   const again = () => {
     clearTimeout(renewal);
-    if (!stopped) timer ??= setTimeout(connect, reconnectMs);
+    if (stopped) return;
+    if (!isLost) log.warn({ channel, fault: faultOf(reason) }, 'nothing of a channel is heard');
+    isLost = true;
+    timer ??= setTimeout(connect, reconnectMs);
+  };
+  const failed = (error: unknown) => {
+    reason ??= error; // the first one says most
   };
   function connect() {
     timer = undefined;
+    reason = undefined;
     const next = new pg.Client({
       connectionString: url,
       application_name: `gatehouse ${channel}`,
@@ -65,7 +79,7 @@ export function listenForever({
       pipeline: true, // with it a statement without an answer ends its connection
     });
     client = next;
-    next.on('error', () => {}); // 'end' follows
+    next.on('error', failed); // 'end' follows
     next.on('end', again);
     next.on('notification', ({ payload }) => onWake(payload));
     connecting = next
@@ -73,9 +87,14 @@ export function listenForever({
       .then(() => next.query(`listen ${channel}`))
       .then(() => {
         renewal = setTimeout(renew, renewAfterMs);
+        if (isLost) log.info({ channel }, 'a channel is heard again');
+        isLost = false;
         onWake();
       })
-      .catch(again);
+      .catch((error: unknown) => {
+        failed(error);
+        again();
+      });
   }
   /** Listens anew before it listens no more, so that nothing is missed. */
   function renew() {

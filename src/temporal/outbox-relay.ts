@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import { DomainError } from '../domain/errors.js';
 import { outboxChannel } from '../domain/outbox.js';
 import type { Db, Statement } from '../platform/db.js';
@@ -12,7 +13,7 @@ export interface OutboxRelayDeps {
   /** For the connection that listens. */
   databaseUrl: string;
   processes: Pick<Processes, 'start'>;
-  log: { warn(details: object, message: string): void; info(message: string): void };
+  log: Pick<Logger, 'info' | 'warn'>;
   /** Milliseconds between two looks when nobody rings; a notification can be lost with its connection. */
   pollMs?: number;
   batchSize?: number;
@@ -79,7 +80,7 @@ export function startOutboxRelay({ databaseUrl, pollMs = 2_000, ...deps }: Outbo
   const ring = () => {
     for (const { bell } of running) bell.ring();
   };
-  const listener = listenForever({ url: databaseUrl, channel: outboxChannel, onWake: ring });
+  const listener = listenForever({ url: databaseUrl, channel: outboxChannel, onWake: ring, log: deps.log });
   return {
     /** Lets the batches on their way finish. */
     async stop(): Promise<void> {

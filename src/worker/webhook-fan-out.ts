@@ -8,7 +8,7 @@ export interface WebhookFanOutDeps {
   db: Pick<Db, 'statement'>;
   /** For the connection that listens. */
   databaseUrl: string;
-  log: Pick<Logger, 'warn'>;
+  log: Pick<Logger, 'info' | 'warn'>;
   /** Milliseconds between two looks when nobody rings and there was nothing for a while. */
   pollMs?: number;
   /** Events in one transaction: each has up to two thousand deliveries. */
@@ -30,7 +30,7 @@ const placesOfLateCommits = 10_000;
 export function startWebhookFanOut(deps: WebhookFanOutDeps) {
   const { db, databaseUrl, log, pollMs = 1_000, batchSize = 20, wholeEveryMs = 60_000 } = deps;
   const bell = createBell();
-  const listener = listenForever({ url: databaseUrl, channel: webhooksChannel, onWake: bell.ring });
+  const listener = listenForever({ url: databaseUrl, channel: webhooksChannel, onWake: bell.ring, log });
   let stopped = false;
 
   const running = (async () => {

@@ -4,8 +4,10 @@ import { Email } from '../../entities/email.js';
 import { Event } from '../../entities/event.js';
 import { User } from '../../entities/user.js';
 import { end } from '../../src/domain/account-intents/end.js';
+import { createAccountRetryByOperator } from '../../src/domain/account-intents/retry.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { hours } from '../../src/platform/clock.js';
+import { accountIntentId } from '../../workflows/ids.js';
 import { comingUpon } from '../support/uncommitted.js';
 import { type AdminAuth, bearer, newAdminAuth } from './admin-auth-setup.js';
 
@@ -257,6 +259,34 @@ describe('a short name that was taken meanwhile', () => {
     await auth.accountIntents.provision(intent.id);
     const { accounts } = (await auth.get('/me', headers)).json().data;
     expect(accounts).toMatchObject([{ slug: `by-support-${count}` }]);
+  });
+
+  test('by the command of those who operate the service, which takes the id as it is in the row or in Temporal', async () => {
+    const retried = createAccountRetryByOperator(auth);
+    const { user, headers, intent } = await taken();
+    expect(await retried(intent.id)).toBe('not_failed');
+    for (const named of [intent.id, accountIntentId(intent.id)]) {
+      await auth.post(path, undefined, headers);
+      await auth.db.transaction('system', (tx) =>
+        tx.update(AccountIntent, { id: intent.id }, { status: 'failed', endedReason: 'account.slug_taken' }),
+      );
+      expect(await retried(named)).toBe('retried');
+      expect(await retried(named)).toBe('not_failed');
+    }
+    expect(await intentsOf(user.id)).toMatchObject([{ status: 'claimed', endedReason: null }]);
+    const told = await auth.db.transaction('system', (tx) =>
+      tx.findBy(Event, { resourceId: intent.id, action: 'auth.account_intent_retried' }),
+    );
+    const bySystem = { actorType: 'system', actorId: null, outcome: 'success', severity: 'notice' };
+    expect(told).toMatchObject([bySystem, bySystem]);
+    const starts = {
+      name: 'starts',
+      text: `select input from outbox where process = 'accountIntent' and input->>'intentId' = $1`,
+    };
+    expect((await auth.db.statement(starts, [intent.id])).length).toBeGreaterThanOrEqual(1);
+    const unknown = '00000000-0000-7000-8000-000000000000';
+    for (const named of [unknown, `account-intent/${unknown}`, `invite/${intent.id}`, 'ana@example.com', ''])
+      expect(await retried(named)).toBe('not_found');
   });
 
   test('an unknown one cannot be tried again', async () => {

@@ -1,3 +1,4 @@
+import { createMfaResetByOperator } from '../../src/domain/admin-mfa/reset.js';
 import { minutes } from '../../src/platform/clock.js';
 import { ok, refusalOf, withFactors } from './admin-auth-mfa-setup.js';
 import { type AdminAuth, bearer, newAdminAuth } from './admin-auth-setup.js';
@@ -39,6 +40,25 @@ test('ten wrong answers of a user in a quarter of an hour lock the challenge, in
   const confirmation = { enrollment_token: begun.enrollment_token, code: '000000' };
   const confirmed = await auth.post('/mfa/totp/confirm', confirmation, bearer(token));
   expect(refusalOf(confirmed)).toEqual([429, 'mfa.challenge_locked']);
+});
+
+const nextBurst = () =>
+  auth.db.transaction('system', (tx) => tx.query(`delete from rate_limits where key like 'mfa-user:%'`));
+
+test('fifty wrong answers of a user in a day lock until it is over; a reset of their factors forgets them', async () => {
+  const ana = await auth.addUser();
+  await person.enrollTotp((await loginOf(ana)).access_token);
+  const { challenge_token: token } = await loginOf(ana);
+  for (let i = 0; i < 50; i++) {
+    if (i % 10 === 0) await nextBurst();
+    expect((await person.answer('totp', token, '000000', elsewhere())).statusCode).toBe(401);
+  }
+  await nextBurst();
+  const locked = await person.answer('totp', token, '000000', elsewhere());
+  expect(refusalOf(locked)).toEqual([429, 'mfa.challenge_locked']);
+  expect(Number(locked.headers['retry-after'])).toBeGreaterThan(86_000);
+  await createMfaResetByOperator({ db: auth.db, now: auth.now })(ana.email);
+  await person.enrollTotp((await loginOf(ana)).access_token);
 });
 
 test('right answers do not count', async () => {

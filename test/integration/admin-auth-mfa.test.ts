@@ -482,7 +482,7 @@ describe('nothing else is a way around the factor', () => {
         ssoSessionId: null,
         amr,
         applicationId: null,
-        authenticatedAt: auth.now(),
+        authTime: auth.now(),
         ipAddress: null,
         userAgent: null,
       });

@@ -158,7 +158,7 @@ describe('an administrator without a password', () => {
       connectionId: connection.id,
       ssoSessionId: null,
       amr: ['pwd'],
-      authenticatedAt: auth.now(),
+      authTime: auth.now(),
       applicationId: null,
       ipAddress: null,
       userAgent: null,

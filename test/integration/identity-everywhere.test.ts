@@ -1,9 +1,14 @@
 import { v7 as uuidv7 } from 'uuid';
+import { identityLinkToken } from '../../src/domain/identity-links.js';
 import type { EnvironmentScope } from '../../src/platform/db.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { totpCode } from '../support/mfa.js';
+import { authorizeUrl } from '../support/oauth.js';
 import { newPublicClient, signedInAt } from '../support/public-client.js';
 import { until } from '../support/until.js';
+import { sealing } from './administrators-setup.js';
+import { inviteTo } from './identity-invites-setup.js';
+import { callsWith } from './nodes-setup.js';
 import { rowsOf } from './portal-setup.js';
 import { newDirectory, newUser, operations } from './scim-setup.js';
 import { subscribe } from './webhooks-setup.js';
@@ -176,6 +181,59 @@ test('what a directory changes in one Environment is told in the others', async 
   const change = operations({ op: 'replace', path: 'name.givenName', value: 'Beatrice' });
   const work = async () => expect((await scim('PATCH', `/Users/${id}`, change)).statusCode).toBe(200);
   expect(typesOf(await toldOfB(id, work))).toEqual(['identity.updated']);
+});
+
+describe('the names of somebody whose address was unverified are told in each', () => {
+  /** Made in B by somebody who did not know all of the name. */
+  async function newStranger() {
+    const email = `${uuidv7()}@example.com`;
+    const body = { email, first_name: 'Ivo', email_verified: false };
+    const { id } = (await call('POST', '/identities', body, keyOfB)).data;
+    return { id: id as string, email };
+  }
+  const updated = (changed: string[]) => ({ type: 'identity.updated', data: { changed } });
+  const verified = { type: 'identity.email_verified' };
+
+  test('where they came by an invite', async () => {
+    const { id, email } = await newStranger();
+    const posts = callsWith(api, keyOfA as Record<string, string>);
+    const { token } = await inviteTo(posts, '/identity-invites', { email, first_name: null, last_name: null });
+    const payload = { token, password, last_name: 'Kern' };
+    const work = () => send(api.app, 200, { method: 'POST', url: '/v1/identity/auth/accept-invite', payload });
+    const told = await toldOfB(id, work);
+    expect(told).toMatchObject([updated(['last_name']), { type: 'identity.password_changed' }, verified]);
+    expect(await here(id, 'identity.updated')).toMatchObject([{ metadata: { changed: ['last_name'] } }]);
+  });
+
+  test('where they signed up, if they are others', async () => {
+    const client = await newPublicClient(api, account.scope);
+    const [redirect_uri] = client.redirectUris;
+    const { environmentId } = account.scope;
+    await rowsOf(api, 'update environment_settings set allow_self_signup = true where environment_id = $1', [
+      environmentId,
+    ]);
+    /** @returns what confirms it */
+    async function signUp(email: string, names: object) {
+      const query = Object.fromEntries(new URL(`http://x${authorizeUrl(client, { redirect_uri })}`).searchParams);
+      const form = new URLSearchParams({ ...query, email, password, ...names });
+      const headers = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' };
+      await send(api.app, 200, { method: 'POST', url: '/oauth/register', headers, payload: form.toString() });
+      const [link] = await rowsOf<{ id: string }>(
+        api,
+        'select l.id from identity_links l join identities i on i.id = l.identity_id where i.email = $1',
+        [email],
+      );
+      const { token } = identityLinkToken(sealing, link as { id: string });
+      const payload = { client_id: client.clientId, token, password };
+      return () => send(api.app, 200, { method: 'POST', url: '/v1/identity/auth/verify-email', payload });
+    }
+    const other = await newStranger();
+    const byOtherName = await signUp(other.email, { first_name: 'Ida', last_name: 'Ilves' });
+    expect(await toldOfB(other.id, byOtherName)).toMatchObject([updated(['first_name', 'last_name']), verified]);
+    const same = await newStranger();
+    const bySameName = await signUp(same.email, { first_name: 'Ivo' });
+    expect(await toldOfB(same.id, bySameName)).toMatchObject([verified]);
+  });
 });
 
 test('an Environment that the person has left hears nothing more', async () => {

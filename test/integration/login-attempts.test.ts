@@ -107,11 +107,35 @@ test('what succeeds after its window is over leaves the next one with no more th
   await expect(begin(ana)).rejects.toMatchObject({ options: { limit: { name: 'sign-in-address' } } });
 });
 
+test('what was refused meanwhile does not stay when what was let in is taken back', async () => {
+  const { begin, missed } = attempts();
+  const ana = newcomer();
+  const before = await Promise.allSettled(times(30).map(() => begin(ana)));
+  const counted = before.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+  expect(counted).toHaveLength(10);
+  for (const each of counted.slice(1)) await missed(scope(), each, { identityId: null, method: 'email_otp' });
+  for (const _ of times(9)) await begin(ana);
+  await expect(begin(ana)).rejects.toMatchObject({ options: { limit: { name: 'sign-in-address' } } });
+});
+
+test('what guessed at nothing counts for its network alone, and locks nobody', async () => {
+  const { begin, missed } = attempts();
+  const { id, email } = await environment.newIdentity();
+  const ana = newcomer(email);
+  for (const _ of times(100)) {
+    await missed(scope(), { ...(await begin(ana)), locksUntil: new Date() }, { identityId: id, method: 'email_otp' });
+  }
+  expect(await locksOf(id)).toEqual([{ environmentId: environment.environmentId, until: null }]);
+  await expect(begin(ana)).rejects.toMatchObject({ options: { limit: { name: 'sign-in-ip' } } });
+  expect((await begin(newcomer(email))).locksUntil).toBeNull();
+});
+
 test('where nothing is limited nothing is counted', async () => {
-  const { begin, succeeded, forgive } = attempts({ enabled: false });
+  const { begin, succeeded, missed, forgive } = attempts({ enabled: false });
   const ana = newcomer();
   for (const _ of times(12)) expect(await begin(ana)).toEqual({ ...ana, locksUntil: null });
   await succeeded(ana);
+  await missed(scope(), { ...ana, locksUntil: null }, { identityId: null, method: 'email_otp' });
   await forgive(scope(), { identityId: uuidv7(), email: ana.email });
 });
 

@@ -3,7 +3,14 @@ import { minutes } from '../../src/platform/clock.js';
 import { hashSecret } from '../../src/platform/crypto/one-time-secret.js';
 import { waitingMails } from '../support/identity-mails.js';
 import { alertOf, codeIn, enrollTotp, hidden, passwordStep, strongSession, totpCode } from '../support/mfa.js';
-import { authorizeUrl, locationOf, newProvider, type TestEnvironment, type TestProvider } from '../support/oauth.js';
+import {
+  authorizeUrl,
+  locationOf,
+  newProvider,
+  password,
+  type TestEnvironment,
+  type TestProvider,
+} from '../support/oauth.js';
 
 let provider: TestProvider;
 beforeAll(async () => {
@@ -41,6 +48,35 @@ test('the page asks for the code of the app, without asking the authenticator, a
   expect(page.headers['content-security-policy']).not.toContain('connect-src');
   expect(page.body.match(/<script /g)).toHaveLength(1);
   expect(page.cookies.map(({ name }) => name)).toEqual([]);
+});
+
+test('the page says whose sign-in it is, and lets somebody else in, whatever came before it', async () => {
+  const { ana, browser, client, environment, page, totp } = await newChallenge();
+  codeIn(await browser.submit(page, { code: totp.code() }));
+  provider.wait(30_000);
+  await provider.query(`update sessions set acr = 'urn:gatehouse:aal1', amr = '{pwd}' where identity_id = $1`, [
+    ana.id,
+  ]);
+  const stepUp = await browser.get(authorizeUrl(client, { acr_values: 'urn:gatehouse:aal2', login_hint: ana.email }));
+  const wrong = await browser.submit(stepUp, { code: '000000' });
+  const byMail = await browser.submit(stepUp, { factor: 'email_otp' });
+  const sent = await browser.submit(byMail, {});
+  const wrongCode = await browser.submit(sent, { code: '000000' });
+  for (const shown of [page, stepUp, wrong, byMail, sent, wrongCode]) {
+    expect(shown.body).toContain('name="challenge_token"');
+    expect(shown.body).toContain(`This is the sign-in of ${ana.email}.`);
+    expect(shown.body).toContain('>Use another account</a>');
+  }
+  const german = await browser.get(authorizeUrl(client, { acr_values: 'urn:gatehouse:aal2', ui_locales: 'de' }));
+  expect(german.body).toContain(`Das ist die Anmeldung von ${ana.email}.`);
+
+  const [, other = ''] = /<a href="([^"]*)">Use another account</.exec(wrongCode.body) ?? [];
+  const ben = await environment.newIdentity();
+  await enrollTotp(provider, environment, ben);
+  const signIn = await browser.get(other.replaceAll('&amp;', '&'));
+  expect(signIn.body).not.toContain(ana.email);
+  const bens = await browser.submit(signIn, { email: ben.email, password });
+  expect(bens.body).toContain(`This is the sign-in of ${ben.email}.`);
 });
 
 test('each page that answers a form is kept for whoever goes back to it; those that are fetched are not', async () => {

@@ -59,7 +59,7 @@ test('of many guesses at once ten are looked at', async () => {
 });
 
 test('a right code that comes when the quarter of an hour is over gives the next one no guess more', async () => {
-  const attempts = createMfaAttempts({ db: provider.db, enabled: true });
+  const attempts = createMfaAttempts({ db: provider.db, enabled: true, now: provider.now });
   const id = uuidv7();
   const right = () => provider.query(`update rate_limits set expire = 0 where key like 'mfa-identity:%'`);
   await attempts.counted(id, right);
@@ -68,7 +68,7 @@ test('a right code that comes when the quarter of an hour is over gives the next
 });
 
 test('what an outage or overload kept from being looked at does not count; what was refused does', async () => {
-  const attempts = createMfaAttempts({ db: provider.db, enabled: true });
+  const attempts = createMfaAttempts({ db: provider.db, enabled: true, now: provider.now });
   const id = uuidv7();
   const fails = (error: Error) => attempts.counted(id, async () => Promise.reject(error));
   const outages = [new Error('the database is away'), new DomainError('service.unavailable')];
@@ -76,6 +76,50 @@ test('what an outage or overload kept from being looked at does not count; what 
   const refusal = new DomainError('mfa.code_invalid');
   for (let i = 0; i < 10; i++) await expect(fails(refusal)).rejects.toBe(refusal);
   await expect(fails(refusal)).rejects.toMatchObject({ code: 'mfa.challenge_locked' });
+});
+
+/** Quarters of an hour go by. */
+const nextBurst = () => provider.query(`delete from rate_limits where key like 'mfa-identity:%'`);
+
+test('fifty wrong ones in a day lock until the day is over, of whatever kind', async () => {
+  const { client, ana, totp, page } = await newChallenge();
+  for (let i = 0; i < 50; i++) {
+    if (i % 10 === 0) await nextBurst();
+    const fields: Record<string, string> = i % 2 ? { code: '000000' } : { recovery_code: 'AAAA-AAAA-AAAA-AAAA' };
+    expect((await answer(page, fields)).statusCode).toBe(200);
+  }
+  await nextBurst();
+  const another = (await passwordStep(provider.browser(), client, ana)).page;
+  const proofs: Record<string, string>[] = [{ code: totp.code() }, { recovery_code: totp.recoveryCodes?.[0] ?? '' }];
+  for (const fields of proofs) {
+    const locked = await answer(another, fields);
+    expect([locked.statusCode, locked.headers['ratelimit-policy']]).toEqual([429, '"mfa-identity-day";q=50;w=86400']);
+    expect(Number(locked.headers['retry-after'])).toBeGreaterThan(86_000);
+    expect(locked.body).toContain('Too many attempts');
+  }
+});
+
+test('a right code of the app forgets the day’s wrong ones, a right one by mail does not: whoever has the mailbox guesses on', async () => {
+  const attempts = createMfaAttempts({ db: provider.db, enabled: true, now: provider.now });
+  const wrong = (id: string) => attempts.counted(id, async () => null);
+  const guessed = async () => {
+    const id = uuidv7();
+    for (let i = 0; i < 49; i++) {
+      if (i % 10 === 0) await nextBurst();
+      await wrong(id);
+    }
+    await nextBurst();
+    return id;
+  };
+  const [forgotten, kept] = [await guessed(), await guessed()];
+  await attempts.counted(forgotten, async () => 'right');
+  await attempts.counted(kept, async () => 'right', { forgets: false });
+  for (const id of [forgotten, kept]) await wrong(id);
+  await wrong(forgotten);
+  await expect(wrong(kept)).rejects.toMatchObject({
+    code: 'mfa.challenge_locked',
+    options: { limit: { name: 'mfa-identity-day', points: 50, windowSeconds: 86_400 } },
+  });
 });
 
 test('a right code does not count', async () => {

@@ -8,6 +8,7 @@ import { createAuthenticator } from '../support/authenticator.js';
 import { untilWaiting } from '../support/lock-waits.js';
 import { alertOf, enrollTotp, giveFactor, hidden, passwordStep, totpCode } from '../support/mfa.js';
 import {
+  authorizeUrl,
   type Browser,
   locationOf,
   newProvider,
@@ -113,7 +114,7 @@ describe('an authenticator app', () => {
     const right = await send(laptop, page, 'factors/totp', { enrollment, code: totpCode(secret, world.now()) });
     expect(right.statusCode).toBe(303);
     const twice = await send(laptop, page, 'factors/totp', { enrollment, code: totpCode(secret, world.now()) });
-    expect(twice.statusCode).toBe(409);
+    expect(twice.statusCode).toBe(303); // the form, sent twice
     expect(await factors()).toHaveLength(1);
   });
 
@@ -151,6 +152,35 @@ describe('codes by mail', () => {
     expect(await factors()).toMatchObject([{ type: 'email_otp' }]);
     expect(await session()).toMatchObject({ acr: 'urn:gatehouse:aal1' });
     expect((await open()).body).not.toContain('/oauth/account/factors/email-otp'); // one mailbox, one factor
+  });
+
+  test('are neither offered to whoever signed in by one, nor added: it would be the same proof twice', async () => {
+    await settle({ emailOtpLoginEnabled: true });
+    const sent = await laptop.submit(await laptop.get(authorizeUrl(client, { method: 'code' })), { email: ana.email });
+    await laptop.submit(sent, { code: await world.mailedCode('login') });
+    const page = await open();
+    expect(page.body).toContain('/oauth/account/factors/totp');
+    expect(page.body).not.toContain('/oauth/account/factors/email-otp');
+    expect(page.body).toContain('You signed in with a code by email');
+    expect((await open('/factors/email-otp')).statusCode).toBe(400);
+    const json = { accept: 'application/json' };
+    for (const fields of [{}, { code: '000000' }] as Record<string, string>[]) {
+      const refused = await send(laptop, page, 'factors/email-otp', fields, json);
+      expect([refused.statusCode, refused.json().error]).toEqual([400, 'mfa.factor_not_allowed']);
+    }
+    await settle({ emailOtpLoginEnabled: true });
+    const byPassword = await open();
+    expect(byPassword.body).toContain('/oauth/account/factors/email-otp');
+    expect(byPassword.body).not.toContain('You signed in with a code by email');
+  });
+
+  test('are said to be no second step where there is nothing else to add', async () => {
+    await settle({ emailOtpLoginEnabled: true, passwordLoginEnabled: false, mfaAllowedFactors: ['email_otp'] });
+    const sent = await laptop.submit(await laptop.get(authorizeUrl(client)), { email: ana.email });
+    await laptop.submit(sent, { code: await world.mailedCode('login') });
+    const { body } = await open();
+    expect(body).toContain('You signed in with a code by email');
+    expect(body).not.toContain('/oauth/account/factors/');
   });
 
   test('of another session work no more than none', async () => {

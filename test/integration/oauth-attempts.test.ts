@@ -197,6 +197,33 @@ test('what a burst is refused does not count for the day', async () => {
   expect((await attempt(ana.email, password, client, from)).statusCode).toBe(303);
 });
 
+test('what is typed at a code that is used up, spent or over locks nobody, known or not', async () => {
+  const mailed = await world.newEnvironment({ emailOtpLoginEnabled: true, passwordLoginEnabled: false });
+  const of = await mailed.newClient();
+  let networks = 0;
+  const network = () => world.browser(`2001:db8:7:${(++networks).toString(16)}::1`);
+  const asked = async (email: string) => {
+    const browser = network();
+    return browser.submit(await browser.get(authorizeUrl(of)), { email });
+  };
+  const wrong = (code: string) => String((Number(code) + 1) % 1_000_000).padStart(6, '0');
+  const [ana, nobody] = [(await mailed.newIdentity()).email, `nobody.${mailed.environmentId}@example.com`];
+  for (const email of [ana, nobody]) {
+    const stranger = await asked(email);
+    const guess = { code: wrong(await world.mailedCode('login')) };
+    // At once, they are more than a burst for that moment.
+    await Promise.all(Array.from({ length: 60 }, () => network().submit(stranger, guess)));
+    for (let times = 0; times < 60; times++) {
+      const { statusCode, body } = await network().submit(stranger, guess);
+      expect([statusCode, body.includes('That code is not right')]).toEqual([200, true]);
+    }
+    const own = await asked(email);
+    const code = await world.mailedCode('login');
+    for (let times = 0; times < 4; times++) await network().submit(own, { code: wrong(code) });
+    expect((await network().submit(own, { code })).statusCode).toBe(email === ana ? 303 : 200);
+  }
+});
+
 test('a refusal is a page in the language that the request asks for', async () => {
   const from = '198.51.100.22';
   const fields = {

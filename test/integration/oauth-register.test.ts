@@ -120,6 +120,7 @@ test('a person signs up, confirms the address, and arrives at the client with ev
   expect(actions).toEqual([
     'identity.created',
     'auth.identity_sign_in_failed',
+    'identity.updated',
     'identity.email_verified',
     'identity.signed_in',
   ]);

@@ -77,6 +77,28 @@ test('eight at once spend one code once', async () => {
   expect(all.filter(({ statusCode }) => statusCode === 303 || statusCode === 302)).toHaveLength(1);
 });
 
+test.each(['one after the other', 'at once'])(
+  'a form that comes twice, %s, is answered twice as one that is right, in its browser',
+  async (order) => {
+    const { person, codes } = await newMember();
+    const browser = world.browser();
+    const { page } = await passwordStep(browser, client, person);
+    const send = (from = browser) => recover(from, page, codes[0]);
+    const both = order === 'at once' ? await Promise.all([send(), send()]) : [await send(), await send()];
+    for (const answer of both) expect(codeIn(answer)).toBeTruthy();
+    const used = `select from events where resource_id = $1 and action = 'auth.sso_recovery_code_used'`;
+    expect(await world.query(used, [person.id])).toHaveLength(1);
+    const failed = `select from events where resource_id = $1 and action = 'auth.identity_sign_in_failed'
+    and metadata->>'reason' = 'sso_recovery_code_wrong'`;
+    expect(await world.query(failed, [person.id])).toEqual([]);
+    expect((await send(world.browser())).statusCode).toBe(403); // a copy of it
+    const again = (await passwordStep(browser, client, person, { prompt: 'login' })).page; // another sign-in
+    expect(alertOf(await recover(browser, again, codes[0]))).toBe('This code is wrong, or was used already.');
+    world.wait(minutes(1));
+    expect((await send()).statusCode).toBe(403);
+  },
+);
+
 test('a second factor is asked for all the same', async () => {
   const { person, codes } = await newMember();
   const totp = await enrollTotp(world, environment, person);

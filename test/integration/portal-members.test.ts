@@ -18,6 +18,8 @@ beforeEach(async () => {
 afterAll(() => api.stop());
 
 const give = (call: Call, id: string, ...given: object[]) => call('PATCH', `/members/${id}`, { roles: given });
+const leave = ({ headers }: { headers: Record<string, string> }, { accountId } = account.scope) =>
+  api.app.inject({ method: 'DELETE', url: `/v1/auth/accounts/${accountId}/membership`, headers });
 const role = (key: string, limits: object | null = null) => ({ role_id: roles[key], limits });
 
 test('members are listed with their roles, searched, sorted and read', async () => {
@@ -80,6 +82,23 @@ test('a removed member has no access from the next request on; the session and o
   ]);
 });
 
+test('any member leaves by themselves, whatever their roles, and is told of as one who was removed', async () => {
+  const other = await newAccount(api);
+  const member = await newMember(api, account, 'viewer');
+  const elsewhere = await newMember(api, other, 'viewer', member);
+  const since = await databaseTime(api);
+  expect(outcomeOf(await leave(member))).toBe('204');
+  expect(outcomeOf(await leave(member))).toBe('404 account.not_found');
+  expect(outcomeOf(await member.call('GET', '/me'))).toBe('404 account.not_found');
+  expect(outcomeOf(await elsewhere.call('GET', '/me'))).toBe('200');
+  expect(await eventsSince(api, account.scope.accountId, since)).toMatchObject([
+    { action: 'member.removed', actor_id: member.userId, metadata: { user_id: member.userId } },
+  ]);
+  expect(outcomeOf(await leave({ headers: await account.as('owner') }))).toBe('409 member.last_owner');
+  expect(outcomeOf(await leave(elsewhere))).toBe('404 account.not_found'); // and stays where they are
+  expect(outcomeOf(await elsewhere.call('GET', '/me'))).toBe('200');
+});
+
 describe('the last Owner', () => {
   const membershipOf = async (userId: string) => {
     const found = await rowsOf<{ id: string }>(api, 'select id from memberships where user_id = $1', [userId]);
@@ -123,11 +142,15 @@ describe('the last Owner', () => {
     }
   });
 
-  test('of ten Owners who all leave at once one stays', async () => {
+  type Leaver = { call: Call; headers: Record<string, string>; membershipId: string };
+  test.each<[string, (one: Leaver) => ReturnType<Call>]>([
+    ['remove themselves', ({ call, membershipId }) => call('DELETE', `/members/${membershipId}`)],
+    ['leave', (one) => leave(one)],
+  ])('of ten Owners who all %s at once one stays', async (_how, end) => {
     const all = [];
     for (let i = 0; i < 10; i++) all.push(await newMember(api, account, 'owner'));
     await owner('DELETE', `/members/${await membershipOf(account.userId)}`);
-    const answers = await Promise.all(all.map(({ call, membershipId }) => call('DELETE', `/members/${membershipId}`)));
+    const answers = await Promise.all(all.map(end));
     expect(outcomesOf(answers)).toEqual({ 204: 9, '409 member.last_owner': 1 });
   });
 });

@@ -371,6 +371,7 @@ describe('who may do less does not take over who may do more', () => {
       ['PUT', `/identities/${id}/password`, { password: 'another passphrase of mine' }],
       ['PATCH', `/identities/${id}`, { email: `${uuidv7()}@example.com`, email_verified: true }],
       ['POST', `/identities/${id}/mfa/reset`, undefined],
+      ['POST', `/identities/${id}/unlock`, undefined],
     ] as const;
 
   test('a key with scopes, and an end user with identity.manage alone, are refused', async () => {
@@ -453,6 +454,7 @@ describe('what is for tests does not reach into production', () => {
       ['POST', `/identities/${id}/password/reset`, undefined],
       ['POST', `/identities/${id}/email/verify`, undefined],
       ['POST', `/identities/${id}/mfa/reset`, undefined],
+      ['POST', `/identities/${id}/unlock`, undefined],
     ] as const;
   /** In production; to a key of the development environment it is nobody as long as it has not joined that. */
   const productive = async () => {

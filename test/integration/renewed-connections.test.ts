@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
 import { openDb } from '../../src/platform/open-db.js';
 import { listenForever } from '../../src/platform/wake-up.js';
-import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
+import { asOwner, newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 import { until } from '../support/until.js';
 
 let database: TestDatabase;
@@ -50,6 +51,7 @@ test('who listens does so by another connection after a while, misses nothing, a
     url: database.url,
     channel: 'renewed',
     onWake: (payload) => heard.push(payload),
+    log: pino({ level: 'silent' }),
     renewAfterMs: 300,
   });
   const said = Array.from({ length: 40 }, (_, i) => `${i}`);
@@ -68,4 +70,55 @@ test('who listens does so by another connection after a while, misses nothing, a
     await listener.stop();
   }
   await until('none is left', async () => (await listening('renewed')).length === 0);
+});
+
+test('who listens says once that PostgreSQL refuses it, and once that it listens again', async () => {
+  const lines: { level: number; msg: string; channel: string; fault?: string }[] = [];
+  const log = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) });
+  const name = new URL(database.url).pathname.slice(1);
+  const admit = (is: boolean) => asOwner((client) => client.query(`alter database ${name} allow_connections ${is}`));
+  let heard = 0;
+  const listener = listenForever({ url: database.url, channel: 'refused', onWake: () => heard++, log });
+  try {
+    await until('it listens', async () => heard === 1);
+    expect(lines).toEqual([]); // whoever starts says nothing
+
+    await admit(false);
+    await asOwner((client) =>
+      client.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'gatehouse refused'`,
+      ),
+    );
+    await until('it says that it is refused', async () => lines.length > 0);
+    await sleep(2_500); // it tries again each second
+    await admit(true);
+    await until('it listens again', async () => lines.length > 1 && heard === 2);
+    const about = {
+      channel: 'refused',
+      pid: expect.any(Number),
+      hostname: expect.any(String),
+      time: expect.any(Number),
+    };
+    expect(lines).toEqual([
+      { ...about, level: 40, fault: 'error 57P01', msg: 'nothing of a channel is heard' },
+      { ...about, level: 30, msg: 'a channel is heard again' },
+    ]);
+    expect(JSON.stringify(lines)).not.toContain(new URL(database.url).password);
+  } finally {
+    await admit(true);
+    await listener.stop();
+  }
+  expect(lines).toHaveLength(2); // to stop is no loss
+});
+
+test('who cannot begin to listen says so, too', async () => {
+  const lines: string[] = [];
+  const log = pino({ level: 'info', base: null, timestamp: false }, { write: (line) => void lines.push(line.trim()) });
+  const url = new URL(database.url);
+  url.password = 'not the right one';
+  const listener = listenForever({ url: url.href, channel: 'shut', onWake: () => {}, log });
+  await until('it says so', async () => lines.length > 0).finally(listener.stop);
+  expect(lines.map((line) => JSON.parse(line))).toEqual([
+    { level: 40, channel: 'shut', fault: 'error 28P01', msg: 'nothing of a channel is heard' },
+  ]);
 });

@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { decodeJwt } from 'jose';
+import { PasswordLink } from '../../entities/password-link.js';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { User } from '../../entities/user.js';
-import { newAccount, startApi, type TestApi } from '../support/api.js';
+import { passwordLinkToken } from '../../src/domain/passwords/links.js';
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type BentProvider, startBentProvider } from '../support/bent-provider.js';
 import { totpCode } from '../support/mfa.js';
 import { Browser } from '../support/oauth.js';
@@ -72,6 +75,30 @@ test('of the factors that a provider names those count that RFC 8176 has, howeve
   expect((await me(data.access_token)).session).toMatchObject({ amr: ['otp', 'pwd'], acr: 'urn:gatehouse:aal1' });
   const byTwo = await walk(email, { amr: ['mfa', 'whatever'] });
   expect((await me(byTwo.data.access_token)).session).toMatchObject({ amr: ['mfa'], acr: 'urn:gatehouse:aal2' });
+});
+
+/** A password that they set by the mailed link. */
+async function setPassword({ userId }: TestAccount, email: string) {
+  expect(outcomeOf(await call('POST', '/v1/auth/password/forgot', null, { email }))).toBe('200');
+  const link = await api.database.db.transaction('system', (tx) => tx.findOneByOrFail(PasswordLink, { userId }));
+  const { token } = passwordLinkToken(sealing, link);
+  const password = 'their own violet tractor';
+  expect(outcomeOf(await call('POST', '/v1/auth/password/reset', null, { token, password }))).toBe('200');
+  return password;
+}
+
+test('who is let in by a provider that does not say when it asked them has no sign-in of now; their password is one', async () => {
+  const { account, email } = await newOwner();
+  const undated = (await walk(email, {})).data.access_token;
+  expect(decodeJwt(undated).auth_time).toBe(0);
+  expect(outcomeOf(await beginApp(undated))).toBe('403 auth.reauthentication_required');
+  // They came just now, whenever they were asked: from then the session lasts.
+  expect((await me(undated)).session.authenticated_at).toBe(api.clock.now.toISOString());
+
+  const password = await setPassword(account, email);
+  const own = (await call('POST', '/v1/auth/login', null, { email, password })).json().data.access_token;
+  expect(decodeJwt(own).auth_time).toBe(secondsNow());
+  await addApp(own);
 });
 
 describe('a sign-in that asks the provider anew', () => {

@@ -211,6 +211,7 @@ const sessionOf = (userId: string, { accountId, applicationId }: EnvironmentScop
   accountId,
   applicationId,
   authenticatedAt: now,
+  authTime: null,
   amr: ['pwd'],
   acr: 'urn:gatehouse:aal1',
   ssoConnectionId: null,

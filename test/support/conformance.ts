@@ -85,6 +85,8 @@ function complaintsAbout(
   const codes = response['x-error-codes'];
   if (codes && !isPage(headers) && !codes.includes(code))
     complaints.push(`${name} ${code}; documented: ${codes.join(', ')}`);
+  // RFC 9110 §15.5.2
+  if (statusCode === 401 && !headers['www-authenticate']) complaints.push(`${name} without WWW-Authenticate`);
   if (body === '' && response['x-body-optional']) return complaints;
   if (statusCode === 204 || !response.content) {
     return body === '' ? complaints : [...complaints, `${name} with a body, which is not documented`];

@@ -7,7 +7,7 @@ import { holdToDocument } from '../support/conformance.js';
 import { takeViolations } from '../support/violations.js';
 
 /** An app with operations that answer as they are told. */
-async function newApp(answer: { status: number; body?: unknown; type?: string }) {
+async function newApp(answer: { status: number; body?: unknown; type?: string; challenge?: string }) {
   const app = Fastify();
   app.setSerializerCompiler(() => JSON.stringify); // the usual one would drop what is not documented
   await app.register(openApi, { baseUrl: 'http://localhost' });
@@ -31,6 +31,7 @@ async function newApp(answer: { status: number; body?: unknown; type?: string })
       handler: async (_request, reply) =>
         reply
           .code(answer.status)
+          .headers(answer.challenge ? { 'www-authenticate': answer.challenge } : {})
           .type(answer.type ?? 'application/json')
           .send(answer.body),
     });
@@ -74,8 +75,9 @@ test.each([
     ['answered 409'],
   ],
   ['a type that is not documented', page, { status: 200, body: 'a', type: 'text/plain' }, ['as text/plain']],
-  ['a refusal of OAuth', '/oauth/userinfo', { status: 401, body: refusal }, []],
-  ['a challenge without a body (RFC 6750)', '/oauth/userinfo', { status: 401 }, []],
+  ['a refusal of OAuth', '/oauth/userinfo', { status: 401, body: refusal, challenge: 'Bearer' }, []],
+  ['a challenge without a body (RFC 6750)', '/oauth/userinfo', { status: 401, challenge: 'Bearer' }, []],
+  ['one that names no scheme', '/oauth/userinfo', { status: 401, body: refusal }, ['without WWW-Authenticate']],
   ['another answer without its body', '/oauth/userinfo', { status: 403 }, ['answered 403']],
 ])('of pages and OAuth: %s', async (_name, url, answer, complaints) => {
   const app = await newApp(answer);

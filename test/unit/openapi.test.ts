@@ -135,6 +135,14 @@ test('what pages and OAuth endpoints answer in JSON has an example that is as it
   expect(complaints).toEqual([]);
 });
 
+test('every 401 has a challenge (RFC 9110 §15.5.2)', () => {
+  const refusals = [...operationsOf(document)].flatMap(({ operation: { operationId, responses } }) =>
+    responses[401] ? [{ operationId, ...(resolved(document, responses[401]) as DocumentedResponse) }] : [],
+  );
+  expect(refusals.length).toBeGreaterThan(200);
+  expect(refusals.filter(({ headers }) => !headers?.['WWW-Authenticate']).map((one) => one.operationId)).toEqual([]);
+});
+
 test('every parameter has an example that is as its schema says', () => {
   const complaints = jsonOperations().flatMap(({ operation }) =>
     (operation.parameters ?? []).flatMap((one) => {

@@ -86,6 +86,8 @@ const everyPage = (value: string): Pages => ({
   'mfa-challenge': {
     params: { state: value },
     token: value,
+    email: value,
+    otherUrl: `/oauth/authorize?state=${value}`,
     factor: 'totp',
     others: ['webauthn', 'email_otp', 'recovery_code'],
     isSent: false,
@@ -308,6 +310,7 @@ const everyAccountPage = (value: string): AccountPages => {
       password: { isSet: true, changedAt: then },
       factors: [factor, { ...factor, label: null, lastUsedAt: null }],
       addable: ['webauthn', 'email_otp'],
+      cameByMail: true,
       recoveryCodesLeft: 9,
       sessions: [
         { id, device, isCurrent: true, isOpen: true, createdAt: now, authenticatedAt: now },

@@ -9,7 +9,8 @@ import { composeWorker } from '../../src/worker/compose.js';
 import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
 import { invite, rolesByKey } from '../integration/administrators-setup.js';
 import { type Call, callsOf, outcomeOf, rowsOf } from '../integration/portal-setup.js';
-import { baseUrl, newAccount, startApi, type TestApi } from '../support/api.js';
+import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { newPublicClient, signedInAt } from '../support/public-client.js';
 import { namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
 import { until } from '../support/until.js';
 
@@ -20,6 +21,7 @@ let processes: Processes;
 let owner: Call;
 let roleId: string;
 let development: string;
+let scope: TestAccount['scope'];
 let mailServer: 'away' | 'there' = 'there';
 /** While it is there the mail server has heard a mail, and says nothing yet. */
 let thinking: { heard(): void; answer: Promise<void> } | undefined;
@@ -70,6 +72,7 @@ beforeAll(async () => {
   stops.push(relay.stop, () => workers.stop());
   const account = await newAccount(api);
   owner = callsOf(api, account.accountSlug, await account.as('owner'));
+  scope = account.scope;
   development = `/applications/${account.applicationSlug}/environments/development`;
   roleId = (await rolesByKey(owner)).viewer as string;
 });
@@ -302,6 +305,36 @@ test('whose MFA is reset while the cancelled time has not stopped has the new ti
   expect(await reset()).toBe('503 service.unavailable');
   workers = startWorkers();
   await until('its run before has stopped', async () => (await reset()) === '200');
+  const again = await until('another run waits', async () => {
+    const process = await read(graceId);
+    return process.temporal?.run_id !== before && process.temporal?.pending.length === 0 && process;
+  });
+  expect(again).toMatchObject({ state: 'running', temporal: { status: 'running' } });
+});
+
+test('whose time to enroll begins again at a sign-in while the cancelled one has not stopped comes in, and has all of it', async () => {
+  await rowsOf(api, `update environment_settings set mfa_policy = 'required', mfa_grace_period_days = 7`);
+  const password = 'correct horse battery staple';
+  const person = { email: `${randomUUID()}@example.com`, password, email_verified: true };
+  const { id } = (await owner('POST', `${development}/identities`, person)).json().data;
+  const { clientId } = await newPublicClient(api, scope);
+  const signIn = () => signedInAt(api, { clientId }, { email: person.email, password });
+  const statusOf = async () =>
+    (await rowsOf<{ status: string }>(api, 'select status from mfa_graces where identity_id = $1', [id]))[0]?.status;
+  await signIn();
+  const graceId = await processOf('mfa_grace', id);
+  const { workflow_id: workflowId } = await read(graceId);
+  await cancelUnheard(graceId, workflowId);
+  const { run_id: before } = (await read(graceId)).temporal;
+  // Nobody required a factor for a while.
+  await rowsOf(api, `update mfa_graces set status = 'reset' where identity_id = $1`, [id]);
+  await signIn();
+  expect(await statusOf()).toBe('reset');
+  workers = startWorkers();
+  await until('its run before has stopped', async () => {
+    await signIn();
+    return (await statusOf()) === 'running';
+  });
   const again = await until('another run waits', async () => {
     const process = await read(graceId);
     return process.temporal?.run_id !== before && process.temporal?.pending.length === 0 && process;

@@ -3,6 +3,7 @@ import { RoleAssignment } from '../../../entities/role-assignment.js';
 import { RoleAssignmentWindow, type RoleAssignmentWindowStatus } from '../../../entities/role-assignment-window.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { applicationOf } from '../application-of.js';
 import { recordEvent } from '../events.js';
 import { metadataOf } from './assigning.js';
 import { windowEmail } from './window-mails.js';
@@ -79,9 +80,5 @@ export function createRoleWindows({ db, now, notices }: RoleWindowsDeps) {
 }
 
 async function placeOf(tx: EntityManager, { accountId, environmentId }: RoleAssignment) {
-  const [place] = await tx.query<{ applicationId: string }[]>(
-    'select application_id as "applicationId" from environments where id = $1',
-    [environmentId],
-  );
-  return { accountId, environmentId, applicationId: place?.applicationId ?? null };
+  return { accountId, environmentId, applicationId: await applicationOf(tx, environmentId) };
 }

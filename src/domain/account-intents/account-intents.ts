@@ -5,13 +5,13 @@ import type { Db } from '../../platform/db.js';
 import type { ProcessInput } from '../../platform/process-kinds.js';
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
-import { startLater } from '../outbox.js';
 import { insertPasswordLink } from '../passwords/links.js';
 import { type Claim, claim, claimedBy, discard, hasPassword, lockUser, newestParked, statusOf } from './claim.js';
 import { type CreateNow, createNow } from './create.js';
-import { end, fail, retry } from './end.js';
+import { end, fail } from './end.js';
 import { noticeEmail, processInput } from './process.js';
 import { failureOf, type ProvisionedIntent, provision, provisionedBefore } from './provision.js';
+import { createAccountRetry } from './retry.js';
 
 export interface AccountIntentsDeps {
   db: Db;
@@ -100,14 +100,7 @@ export function createAccountIntents({ db, sealing, now, intentTtlMs }: AccountI
     cancel: (id: string, reason: string): Promise<AccountIntentStatus> =>
       db.transaction('system', (tx) => end(tx, id, { status: 'cancelled', reason, due: false, now: now() })),
 
-    /**
-     * For support: has a failed one provisioned again by its process, with its owner's earlier consent.
-     * @throws DomainError account_intent.not_found, account_intent.not_failed
-     */
-    retry: (id: string, changes: { accountSlug?: string } = {}): Promise<void> =>
-      db.transaction('system', async (tx) => {
-        const intent = await retry(tx, id, { ...changes, now: now() });
-        await startLater(tx, 'accountIntent', processInput(intent));
-      }),
+    /** For support (`npm run retry-account`). */
+    retry: createAccountRetry({ db, now }),
   };
 }

@@ -2,7 +2,6 @@ import type { EntityManager } from 'typeorm';
 import { LessThanOrEqual } from 'typeorm';
 import { AccountIntent, type AccountIntentStatus } from '../../../entities/account-intent.js';
 import { queueEmail } from '../emails/queue.js';
-import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { lockUser } from './claim.js';
 import { failureEmail } from './process.js';
@@ -40,30 +39,4 @@ export async function fail(
   await queueEmail(tx, failureEmail(intent), now);
   await recordEvent(tx, 'auth.account_intent_failed', { resourceId: id, metadata: { reason }, outcome: 'failure' });
   return null;
-}
-
-/**
- * Has a failed one provisioned once more. A short name that was taken is given up for one that the name gives, unless support
- * names another.
- * @throws DomainError account_intent.not_found, account_intent.not_failed
- */
-export async function retry(
-  tx: EntityManager,
-  id: string,
-  { accountSlug, now }: { accountSlug?: string | undefined; now: Date },
-): Promise<AccountIntent> {
-  const intent = await tx.findOne(AccountIntent, { where: { id }, lock: { mode: 'pessimistic_write' } });
-  if (!intent) throw new DomainError('account_intent.not_found');
-  if (intent.status !== 'failed') throw new DomainError('account_intent.not_failed');
-  const kept = intent.endedReason === 'account.slug_taken' ? null : intent.accountSlug;
-  const again = {
-    status: 'claimed',
-    accountSlug: accountSlug ?? kept,
-    claimedAt: now,
-    endedReason: null,
-    endedAt: null,
-  } as const;
-  await tx.update(AccountIntent, { id }, again);
-  await recordEvent(tx, 'auth.account_intent_retried', { resourceId: id });
-  return { ...intent, ...again };
 }

@@ -3,13 +3,13 @@ import { Account } from '../../../entities/account.js';
 import { Membership } from '../../../entities/membership.js';
 import { MembershipRole } from '../../../entities/membership-role.js';
 import { User } from '../../../entities/user.js';
-import { UserApplicationState } from '../../../entities/user-application-state.js';
 import type { AccountScope, Db } from '../../platform/db.js';
 import { sameLimits } from '../capabilities/limits.js';
 import { assertMayGive, authorityOf, lockAdministration, makesOwner } from '../capabilities/roles-authority.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { assertAnotherOwner, endMembership } from './leaving.js';
 import { type MemberRole, type RoleOfMember, rolesOf, type WantedRole, wantedRoles } from './members-roles.js';
 
 export type { WantedRole };
@@ -124,9 +124,7 @@ export function createAccountMembers({ db }: { db: Db }): AccountMembers {
         if (roles.some(makesOwner)) await assertAnotherOwner(tx, scope, id);
         const remover = await authorityOf(tx, scope, userId);
         if (roles.some(isOwnerRole) && !remover.isOwner) throw new DomainError('member.owner_required');
-        await tx.delete(UserApplicationState, { accountId, userId: user.id });
-        await tx.delete(Membership, { accountId, id });
-        await recordEvent(tx, 'member.removed', { accountId, resourceId: id, metadata: { user_id: user.id } });
+        await endMembership(tx, { accountId, id, userId: user.id });
       }),
   };
 }
@@ -150,13 +148,3 @@ async function enrolledAmong(tx: EntityManager, members: readonly Found[]): Prom
 
 const isOwnerRole = ({ systemKey }: MemberRole): boolean => systemKey === 'owner';
 const isSame = (a: MemberRole, b: MemberRole) => a.roleId === b.roleId && sameLimits(a.limits, b.limits);
-
-/** @throws DomainError member.last_owner */
-async function assertAnotherOwner(tx: EntityManager, { accountId }: AccountScope, exceptId: string): Promise<void> {
-  const [other] = await tx.query(
-    `select from membership_roles mr join administrator_roles r on r.id = mr.role_id
-     where mr.account_id = $1 and r.system_key = 'owner' and mr.limits is null and mr.membership_id <> $2 limit 1`,
-    [accountId, exceptId],
-  );
-  if (!other) throw new DomainError('member.last_owner');
-}

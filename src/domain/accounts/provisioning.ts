@@ -57,7 +57,9 @@ const insertAccount = (
           `insert into accounts (id, name, slug, created_at, updated_at) values ($1, $2, $3, $4, $4) on conflict (slug) do nothing returning id`,
           [id, name, slug, now],
         );
-        return inserted.length > 0 && { id, name, slug, requireMfa: false, createdAt: now, updatedAt: now };
+        return (
+          inserted.length > 0 && { id, name, slug, requireMfa: false, closedAt: null, createdAt: now, updatedAt: now }
+        );
       },
     },
   );

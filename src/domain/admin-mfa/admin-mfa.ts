@@ -33,7 +33,7 @@ export interface AdminMfa {
 export function createAdminMfa(deps: AdminMfaDeps): AdminMfa {
   const { db, sealing, passwords, rateLimits, baseUrl, now } = deps;
   const proof = createProof({ db, now });
-  const attempts = createMfaAttempts({ db, enabled: rateLimits, whose: 'user' });
+  const attempts = createMfaAttempts({ db, enabled: rateLimits, whose: 'user', now });
   const pending = createPendingUserSignIns({ db, now });
   const totp = createUserTotp(deps);
   const webauthn = createUserWebauthn({ db, baseUrl, pending, now });

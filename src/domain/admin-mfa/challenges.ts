@@ -122,8 +122,8 @@ export function createAdminChallenges(deps: AdminChallengesDeps) {
       webauthn.assertionOptions(await open(token)),
 
     /**
-     * Checks an answer, and spends it with the token. Ten wrong ones in a quarter of an hour lock whoever's it is, in every
-     * sign-in.
+     * Checks an answer, and spends it with the token. Ten wrong ones in a quarter of an hour, or fifty in a day, lock whoever's it
+     * is, in every sign-in.
      * @throws DomainError mfa.challenge_invalid, mfa.code_invalid, mfa.challenge_locked
      */
     async answer(token: string, proof: AdminSecondFactor, locale: 'en' | 'de'): Promise<AnsweredAdminChallenge> {

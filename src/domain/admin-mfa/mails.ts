@@ -15,9 +15,9 @@ export interface AdminNotice {
   now: Date;
 }
 
-/** Tells a platform admin by mail what has happened to their second factors, after the commit. */
+/** Tells a platform admin by mail what has happened to their second factors, or to an Account of theirs, after the commit. */
 export async function noticeAdmin(tx: EntityManager, { userId, eventId, locale, now }: AdminNotice): Promise<void> {
-  const cause = `admin-security-notice/${eventId}`;
+  const cause = `admin-security-notice/${eventId}/${userId}`;
   await queueEmail(
     tx,
     { template: 'admin-security-notice', locale, subjectId: eventId, recipientId: userId, cause },
@@ -32,7 +32,7 @@ export const adminMfaMails = ({ signInUrl }: { signInUrl: string | null }) =>
       const event = await tx.findOneBy(Event, { id });
       const user = recipientId && (await tx.findOneBy(User, { id: recipientId }));
       if (!event || !user) return null;
-      const what = event.action.replace(/^(auth\.admin_|member\.)/, '');
+      const what = event.action.replace(/^(auth\.admin_|member\.|account\.)/, '');
       const { factor } = event.metadata as { factor?: UserMfaFactor['type'] };
       return {
         to: user.email,
@@ -40,6 +40,7 @@ export const adminMfaMails = ({ signInUrl }: { signInUrl: string | null }) =>
           first_name: user.firstName,
           what: text(locale, `email.security_notice.what_${what}` as TextKey, {
             factor: text(locale, `factor.${factor ?? 'recovery_code'}`),
+            account_name: event.resourceLabel ?? '',
           }),
           happened_at_text: inWords(event.createdAt, locale),
           link: signInUrl,

@@ -61,8 +61,10 @@ export function createOwnAdminMfa(deps: OwnAdminMfaDeps): OwnAdminMfa {
     async confirmTotp(admin, answer, locale) {
       await proof.require(admin);
       // Counted with the answers at sign-in, so that a session is no way around their limit.
-      const factor = await attempts.counted(admin.userId, async () =>
-        rightOrNull(() => totp.confirm(admin.userId, answer)),
+      const factor = await attempts.counted(
+        admin.userId,
+        async () => rightOrNull(() => totp.confirm(admin.userId, answer)),
+        { forgets: false },
       );
       if (!factor) throw new DomainError('mfa.code_invalid');
       return factors.enroll(admin, { factor, amr: ['otp'] }, locale);

@@ -17,6 +17,7 @@ export type BeginUserSignIn = Pick<
   | 'ssoSessionId'
   | 'amr'
   | 'authenticatedAt'
+  | 'authTime'
   | 'passwordChangedAt'
   | 'applicationId'
 >;
@@ -40,16 +41,16 @@ export interface BegunUserSignIn {
 }
 
 const beginStatement = {
-  name: 'begin_pending_user_sign_in',
+  name: 'begin_pending_user_sign_in_with_auth_time',
   text: `
 insert into pending_user_sign_ins (id, user_id, token_hash, method, sso_connection_id, amr, authenticated_at, password_changed_at,
-  application_id, created_at, expires_at, sso_session_id)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+  application_id, created_at, expires_at, sso_session_id, auth_time)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
 };
 const findStatement = {
-  name: 'find_pending_user_sign_in',
+  name: 'find_pending_user_sign_in_with_auth_time',
   text: `
-select id, user_id as "userId", method, amr, authenticated_at as "authenticatedAt",
+select id, user_id as "userId", method, amr, authenticated_at as "authenticatedAt", auth_time as "authTime",
   password_changed_at as "passwordChangedAt", application_id as "applicationId",
   (select json_build_object('connectionId', c.id, 'accountId', c.account_id, 'ssoSessionId', p.sso_session_id) from sso_connections c where c.id = p.sso_connection_id) as provider
 from pending_user_sign_ins p where token_hash = $1 and expires_at > $2 and completed_at is null`,
@@ -101,6 +102,7 @@ export function createPendingUserSignIns({ db, now }: { db: Statements; now: Clo
         at,
         expiresAt,
         ssoSessionId,
+        rest.authTime,
       ]);
       return { token, expiresAt };
     },

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
-import { type Acr, aal2 } from '../sessions/first-factor.js';
+import { type Acr, aal2, authTimeOf } from '../sessions/first-factor.js';
 import { proofLife } from '../sessions/own-proof.js';
 
 /** Who changes their own factors, and in which session. */
@@ -21,15 +21,18 @@ export interface ProvenSession {
   amr: string[];
   acr: Acr;
   authenticatedAt: Date;
+  /** When it was proved, where that was to an identity provider. */
+  authTime: Date | null;
   hasFactor: boolean;
   /** Whether it began at an identity provider, and none of the user's own factors was shown. */
   isProvidersWord: boolean;
 }
 
 const statement = {
-  name: 'proof_of_admin_session_by_provider',
+  name: 'proof_of_admin_session_with_auth_time',
   text: `
 select u.email::text, u.first_name as "firstName", u.last_name as "lastName", s.amr, s.acr, s.authenticated_at as "authenticatedAt",
+  s.auth_time as "authTime",
   exists (select from user_mfa_factors f where f.user_id = u.id) as "hasFactor",
   s.sso_connection_id is not null and not exists (
     select from pending_user_sign_ins p where p.id = s.id and p.completed_at is not null) as "isProvidersWord"
@@ -39,13 +42,13 @@ where s.id = $1 and s.user_id = $2 and s.revoked_at is null and s.expires_at > $
 
 /**
  * Whether a session is a recent and strong enough proof to change second factors: a sign-in of the last ten minutes, with a
- * second factor where there is one. So a stolen password adds none beside the owner's; and neither does one Account's identity
+ * second factor where there is one; of a provider's people it is when that asked them (`authTimeOf`). So a stolen password adds none beside the owner's; and neither does one Account's identity
  * provider, which may well say that it has asked for two: the factors guard all Accounts of the user.
  */
 export function createProof({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }) {
   const check = (session: ProvenSession | undefined): ProvenSession => {
     if (!session) throw new DomainError('auth.invalid_credentials');
-    const isFresh = now().getTime() < session.authenticatedAt.getTime() + proofLife;
+    const isFresh = now().getTime() < authTimeOf(session).getTime() + proofLife;
     const isOwn = session.acr === aal2 && !session.isProvidersWord;
     if (!isFresh || (session.hasFactor && !isOwn)) {
       throw new DomainError('auth.reauthentication_required');

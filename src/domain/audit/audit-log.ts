@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { Db } from '../../platform/db.js';
+import { applicationOf } from '../application-of.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { type Page, type PageRequest, pageOf, type Stretch, stretchForwards } from '../paging.js';
@@ -102,7 +103,7 @@ export function createAuditLog({ db, broadReads }: { db: Pick<Db, 'transaction'>
         const [now] = await tx.query<{ snapshot: string }[]>('select pg_current_snapshot()::text as snapshot');
         const chosen = Object.entries(filters).flatMap(([name, value]) => (value === undefined ? [] : [name]));
         const { environmentId = null } = place;
-        const applicationId = environmentId && (await applicationOf(tx, environmentId));
+        const applicationId = await applicationOf(tx, environmentId);
         const metadata = { format, surface: place.surface, filters: chosen };
         const about = { accountId: place.accountId, applicationId, environmentId, resourceId: null, metadata };
         await recordEvent(tx, 'audit.exported', about);
@@ -177,14 +178,6 @@ const beyond = (place: Place, put: Put): string[] => [
   behind(place, byAge, 'asc', put),
 ];
 const byAge = ['created_at', 'id'];
-
-async function applicationOf(tx: EntityManager, environmentId: string): Promise<string | null> {
-  const [environment] = await tx.query<{ id: string }[]>(
-    'select application_id as id from environments where id = $1',
-    [environmentId],
-  );
-  return environment?.id ?? null;
-}
 
 const scopeOf = ({ accountId, environmentId }: AuditPlace) =>
   environmentId === undefined ? { accountId } : { accountId, environmentId };

@@ -1,6 +1,7 @@
 import { after, type Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { sweepRemovedClients } from '../oidc/removed-clients.js';
+import { sweepClosedAccount } from '../removals/closed-accounts.js';
 import { warnOfCertificates } from '../sso-connections/certificate-warnings.js';
 import { endSomeStopped } from '../webhooks/stops.js';
 import { keepEvents } from './events.js';
@@ -11,7 +12,7 @@ import { byColumn, endedGrants, mergedCounts, sessionsOfGrants, walkSessions } f
 export interface Place {
   /** The rule that is on. */
   rule: string;
-  /** The last session, connection, stop or client that was looked at. */
+  /** The last session, Account, connection, stop or client that was looked at. */
   after: string | null;
   /** How many sessions this run has looked at. */
   looked: number;
@@ -27,7 +28,17 @@ export interface Swept {
 const sessionsPerRun = 250_000;
 const first = '00000000-0000-0000-0000-000000000000';
 const byName = new Map(rules.map((rule) => [rule.name ?? rule.table, { rule, statement: byColumn(rule) }]));
-const order = ['stops', 'clients', 'grants', 'sessions', ...byName.keys(), 'counts', 'events', 'certificates'];
+const order = [
+  'stops',
+  'clients',
+  'grants',
+  'sessions',
+  ...byName.keys(),
+  'accounts',
+  'counts',
+  'events',
+  'certificates',
+];
 
 export type Housekeeping = ReturnType<typeof createHousekeeping>;
 
@@ -91,6 +102,11 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
       if (at.rule === 'sessions') {
         const walked = await walk(at, batchSize);
         return { table: 'sessions', deleted: walked.deleted, next: walked.next ?? next };
+      }
+      if (at.rule === 'accounts') {
+        const { deleted, last, isMore } = await sweepClosedAccount(db, at.after ?? first, batchSize);
+        const nextOne = isMore ? at : { ...at, after: last };
+        return { table: 'accounts', deleted, next: last === null ? next : nextOne };
       }
       if (at.rule === 'counts') {
         const [row] = await db.statement<{ merged: number }>(mergedCounts, []);

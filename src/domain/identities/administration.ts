@@ -5,8 +5,10 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import { alone, type Db, type EnvironmentScope, inTransaction } from '../../platform/db.js';
 import { letErasureStop } from '../erasures/let-erasure-stop.js';
 import { DomainError } from '../errors.js';
+import { recordOfIdentity } from '../identity-events.js';
 import { createApiSessions, type SessionSort, type ShownSession } from '../logins/api-sessions.js';
 import type { Attempts } from '../logins/attempts.js';
+import type { MfaAttempts } from '../mfa/attempts.js';
 import { letGraceStop } from '../mfa/let-grace-stop.js';
 import type { MfaReset } from '../mfa/reset.js';
 import { type MfaSummary, mfaOf } from '../mfa/summary.js';
@@ -19,7 +21,7 @@ import { setActive } from './activation.js';
 import { changeIdentity, type IdentityChanges } from './change.js';
 import { type AuthState, authStateOf, forceReset, setPassword, verifyEmail } from './credentials.js';
 import { findMemberInDetail, type MemberInDetail } from './detail.js';
-import { assertMember, hashAcceptable, lockMember } from './find.js';
+import { assertMember, findMember, hashAcceptable, lockMember } from './find.js';
 import { askedNode, type Location, locationsOf } from './held.js';
 import { taken } from './identities.js';
 import { removeMember } from './remove.js';
@@ -30,6 +32,7 @@ export interface AdministrationDeps {
   sealing: Pick<Sealing, 'derive'>;
   passwords: Pick<Passwords, 'assertAcceptable' | 'hash'>;
   attempts: Pick<Attempts, 'forgive'>;
+  mfaAttempts: Pick<MfaAttempts, 'forgive'>;
   mfaReset: MfaReset;
   processes: Pick<RunningProcesses, 'describe'>;
   now: Clock;
@@ -42,7 +45,7 @@ export interface AdministrationDeps {
  * the commit, it could be somebody's who was deleted meanwhile, and what was done would be answered as if it were not.
  */
 export function createIdentityAdministration(deps: AdministrationDeps) {
-  const { db, sealing, passwords, attempts, mfaReset, processes, now } = deps;
+  const { db, sealing, passwords, attempts, mfaAttempts, mfaReset, processes, now } = deps;
   const inAccount = <T>({ accountId }: EnvironmentScope, work: (tx: EntityManager) => Promise<T>) =>
     db.transaction({ accountId }, work);
   const changing = (scope: EnvironmentScope, id: string, work: (tx: EntityManager) => Promise<unknown>) =>
@@ -87,6 +90,17 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
     verifyEmail: (scope: EnvironmentScope, id: string): Promise<MemberInDetail> =>
       changing(scope, id, (tx) => verifyEmail(tx, scope, id, now())),
 
+    /** Lets somebody be asked again for whom too many wrong passwords, codes or second factors were counted, by whoever they were. */
+    async unlock(scope: EnvironmentScope, id: string): Promise<MemberInDetail> {
+      const { identity } = await inAccount(scope, (tx) => findMember(tx, scope, id));
+      await mfaAttempts.forgive(id);
+      await attempts.forgive(scope, { identityId: id, email: identity.email });
+      return changing(scope, id, async (tx) => {
+        await lockMember(tx, scope, id);
+        await recordOfIdentity(tx, scope, { identityId: id }, [{ action: 'identity.unlocked' }]);
+      });
+    },
+
     /** Those in this Environment that are open, and those that are over while a client still lives on what it was given. */
     async sessions(scope: EnvironmentScope, id: string, page: PageRequest<SessionSort>): Promise<Page<ShownSession>> {
       await assertMember(db, scope, id);
@@ -121,7 +135,9 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
     /** @throws DomainError service.unavailable while the process of a cancelled grace stops */
     async resetMfa(scope: EnvironmentScope, id: string): Promise<MfaSummary> {
       await letGraceStop(db, processes, scope, id);
-      return mfaReset(scope, id);
+      const left = await mfaReset(scope, id);
+      await mfaAttempts.forgive(id); // the next factor is to be enrolled and asked for at once
+      return left;
     },
     authState: (scope: EnvironmentScope, id: string): Promise<AuthState> =>
       inAccount(scope, (tx) => authStateOf(tx, scope, id, now())),

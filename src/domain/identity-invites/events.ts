@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { IdentityInvite } from '../../../entities/identity-invite.js';
 import { Organization } from '../../../entities/organization.js';
+import { applicationOf } from '../application-of.js';
 import type { EventAction } from '../event-catalogue.js';
 import { type EventDetails, recordEvent } from '../events.js';
 import type { EnvironmentScope } from '../scope.js';
@@ -47,14 +48,7 @@ export async function scopeOf(
   tx: EntityManager,
   { accountId, environmentId }: Pick<IdentityInvite, 'accountId' | 'environmentId'>,
 ): Promise<EnvironmentScope> {
-  return { accountId, environmentId, applicationId: await applicationOf(tx, environmentId) };
-}
-
-async function applicationOf(tx: EntityManager, environmentId: string): Promise<string> {
-  const [row] = await tx.query<{ id: string }[]>('select application_id as id from environments where id = $1', [
-    environmentId,
-  ]);
-  return row?.id as string;
+  return { accountId, environmentId, applicationId: (await applicationOf(tx, environmentId)) as string };
 }
 
 /**

@@ -8,6 +8,7 @@ import { within } from '../../platform/db.js';
 import { place } from '../access/assigning.js';
 import { assertStays } from '../erasures/staying.js';
 import { recordEvent } from '../events.js';
+import { recordOfIdentity, updated } from '../identity-events.js';
 import { giveRoles, rolesInForce } from '../organizations/member-roles.js';
 import { addMember } from '../organizations/members.js';
 import { startLater } from '../outbox.js';
@@ -81,6 +82,7 @@ async function savePerson(tx: EntityManager, id: string, joining: Joining): Prom
   // Whoever made it had not shown that the address is theirs: who it is says the one who has, and neither a password nor a
   // session of before stays good. Else who makes an Identity would know the password of whoever is given roles by an invite.
   await tx.update(Identity, { accountId, id }, { firstName, lastName, updatedAt: now });
+  await recordOfIdentity(tx, scope, { identityId: id }, updated(identity, { firstName, lastName }));
   const owner = { ...scope, identityId: id, membershipId: null };
   const hadPassword = identity.passwordHash !== null;
   await settleProvedAddress(tx, owner, { hadPassword, passwordHash, method: 'invite', now });

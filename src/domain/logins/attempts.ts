@@ -35,6 +35,8 @@ export interface Attempts {
   look<T>(attempt: Attempt, look: () => Promise<T>): Promise<T>;
   /** Writes a failure down; the day's last one locks the Identity, in every Environment that it is a member of. */
   failed(scope: EnvironmentScope, attempt: CountedAttempt, failure: Failure): Promise<void>;
+  /** The same of one that could not have been right: it guessed at nothing, and counts for where it came from alone. */
+  missed(scope: EnvironmentScope, attempt: CountedAttempt, failure: Failure): Promise<void>;
   /** Takes it back, and forgets the day's failures. */
   succeeded(attempt: Attempt): Promise<void>;
   /** Takes it back alone: it was no failure, and proved nothing. */
@@ -76,24 +78,35 @@ export function createAttempts({ db, enabled, now }: { db: Db; enabled: boolean;
       keyOf: ({ ipAddress }) => subscriberOf(ipAddress),
     },
   });
+  async function writeDown(
+    scope: EnvironmentScope,
+    { email, locksUntil }: CountedAttempt,
+    { identityId, method }: Failure,
+  ): Promise<void> {
+    const { accountId } = scope;
+    await db.transaction(locksUntil ? { accountId } : scope, async (tx) => {
+      const failure = { ...scope, resourceId: identityId, metadata: { method }, outcome: 'failure' } as const;
+      await recordEvent(tx, 'auth.identity_sign_in_failed', failure);
+      if (locksUntil === null) return;
+      // By the address: it may be of somebody who is no member here, and of other Environments.
+      const [locked] = await tx.query<[Locked[], number]>(lock, [accountId, email, locksUntil]);
+      const metadata = { locked_until: locksUntil.toISOString() };
+      await recordEvents(
+        tx,
+        'identity.locked',
+        locked.map((each) => ({ accountId, ...each, metadata })),
+      );
+    });
+  }
+
   return {
     begin: async (attempt) => ({ ...attempt, locksUntil: await guesses.begin(attempt) }),
 
-    async failed(scope, { email, locksUntil }, { identityId, method }) {
-      const { accountId } = scope;
-      await db.transaction(locksUntil ? { accountId } : scope, async (tx) => {
-        const failure = { ...scope, resourceId: identityId, metadata: { method }, outcome: 'failure' } as const;
-        await recordEvent(tx, 'auth.identity_sign_in_failed', failure);
-        if (locksUntil === null) return;
-        // By the address: it may be of somebody who is no member here, and of other Environments.
-        const [locked] = await tx.query<[Locked[], number]>(lock, [accountId, email, locksUntil]);
-        const metadata = { locked_until: locksUntil.toISOString() };
-        await recordEvents(
-          tx,
-          'identity.locked',
-          locked.map((each) => ({ accountId, ...each, metadata })),
-        );
-      });
+    failed: writeDown,
+
+    async missed(scope, attempt, failure) {
+      await guesses.missed(attempt);
+      await writeDown(scope, { ...attempt, locksUntil: null }, failure);
     },
 
     look: guesses.look,

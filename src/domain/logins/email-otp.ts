@@ -209,18 +209,21 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
       const { email } = flow;
       const attempt = await attempts.begin({ accountId: scope.accountId, email, ipAddress });
       const typed = { purpose: 'login', flow: flow.flow, code } as const;
-      const { spent, member, identityId } = await attempts.look(attempt, async () => {
-        const right = await emailedCodes.redeem(scope, typed);
+      const { spent, member, identityId, isGuess } = await attempts.look(attempt, async () => {
+        const redeemed = await emailedCodes.redeem(scope, typed);
+        const right = typeof redeemed === 'object' ? redeemed : null;
         const spent = right ? null : await emailedCodes.justSpent(scope, typed);
         const member = await find(scope, email);
-        return { spent, member, identityId: right && (await admit(scope, right, member, dailyCap)) };
+        const identityId = right && (await admit(scope, right, member, dailyCap));
+        return { spent, member, identityId, isGuess: redeemed !== 'void' };
       });
       if (spent && isTheirs(spent, member) && member?.isActive !== false) {
         await attempts.succeeded(attempt);
         return { outcome: 'spent', email, identityId: member?.identityId ?? null, spentAt: spent.consumedAt };
       }
       if (identityId === null) {
-        await attempts.failed(scope, attempt, { identityId: member?.identityId ?? null, method: 'email_otp' });
+        const failure = { identityId: member?.identityId ?? null, method: 'email_otp' } as const;
+        await (isGuess ? attempts.failed : attempts.missed)(scope, attempt, failure);
         return { outcome: 'refused', email };
       }
       await attempts.succeeded(attempt);

@@ -40,9 +40,13 @@ export interface TriedCode {
 
 /** Whose code it was. */
 export interface RightCode {
+  id: string;
   identityId: string | null;
   email: string | null;
 }
+
+/** What somebody typed, where it is no code: `void` guesses at nothing, since there is none that could be hit any more. */
+export type NoCode = 'wrong' | 'void';
 
 /** The six digits of a code: derived, so that they are stored nowhere and the mail can be written later. */
 export function digitsOf(sealing: Pick<Sealing, 'derive'>, { id, keyId }: { id: string; keyId?: string }) {
@@ -69,7 +73,7 @@ where id = (select id from emailed_codes
   and consumed_at is null and expires_at > $4 and attempts < ${mostTries}
 returning id, key_id as "keyId", identity_id as "identityId", email::text`,
 };
-type NewestCode = RightCode & { id: string; keyId: string; consumedAt: Date | null };
+type NewestCode = RightCode & { keyId: string; consumedAt: Date | null };
 const newestStatement = {
   name: 'find_newest_emailed_code',
   text: `
@@ -110,25 +114,25 @@ export function createEmailedCodes({ db, sealing, now }: { db: Db; sealing: Pick
     },
 
     /**
-     * Whose code this is, and spends it. Null for a wrong, spent, expired or too often tried one.
+     * Whose code this is, and spends it; else whether it was a wrong one, or is at one that is spent, expired or tried too often.
      * @param on a transaction that it is part of, if of one: it has to be committed also where the code is wrong
      */
     async redeem(
       { environmentId }: EnvironmentScope,
       { purpose, flow, code }: TriedCode,
       on: Pick<Db, 'statement'> = db,
-    ): Promise<RightCode | null> {
-      const [tried] = await on.statement<RightCode & { id: string; keyId: string }>(tryStatement, [
+    ): Promise<RightCode | NoCode> {
+      const [tried] = await on.statement<RightCode & { keyId: string }>(tryStatement, [
         environmentId,
         hashSecret(flow),
         purpose,
         now(),
       ]);
-      if (!tried) return null;
+      if (!tried) return 'void';
       const { digits } = digitsOf(sealing, tried);
-      if (!isTyped(code, digits)) return null;
+      if (!isTyped(code, digits)) return 'wrong';
       const consumed = await on.statement(consumeStatement, [tried.id, now()]);
-      return consumed.length === 0 ? null : { identityId: tried.identityId, email: tried.email };
+      return consumed.length === 0 ? 'void' : { id: tried.id, identityId: tried.identityId, email: tried.email };
     },
 
     /** Whose code this was, where it was right and spent within the last minute: its form has been sent twice. It proves nothing. */
@@ -140,8 +144,8 @@ export function createEmailedCodes({ db, sealing, now }: { db: Db; sealing: Pick
       const [newest] = await db.statement<NewestCode>(newestStatement, values);
       if (!newest?.consumedAt || !wasJustDone(newest.consumedAt, now())) return null;
       if (!isTyped(code, digitsOf(sealing, newest).digits)) return null;
-      const { identityId, email, consumedAt } = newest;
-      return { identityId, email, consumedAt };
+      const { id, identityId, email, consumedAt } = newest;
+      return { id, identityId, email, consumedAt };
     },
   };
 }

@@ -26,6 +26,8 @@ export interface Begun {
   /** The `challenge_token` or `enrollment_token`, 256 bits. */
   token: string;
   expiresAt: Date;
+  /** Whose it is; null where none begins. */
+  email: string | null;
 }
 
 /** One that goes on: not expired, not completed, its person still active in the Environment. */
@@ -92,7 +94,8 @@ insert into pending_sign_ins (id, account_id, environment_id, oauth_client_id, i
   sso_session_id, auth_time)
 select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21
 from (select password_changed_at from identities where account_id = $2 and id = $5 for share) person
-where password_changed_at is null or password_changed_at <= $11 or $9 = 'session' or not 'pwd' = any ($10)`,
+where password_changed_at is null or password_changed_at <= $11 or $9 = 'session' or not 'pwd' = any ($10)
+returning (select email::text from identities where account_id = $2 and id = $5) as email`,
 };
 const findStatement = {
   name: 'find_pending_sign_in',
@@ -143,7 +146,7 @@ export function createPendingSignIns({ db, now }: { db: Db; now: Clock }) {
       const token = newSecret();
       const at = now();
       const expiresAt = after(at, pendingSignInLife[purpose]);
-      await db.statement(beginStatement, [
+      const [begun] = await db.statement<{ email: string }>(beginStatement, [
         uuidv7(),
         client.accountId,
         client.environmentId,
@@ -166,7 +169,7 @@ export function createPendingSignIns({ db, now }: { db: Db; now: Clock }) {
         first.ssoSessionId ?? null,
         first.authTime ?? null,
       ]);
-      return { token, expiresAt };
+      return { token, expiresAt, email: begun?.email ?? null };
     },
 
     /** The one that a token names, or null: every reason is the same to a caller. */

@@ -1,43 +1,65 @@
-import { minutes } from '../../platform/clock.js';
+import { type Clock, minutes } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { createLimiter } from '../../platform/limiter.js';
 import { DomainError } from '../errors.js';
-import { countUse, lookAt } from '../limits.js';
+import { createGuesses } from '../guesses.js';
+import { countUse } from '../limits.js';
 
-/** Contract §3: ten failed tries in a quarter of an hour lock the challenge. */
-export const mfaTries = { points: 10, windowSeconds: minutes(15) / 1000 } as const;
 const codesMailed = { points: 10, windowSeconds: minutes(15) / 1000 } as const;
 
 export interface MfaAttempts {
   /**
    * Counts a try before it is looked at, so that parallel guesses cannot slip through, and takes it back when it was right, or could
    * not be looked at.
+   * @param right what a right one is worth: unless `forgets` is false, the day's wrong ones are forgotten with it
    * @throws DomainError mfa.challenge_locked, and whatever the look throws
    */
-  counted<T>(personId: string, look: () => Promise<T | null>): Promise<T | null>;
+  counted<T>(personId: string, look: () => Promise<T | null>, right?: { forgets: boolean }): Promise<T | null>;
   /** Counts a code that is about to be mailed: nobody's mailbox is flooded. @throws DomainError rate_limit.exceeded */
   mail(personId: string): Promise<void>;
+  /** Lets somebody try again, whatever tries were counted. Codes that were mailed stay counted. */
+  forgive(personId: string): Promise<void>;
 }
+
+type Whose = 'identity' | 'user';
 
 export interface MfaAttemptsDeps {
   db: Db;
   enabled: boolean;
-  whose?: 'identity' | 'user';
+  whose?: Whose;
+  now: Clock;
 }
 
+/** Contract §3: ten failed tries in a quarter of an hour lock the challenge; and fifty in a day do, as with passwords. */
+const guessesOf = (db: Pick<Db, 'statement'>, whose: Whose, { enabled, now }: { enabled: boolean; now: Clock }) =>
+  createGuesses<string>({
+    db,
+    enabled,
+    now,
+    burst: `mfa-${whose}`,
+    day: `mfa-${whose}-day`,
+    accountOf: (personId) => personId,
+  });
+
 /** Limits on guessing second factors, by whose they are, wherever the guesses come from. */
-export function createMfaAttempts({ db, enabled, whose = 'identity' }: MfaAttemptsDeps): MfaAttempts {
-  if (!enabled) return { counted: (_, look) => look(), mail: async () => {} };
-  const tries = createLimiter(db, { name: `mfa-${whose}`, ...mfaTries });
-  const mails = createLimiter(db, { name: `mfa-mail-${whose}`, ...codesMailed });
+export function createMfaAttempts({ db, enabled, whose = 'identity', now }: MfaAttemptsDeps): MfaAttempts {
+  const guesses = guessesOf(db, whose, { enabled, now });
+  const mails = enabled ? createLimiter(db, { name: `mfa-mail-${whose}`, ...codesMailed }) : null;
   return {
-    async counted(personId, look) {
-      const { allowed, resetSeconds } = await tries.consume(personId);
-      if (!allowed) throw new DomainError('mfa.challenge_locked', { retryAfter: resetSeconds, limit: tries.policy });
-      const found = await lookAt(look, () => tries.giveBack(personId));
-      if (found !== null) await tries.giveBack(personId);
+    async counted(personId, look, { forgets } = { forgets: true }) {
+      await guesses.begin(personId).catch((error: unknown) => {
+        const isLocked = error instanceof DomainError && error.code === 'rate_limit.exceeded';
+        throw isLocked ? new DomainError('mfa.challenge_locked', error.options) : error;
+      });
+      const found = await guesses.look(personId, look);
+      if (found !== null) await (forgets ? guesses.succeeded(personId) : guesses.withdrawn(personId));
       return found;
     },
     mail: (personId) => countUse(mails, personId),
+    forgive: guesses.forget,
   };
 }
+
+/** Where the factors that were guessed at are gone: the next ones are to be enrolled and asked for at once. In a transaction of the system. */
+export const forgiveMfaTries = (on: Pick<Db, 'statement'>, whose: Whose, personId: string, now: Clock): Promise<void> =>
+  guessesOf(on, whose, { enabled: true, now }).forget(personId);

@@ -100,12 +100,14 @@ export function createMfaChallenges({
     factorsOf,
 
     /**
-     * Checks an answer, and spends it with the sign-in. Ten wrong ones in a quarter of an hour lock whoever's it is, in every sign-in.
+     * Checks an answer, and spends it with the sign-in. Ten wrong ones in a quarter of an hour, or fifty in a day, lock whoever's it is, in every sign-in.
      * @param browser to be trusted from now on, if the factor is enough for this sign-in
      * @throws DomainError mfa.code_invalid, mfa.challenge_locked; mfa.challenge_invalid where the sign-in is over
      */
     async answer(pending: OpenSignIn, proof: SecondFactor, browser: TrustedBrowser | null): Promise<AnsweredChallenge> {
-      const settled = await attempts.counted(pending.identityId, () => settle(pending, proof, browser));
+      // A mailed code lets in whoever has the mailbox; it makes no more guesses at what proves more.
+      const right = { forgets: proof.kind !== 'email_otp' };
+      const settled = await attempts.counted(pending.identityId, () => settle(pending, proof, browser), right);
       if (settled === null) throw new DomainError('mfa.code_invalid');
       if (settled.isOver) throw new DomainError('mfa.challenge_invalid');
       return settled;

@@ -1,4 +1,3 @@
-import { v7 as uuidv7 } from 'uuid';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import type { EmailedCodes } from '../logins/emailed-codes.js';
@@ -26,6 +25,8 @@ export interface EmailFactorDeps {
 
 type Purpose = 'mfa' | 'mfa_enrollment';
 
+const enrolling = ({ flow, code }: TriedFactorCode) => ({ purpose: 'mfa_enrollment', flow, code }) as const;
+
 /** Emailed codes as a second factor: a weak one, which never makes `urn:gatehouse:aal2`. */
 export function createEmailFactor({ db, emailedCodes, attempts }: EmailFactorDeps) {
   return {
@@ -46,19 +47,30 @@ export function createEmailFactor({ db, emailedCodes, attempts }: EmailFactorDep
       on: Pick<Db, 'statement'> = db,
     ): Promise<boolean> {
       const redeemed = await emailedCodes.redeem(scope, { purpose, flow, code }, on);
-      return redeemed?.identityId === identityId;
+      return typeof redeemed === 'object' && redeemed.identityId === identityId;
     },
 
     /**
-     * The factor that a right code makes.
-     * @throws DomainError mfa.code_invalid, mfa.challenge_locked
+     * The factor that a right code makes; it has the code's id, and is refused the second time.
+     * @throws DomainError mfa.code_invalid, mfa.challenge_locked; mfa.already_enrolled where the same code has just made it
      */
     async confirmEnrollment(scope: EnvironmentScope, tried: TriedFactorCode): Promise<NewFactor> {
-      const right = await attempts.counted(tried.identityId, async () =>
-        (await this.verify(scope, 'mfa_enrollment', tried)) ? true : null,
-      );
-      if (!right) throw new DomainError('mfa.code_invalid');
-      return { id: uuidv7(), type: 'email_otp', label: 'Email' };
+      const typed = enrolling(tried);
+      const look = async () => {
+        const redeemed = await emailedCodes.redeem(scope, typed);
+        if (typeof redeemed === 'object' && redeemed.identityId === tried.identityId) return redeemed.id;
+        return (await this.justEnrolled(scope, tried)) === null ? null : 'again';
+      };
+      const id = await attempts.counted(tried.identityId, look, { forgets: false });
+      if (id === null) throw new DomainError('mfa.code_invalid');
+      if (id === 'again') throw new DomainError('mfa.already_enrolled');
+      return { id, type: 'email_otp', label: 'Email' };
+    },
+
+    /** The id of the factor that this code made within the last minute, if it was enrolled; null for any other code. */
+    async justEnrolled(scope: EnvironmentScope, tried: TriedFactorCode): Promise<string | null> {
+      const spent = await emailedCodes.justSpent(scope, enrolling(tried));
+      return spent?.identityId === tried.identityId ? spent.id : null;
     },
   };
 }

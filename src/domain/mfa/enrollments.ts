@@ -3,6 +3,7 @@ import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import type { OpenSignIn } from '../logins/pending-sign-ins.js';
 import type { Factors, NewFactor } from './factors.js';
+import type { RecoveryCodeSet } from './recovery-code-hashes.js';
 import type { RecoveryCodes } from './recovery-codes.js';
 import { showsSecondFactor, withSecondFactor } from './second-factor.js';
 import { bringsRecoveryCodes, choicesAfter, lockedStandingOf, standingOf } from './standing.js';
@@ -25,12 +26,13 @@ export function createMfaEnrollments({ db, factors, recoveryCodes, now }: MfaEnr
     /**
      * Adds a factor to the person of a waiting sign-in, and notes in it what it has proved by that.
      * @param amr the factor's own (RFC 8176)
+     * @param codes what the recovery codes are, where they are not to be random
      * @throws DomainError mfa.enrollment_expired for one that has ended, or is overtaken: the person has got another factor
      *   meanwhile, and has not shown it; mfa.factor_not_allowed; mfa.already_enrolled, mfa.too_many_factors
      */
-    async enroll(pending: OpenSignIn, factor: NewFactor, amr: readonly string[]): Promise<Enrolled> {
+    async enroll(pending: OpenSignIn, factor: NewFactor, amr: readonly string[], codes?: string[]): Promise<Enrolled> {
       const isExpected = bringsRecoveryCodes(await standingOf(db, pending));
-      return recoveryCodes.withSet(isExpected, (take) =>
+      const work = (take: () => RecoveryCodeSet) =>
         db.transaction({ accountId: pending.accountId }, async (tx) => {
           const { id, identityId, accountId, applicationId, environmentId } = pending;
           const standing = await lockedStandingOf(tx, pending);
@@ -47,8 +49,8 @@ export function createMfaEnrollments({ db, factors, recoveryCodes, now }: MfaEnr
           );
           if (noted.length === 0) throw new DomainError('mfa.enrollment_expired');
           return factors.enrollIn(tx, { accountId, applicationId, environmentId }, identityId, { factor, take });
-        }),
-      );
+        });
+      return recoveryCodes.withSet(isExpected, work, codes);
     },
   };
 }

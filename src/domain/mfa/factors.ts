@@ -88,21 +88,23 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
     /**
      * Adds a factor of somebody who is signed in. With the first one come recovery codes, where the Environment takes them. The caller has
      * made sure that the sign-in is recent and strong enough, which is looked at again: ten hashes lie in between.
-     * @throws DomainError mfa.already_enrolled, mfa.too_many_factors; mfa.factor_not_allowed where the Environment takes none of the kind;
+     * @param codes what the recovery codes are, where they are not to be random
+     * @throws DomainError mfa.already_enrolled, mfa.too_many_factors; mfa.factor_not_allowed where the Environment takes none of the kind, or it adds nothing to this sign-in;
      *   auth.invalid_credentials where the session has ended meanwhile, auth.reauthentication_required where a first factor was added
      */
-    async enroll(person: OwnProofOf, factor: NewFactor): Promise<Enrollment> {
+    async enroll(person: OwnProofOf, factor: NewFactor, codes?: string[]): Promise<Enrollment> {
       const { accountId, applicationId, environmentId, identityId } = person;
       const before = await standingOf(db, person);
-      return recoveryCodes.withSet(bringsRecoveryCodes(before), (take) =>
+      const work = (take: () => RecoveryCodeSet) =>
         db.transaction({ accountId }, async (tx) => {
-          const { allowed, enrolled } = await holdOwnProof(tx, person, now());
+          const { allowed, enrolled, byMail } = await holdOwnProof(tx, person, now());
           // Added by another request, which is the first one then.
           if (before.enrolled === null && enrolled !== null) throw new DomainError('auth.reauthentication_required');
-          if (!allowed.includes(factor.type)) throw new DomainError('mfa.factor_not_allowed');
+          const isTaken = allowed.includes(factor.type) && !(factor.type === 'email_otp' && byMail);
+          if (!isTaken) throw new DomainError('mfa.factor_not_allowed');
           return enrollIn(tx, { accountId, applicationId, environmentId }, identityId, { factor, take });
-        }),
-      );
+        });
+      return recoveryCodes.withSet(bringsRecoveryCodes(before), work, codes);
     },
 
     /** The same in the caller's transaction, which has looked at who it is: in the middle of a sign-in there is no session yet. */

@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { MfaGrace } from '../../../entities/mfa-grace.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
+import { applicationOf } from '../application-of.js';
 import { recordEvent } from '../events.js';
 import { dueReminder, nextMoment, reminderEmail } from './grace-reminders.js';
 import { begin, isRequiredStill, type Policy, resetElsewhere, settleEnrollment, settlePolicy } from './grace-rules.js';
@@ -106,13 +107,9 @@ export function createMfaGraces({ db, now, reminders }: MfaGracesDeps) {
   ): Promise<GraceLook> {
     await tx.update(MfaGrace, { id: grace.id }, { status, endedReason: reason, endedAt: at });
     const { accountId, environmentId, identityId, expiresAt } = grace;
-    const [place] = await tx.query<{ applicationId: string }[]>(
-      'select application_id as "applicationId" from environments where id = $1',
-      [environmentId],
-    );
     await recordEvent(tx, `auth.mfa_grace_${status}`, {
       accountId,
-      applicationId: place?.applicationId ?? null,
+      applicationId: await applicationOf(tx, environmentId),
       environmentId,
       resourceId: identityId,
       metadata: { reason, expires_at: expiresAt },

@@ -4,19 +4,27 @@ import { joining } from '../../platform/joining.js';
 import { DomainError } from '../errors.js';
 import { holdSession } from '../sessions/hold.js';
 import { judgeProof, type OwnProofOf, type WantedFor } from '../sessions/own-proof.js';
-import { type Standing, standingOf } from './standing.js';
+import { cameByMail, type Standing, standingOf } from './standing.js';
+
+export interface OwnStanding extends Standing {
+  byMail: boolean;
+}
 
 /**
  * Looks once more at who changes their own factors, as `OwnProof` did before, and keeps it so for the change itself: the session can have
  * ended meanwhile, and a factor that came is one to be shown. Who has none has nothing to show; whether a first one needs a recent
  * sign-in is looked at before, and nothing but time changes it.
  * @param tx a transaction of the Account
- * @returns how the person stands until its end
+ * @returns how the person stands until its end, and whether the session began with a mailed code
  * @throws DomainError auth.invalid_credentials, auth.reauthentication_required
  */
-export async function holdOwnProof(tx: EntityManager, person: OwnProofOf, at: Date): Promise<Standing> {
-  const { amr, acr } = await holdSession(tx, person);
-  const standing = await standingOf(joining(tx), person);
+export async function holdOwnProof(tx: EntityManager, person: OwnProofOf, at: Date): Promise<OwnStanding> {
+  const session = await holdSession(tx, person);
+  const { amr, acr } = session;
+  const standing = {
+    ...(await standingOf(joining(tx), person)),
+    byMail: cameByMail({ ...session, method: 'session' }),
+  };
   if (standing.enrolled === null) return standing;
   // Settings of the Environment only say what a sign-in would have to ask for, which is not the question here.
   const wanted: WantedFor = { change: 'factors', mfaPolicy: 'required', amr, secondFactorAt: null };

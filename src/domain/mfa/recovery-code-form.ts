@@ -4,15 +4,22 @@ import { randomBytes } from 'node:crypto';
 const howMany = 10;
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'; // RFC 4648 §6
 
+/** 80 bits. */
+const codeBytes = 10;
+
 /** 80 bits in base32, in four groups of four. */
-function newCode(): string {
-  const bits = [...randomBytes(10)].map((byte) => byte.toString(2).padStart(8, '0')).join('');
+function codeOf(bytes: Buffer): string {
+  const bits = [...bytes.subarray(0, codeBytes)].map((byte) => byte.toString(2).padStart(8, '0')).join('');
   const letters = (bits.match(/.{5}/g) as string[]).map((five) => alphabet[Number.parseInt(five, 2)]).join('');
   return (letters.match(/.{4}/g) as string[]).join('-');
 }
 
 /** A new set of codes, to be shown once. */
-export const newRecoveryCodes = (): string[] => Array.from({ length: howMany }, newCode);
+export const newRecoveryCodes = (): string[] => Array.from({ length: howMany }, () => codeOf(randomBytes(codeBytes)));
+
+/** The same made of secrets, which `secretOf` has one of for each place. */
+export const recoveryCodesOf = (secretOf: (place: number) => Buffer): string[] =>
+  Array.from({ length: howMany }, (_, place) => codeOf(secretOf(place)));
 
 /** A code as it is hashed, whichever way it was typed; 0, 1 and 8 are no letters of ours and misread ones. */
 export const lettersOf = (code: string) =>

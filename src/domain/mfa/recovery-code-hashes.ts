@@ -22,8 +22,7 @@ export interface RecoveryCodeSet {
 /** Recovery codes under a slow hash, whosever they are (docs/decisions/0064). */
 export function createRecoveryCodeHashes(hashing: CodeHashing) {
   /** @throws DomainError service.unavailable where too many wait for a hash */
-  async function newSet(): Promise<RecoveryCodeSet> {
-    const codes = newRecoveryCodes();
+  async function newSet(codes: string[] = newRecoveryCodes()): Promise<RecoveryCodeSet> {
     const hashParameters = hashing.newParameters();
     const kept: KeptCode[] = [];
     // One after the other, so that no set takes more than one turn from those who sign in.
@@ -36,15 +35,20 @@ export function createRecoveryCodeHashes(hashing: CodeHashing) {
   /**
    * Does work that may turn out to need a new set, which `take` answers. It is made before, since no transaction waits for a
    * hash; where none was expected, the work is given up and done anew with one.
+   * @param codes which it is made of, where they are not to be random
    */
-  async function withSet<T>(isExpected: boolean, work: (take: () => RecoveryCodeSet) => Promise<T>): Promise<T> {
-    const set = isExpected ? await newSet() : null;
+  async function withSet<T>(
+    isExpected: boolean,
+    work: (take: () => RecoveryCodeSet) => Promise<T>,
+    codes?: string[],
+  ): Promise<T> {
+    const set = isExpected ? await newSet(codes) : null;
     const take = () => {
       if (!set) throw new UnexpectedSet();
       return set;
     };
     return work(take).catch((error) => {
-      if (!set && error instanceof UnexpectedSet) return withSet(true, work);
+      if (!set && error instanceof UnexpectedSet) return withSet(true, work, codes);
       throw error;
     });
   }

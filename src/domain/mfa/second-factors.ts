@@ -3,7 +3,7 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
 import type { EmailedCodes } from '../logins/emailed-codes.js';
 import type { PendingSignIns } from '../logins/pending-sign-ins.js';
-import { createMfaAttempts } from './attempts.js';
+import { createMfaAttempts, type MfaAttempts } from './attempts.js';
 import { createMfaChallenges, type MfaChallenges } from './challenges.js';
 import { createEmailFactor, type EmailFactor } from './email-factor.js';
 import { createMfaEnrollments, type MfaEnrollments } from './enrollments.js';
@@ -12,6 +12,7 @@ import { createMfaGate, type MfaGate } from './gate.js';
 import type { MfaGraces } from './grace.js';
 import { type CodeHashing, createRecoveryCodeHashes } from './recovery-code-hashes.js';
 import { createRecoveryCodes, type RecoveryCodes } from './recovery-codes.js';
+import { createRepeatedEnrollments, type RepeatedEnrollments } from './repeated-enrollments.js';
 import { createMfaReset, type MfaReset } from './reset.js';
 import { createSealedCodes, type SealedCodes } from './sealed-codes.js';
 import { createTotp, type Totp } from './totp.js';
@@ -22,11 +23,13 @@ import type { Webauthn } from './webauthn.js';
 export interface SecondFactors {
   emailFactor: EmailFactor;
   factors: Factors;
+  mfaAttempts: MfaAttempts;
   mfaGate: MfaGate;
   mfaChallenges: MfaChallenges;
   mfaEnrollments: MfaEnrollments;
   mfaReset: MfaReset;
   recoveryCodes: RecoveryCodes;
+  repeatedEnrollments: RepeatedEnrollments;
   sealedCodes: SealedCodes;
   totp: Totp;
   trustedDevices: TrustedDevices;
@@ -46,7 +49,7 @@ export interface SecondFactorsDeps {
 
 export function createSecondFactors(deps: SecondFactorsDeps): SecondFactors {
   const { db, sealing, emailedCodes, passwords, pendingSignIns, webauthn, graces, rateLimits, now } = deps;
-  const attempts = createMfaAttempts({ db, enabled: rateLimits });
+  const attempts = createMfaAttempts({ db, enabled: rateLimits, now });
   const emailFactor = createEmailFactor({ db, emailedCodes, attempts });
   const recoveryCodes = createRecoveryCodes({ db, hashes: createRecoveryCodeHashes(passwords), now });
   const factors = createFactors({ db, recoveryCodes, now });
@@ -55,6 +58,7 @@ export function createSecondFactors(deps: SecondFactorsDeps): SecondFactors {
   return {
     emailFactor,
     factors,
+    mfaAttempts: attempts,
     mfaGate: createMfaGate({ graces, devices: trustedDevices, now }),
     mfaChallenges: createMfaChallenges({
       db,
@@ -70,6 +74,7 @@ export function createSecondFactors(deps: SecondFactorsDeps): SecondFactors {
     mfaEnrollments: createMfaEnrollments({ db, factors, recoveryCodes, now }),
     mfaReset: createMfaReset({ db, now }),
     recoveryCodes,
+    repeatedEnrollments: createRepeatedEnrollments({ db, sealing, recoveryCodes, now }),
     sealedCodes: createSealedCodes({ db, sealing, now }),
     totp,
     trustedDevices,

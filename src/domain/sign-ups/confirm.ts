@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { stays } from '../erasures/staying.js';
-import { recordOfIdentity } from '../identity-events.js';
+import { recordOfIdentity, updated } from '../identity-events.js';
 import { type FoundLink, findIdentityLink } from '../identity-links.js';
 import { lookAt } from '../limits.js';
 import { isBrowserOf, mostLinkTries } from '../link-proof.js';
@@ -104,23 +104,27 @@ function asksPassword(link: FoundLink, browser: string | null): boolean {
 }
 
 async function settle(tx: EntityManager, link: FoundLink, at: Date): Promise<void> {
-  const { id, accountId, applicationId, environmentId, identityId, isVerified, passwordHash, joins } = link;
+  const { id, accountId, applicationId, environmentId, identityId, isVerified, firstName, lastName, passwordHash } =
+    link;
   const scope = { accountId, applicationId, environmentId };
   await tx.query('update identity_links set used_at = $2 where id = $1', [id, at]);
   const actor = { type: 'identity', id: identityId } as const;
   if (!isVerified) {
-    await tx.query(
-      `update identities set email_verified_at = $3, updated_at = $3, first_name = $4, last_name = $5,
+    const [[before] = []] = await tx.query<[object[], number]>(
+      `with before as (select first_name, last_name from identities where account_id = $1 and id = $2)
+       update identities set email_verified_at = $3, updated_at = $3, first_name = $4, last_name = $5,
          password_hash = coalesce($6, password_hash),
          password_changed_at = case when $6::text is null then password_changed_at else $3 end
-       where account_id = $1 and id = $2`,
-      [accountId, identityId, at, link.firstName, link.lastName, passwordHash],
+       from before where account_id = $1 and id = $2 returning before.first_name as "firstName", before.last_name as "lastName"`,
+      [accountId, identityId, at, firstName, lastName, passwordHash],
     );
-    const metadata = { password_set: passwordHash !== null };
-    await recordOfIdentity(tx, scope, { identityId, actor }, [{ action: 'identity.email_verified', metadata }]);
+    await recordOfIdentity(tx, scope, { identityId, actor }, [
+      ...updated(before ?? {}, { firstName, lastName }),
+      { action: 'identity.email_verified', metadata: { password_set: passwordHash !== null } },
+    ]);
     // Who confirms with the password of before is who they were; who has chosen another one, or was asked for none, may never have been here.
     const isWhoTheyWere = passwordHash === null && link.currentPasswordHash !== null;
     if (!isWhoTheyWere) await endAccessOfBefore(tx, { ...scope, identityId }, { by: actor, now: at });
   }
-  if (joins && link.membershipId === null) await addMembership(tx, scope, identityId, { now: at, joined: true });
+  if (link.joins && link.membershipId === null) await addMembership(tx, scope, identityId, { now: at, joined: true });
 }

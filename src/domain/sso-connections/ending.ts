@@ -3,8 +3,9 @@ import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { PendingSignIn } from '../../../entities/pending-sign-in.js';
 import { PendingUserSignIn } from '../../../entities/pending-user-sign-in.js';
 import { SsoConnection } from '../../../entities/sso-connection.js';
+import { applicationOf } from '../application-of.js';
 import { recordEvent, recordEvents } from '../events.js';
-import { applicationOf, recordConnectionEvent } from './events.js';
+import { recordConnectionEvent } from './events.js';
 
 /** Deletes a connection that the caller holds, alone or with its organization, and ends all that began by it. */
 export async function removeConnection(tx: EntityManager, connection: SsoConnection, at: Date): Promise<void> {

@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
+import { applicationOf } from '../application-of.js';
 import type { EventAction } from '../event-catalogue.js';
 import { type EventDetails, recordEvent } from '../events.js';
 
@@ -21,14 +22,4 @@ export async function recordConnectionEvent(
     metadata: { type, scope, organization_id: organizationId, ...metadata },
     ...(actor && { actor }),
   });
-}
-
-/** Which Application an Environment is of; null where there is no Environment. */
-export async function applicationOf(tx: EntityManager, environmentId: string | null): Promise<string | null> {
-  if (!environmentId) return null;
-  const [place] = await tx.query<{ applicationId: string }[]>(
-    'select application_id as "applicationId" from environments where id = $1',
-    [environmentId],
-  );
-  return place?.applicationId ?? null;
 }

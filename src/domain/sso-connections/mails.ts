@@ -2,13 +2,13 @@ import type { EntityManager } from 'typeorm';
 import { Account } from '../../../entities/account.js';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import { User } from '../../../entities/user.js';
+import { applicationOf } from '../application-of.js';
 import { managersAt } from '../capabilities/managers.js';
 import { inWords } from '../emails/in-words.js';
 import { localeOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import { lastEndOf, warnings } from './certificates.js';
-import { applicationOf } from './events.js';
 
 /** Has everybody who may manage a connection told by mail, after the commit, that it has switched itself off. */
 export async function tellAutoDisabled(tx: EntityManager, connection: SsoConnection, now: Date): Promise<void> {

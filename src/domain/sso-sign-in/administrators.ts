@@ -12,7 +12,7 @@ import { readConnection } from '../sso-connections/read.js';
 import type { Assertion, SsoRefusal } from '../sso-protocols/assertion.js';
 import type { Browser, SignIn, SignInOutcome } from '../users/sign-in.js';
 import { admitAdministrator } from './administrator-admission.js';
-import { anewAndDated, earlier, isNewEnough, nothingMore } from './new-enough.js';
+import { anewAndDated, isNewEnough, nothingMore, provedAt } from './new-enough.js';
 import type { ProviderSessions } from './provider-sessions.js';
 import type { PersonRefusal } from './recognition.js';
 import type { AnsweredSsoRequest } from './requests.js';
@@ -106,14 +106,13 @@ export function createAdministratorSso({ db, signIn, sessions, now }: Administra
       if ('refusal' in found) return refuse(request, found.refusal);
       const { accountId, connectionId, parameters } = request;
       const { userId, ssoSessionId, assertion } = found;
-      const { amr, authenticatedAt } = assertion;
       const signedIn = await signIn.signInByProvider({
         userId,
         accountId,
         connectionId,
         ssoSessionId,
-        amr: registeredMethods(amr),
-        authenticatedAt: earlier(authenticatedAt, now()),
+        amr: registeredMethods(assertion.amr),
+        authTime: provedAt(assertion, now()),
         asksOwnFactor: isAnew(parameters),
         applicationId: parameters.application_id ?? null,
         ...browser,

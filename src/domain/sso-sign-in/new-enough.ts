@@ -22,12 +22,10 @@ export const nothingMore: AskedOfProvider = { anew: false, maxAge: null };
  */
 export const anewAndDated = { anew: true, maxAge: proofLife / 1000 } as const satisfies AskedOfProvider;
 
-/** What a provider says of the time, which is now where it says nothing. Its clock may be ahead of ours; nobody has signed in in the future. */
-export const earlier = (at: Date | null, now: Date): Date => (at && at < now ? at : now);
-
-/** When somebody proved to their provider who they are. */
+/** When somebody proved to their provider who they are. Its clock may be ahead of ours; nobody has signed in in the future. */
 export function provedAt({ authenticatedAt }: Pick<Assertion, 'authenticatedAt'>, now: Date): Date {
-  return authenticatedAt === null ? unsaid : earlier(authenticatedAt, now);
+  if (authenticatedAt === null) return unsaid;
+  return authenticatedAt < now ? authenticatedAt : now;
 }
 
 /** Clocks differ, and providers say the second. */

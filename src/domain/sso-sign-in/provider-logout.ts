@@ -6,9 +6,9 @@ import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { SsoLink } from '../../../entities/sso-link.js';
 import { SsoSession } from '../../../entities/sso-session.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
+import { applicationOf } from '../application-of.js';
 import { recordEvent } from '../events.js';
 import { endSessions } from '../sessions/own-sessions.js';
-import { applicationOf } from '../sso-connections/events.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 import type { SsoRequests } from './requests.js';
 
@@ -95,7 +95,7 @@ async function endOfIdentity(
   { id: ssoConnectionId, accountId, environmentId }: SsoConnection,
   { identityId, ids, at }: Ending & { identityId: string },
 ) {
-  const applicationId = environmentId && (await applicationOf(tx, environmentId));
+  const applicationId = await applicationOf(tx, environmentId);
   if (!environmentId || !applicationId) return;
   const open = { accountId, environmentId, identityId, revokedAt: IsNull() };
   // What went on in another way since holds what it was given by the provider, too.

@@ -1,6 +1,7 @@
 import { after, type Clock, minutes } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { joining } from '../../platform/joining.js';
 import { createLimiter } from '../../platform/limiter.js';
 import { recordEvent } from '../events.js';
 import { countUse, lookAt } from '../limits.js';
@@ -8,7 +9,9 @@ import { looksLikeRecoveryCode } from '../mfa/recovery-code-form.js';
 import { type CodeHashing, createRecoveryCodeHashes, type KeptCode } from '../mfa/recovery-code-hashes.js';
 import { organizationsOf } from '../organizations/belonging.js';
 import type { OfferedConnection } from '../organizations/sign-in-policy.js';
+import { sentTwiceWithin } from '../sent-twice.js';
 import type { FirstFactor } from '../sessions/first-factor.js';
+import { isSpent, spend } from '../spent-tokens.js';
 
 const context = 'sso-recovery';
 const life = minutes(10);
@@ -24,6 +27,13 @@ export interface RecoveredSignIn {
 export interface Offer {
   first: FirstFactor;
   connections: OfferedConnection[];
+}
+export interface TypedRecoveryCode {
+  /** What `offer` gave out. */
+  token: string;
+  code: string;
+  /** What names the browser that sends it; null for one that has no cookie, and for a script. */
+  browser: string | null;
 }
 export type Redeemed = { isRight: true; first: FirstFactor } | { isRight: false; offer: Offer };
 
@@ -43,15 +53,20 @@ const wanted = `coalesce((select id from sso_connections where organization_id =
 
 const organizations = `(select o.id, ${wanted} as connection_id from ${organizationsOf('$2', '$3')}
     and ((o.authentication_policy->>'require_sso')::boolean or o.authentication_policy->'allowed_methods' = '["sso"]')) mine`;
-const left = `c.account_id = $1 and c.environment_id = $2 and c.organization_id = mine.id and c.used_at is null
-  and mine.connection_id is not null`;
+const known = `c.account_id = $1 and c.environment_id = $2 and c.organization_id = mine.id and mine.connection_id is not null`;
 
-const leftText = `
-select c.id, c.code_hash as "codeHash", c.hash_parameters as "hashParameters"
-from ${organizations} join sso_recovery_codes c on ${left}`;
+const knownText = `
+select c.id, c.code_hash as "codeHash", c.hash_parameters as "hashParameters", mine.connection_id as "connectionId"
+from ${organizations} join sso_recovery_codes c on ${known} and (c.used_at is null or c.used_at > $4)`;
 const redeemText = `
-update sso_recovery_codes c set used_at = $5 from ${organizations} where ${left} and c.id = $4
+update sso_recovery_codes c set used_at = $5 from ${organizations} where ${known} and c.used_at is null and c.id = $4
 returning c.organization_id as "organizationId", mine.connection_id as "connectionId"`;
+
+/** A code that is left, or was used within the last minute. */
+interface KnownCode extends KeptCode {
+  id: string;
+  connectionId: string;
+}
 
 /**
  * Codes of an organization whose provider is down: whoever has proved who they are in another way, and is a member, passes with
@@ -75,13 +90,12 @@ export function createSsoRecovery({ db, sealing, passwords, rateLimits, now }: S
     }
   }
 
-  /** The id of a code that was typed, of any organization of the person; null where none is right. */
-  async function idOf(scope: EnvironmentScope, identityId: string, code: string): Promise<string | null> {
+  /** The code that was typed, of any organization of the person; null where none is right. */
+  async function codeOf(scope: EnvironmentScope, identityId: string, code: string): Promise<KnownCode | null> {
     if (!looksLikeRecoveryCode(code)) return null;
-    const codes = await db.transaction(scope, (tx) =>
-      tx.query<(KeptCode & { id: string })[]>(leftText, [scope.accountId, scope.environmentId, identityId]),
-    );
-    return (await hashes.find(codes, code))?.id ?? null;
+    const values = [scope.accountId, scope.environmentId, identityId, after(now(), -sentTwiceWithin)];
+    const codes = await db.transaction(scope, (tx) => tx.query<KnownCode[]>(knownText, values));
+    return hashes.find(codes, code);
   }
 
   return {
@@ -92,12 +106,12 @@ export function createSsoRecovery({ db, sealing, passwords, rateLimits, now }: S
     },
 
     /**
-     * Spends a code of an organization of the person that requires SSO.
+     * Spends a code of an organization of the person that requires SSO. The form that did so is right once more for a minute, in the same browser.
      * @returns what was proved, as if by the connection; for a wrong or spent code what was offered, and for an offer that is
      *   over, or of another sign-in, null
      * @throws DomainError rate_limit.exceeded
      */
-    async redeem(signIn: RecoveredSignIn, token: string, code: string): Promise<Redeemed | null> {
+    async redeem(signIn: RecoveredSignIn, { token, code, browser }: TypedRecoveryCode): Promise<Redeemed | null> {
       const offer = opened(token, signIn);
       if (!offer) return null;
       const { first } = offer;
@@ -107,25 +121,30 @@ export function createSsoRecovery({ db, sealing, passwords, rateLimits, now }: S
       const actor = { type: 'identity', id: identityId } as const;
       const giveBack = async () => limiter?.giveBack(identityId);
       // Before the transaction, since it waits for a hash.
-      const id = await lookAt(() => idOf(scope, identityId, code), giveBack);
-      const spend = () =>
-        db.transaction(scope, async (tx) => {
-          const values = [scope.accountId, scope.environmentId, identityId, id, now()];
-          const [rows] = id
+      const found = await lookAt(() => codeOf(scope, identityId, code), giveBack);
+      const form = found && browser !== null ? [browser, token, found.id].join('\n') : null;
+      // Of the system, whose the marks of used forms are.
+      const settle = () =>
+        db.transaction('system', async (tx) => {
+          const at = now();
+          const values = [scope.accountId, scope.environmentId, identityId, found?.id, at];
+          const [rows] = found
             ? await tx.query<[{ organizationId: string; connectionId: string }[], number]>(redeemText, values)
             : [[]];
           const [row] = rows;
           const event = { ...scope, resourceId: identityId, actor };
           if (row) {
+            if (form) await spend(joining(tx), form, after(at, sentTwiceWithin));
             const metadata = { organization_id: row.organizationId, connection_id: row.connectionId };
             await recordEvent(tx, 'auth.sso_recovery_code_used', { ...event, metadata });
-          } else {
-            const metadata = { method, reason: 'sso_recovery_code_wrong' };
-            await recordEvent(tx, 'auth.identity_sign_in_failed', { ...event, outcome: 'failure', metadata });
+            return row;
           }
-          return row;
+          if (form && (await isSpent(joining(tx), form, at))) return found; // told of already
+          const metadata = { method, reason: 'sso_recovery_code_wrong' };
+          await recordEvent(tx, 'auth.identity_sign_in_failed', { ...event, outcome: 'failure', metadata });
+          return null;
         });
-      const spent = await lookAt(spend, giveBack);
+      const spent = await lookAt(settle, giveBack);
       if (!spent) return { isRight: false, offer };
       await giveBack();
       return { isRight: true, first: { ...first, ssoConnectionId: spent.connectionId } };

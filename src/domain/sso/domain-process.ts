@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { SsoDomain } from '../../../entities/sso-domain.js';
 import type { ProcessInput } from '../../platform/process-kinds.js';
+import { applicationOf } from '../application-of.js';
 import type { EventAction } from '../event-catalogue.js';
 import { recordEvent } from '../events.js';
 import { startLater } from '../outbox.js';
@@ -20,16 +21,10 @@ export async function recordDomainEvent(
   { id, accountId, environmentId, organizationId, domain }: SsoDomain,
   metadata: Record<string, unknown> = {},
 ): Promise<string> {
-  const [place] = environmentId
-    ? await tx.query<{ applicationId: string }[]>(
-        'select application_id as "applicationId" from environments where id = $1',
-        [environmentId],
-      )
-    : [];
   return recordEvent(tx, action, {
     accountId,
     environmentId,
-    applicationId: place?.applicationId ?? null,
+    applicationId: await applicationOf(tx, environmentId),
     resourceId: id,
     resourceLabel: domain,
     metadata: { domain, organization_id: organizationId, ...metadata },

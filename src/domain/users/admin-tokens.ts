@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { type Clock, minutes } from '../../platform/clock.js';
 import { DomainError } from '../errors.js';
 import { isInvalidToken, type SigningKeys } from '../oidc/keys.js';
-import type { Acr } from '../sessions/first-factor.js';
+import { type Acr, authTimeOf, type FirstFactor } from '../sessions/first-factor.js';
 
 /** The client that admin tokens name; there is no OAuth client of it. */
 export const portalClientId = 'gatehouse-portal';
@@ -21,8 +21,10 @@ export interface AccessToken {
   expiresIn: number;
 }
 
+type ProvedWhen = Pick<FirstFactor, 'authenticatedAt' | 'authTime'>;
+
 export interface AdminTokens {
-  issue(subject: AdminSubject & { authenticatedAt: Date; amr: readonly string[]; acr: Acr }): Promise<AccessToken>;
+  issue(subject: AdminSubject & ProvedWhen & { amr: readonly string[]; acr: Acr }): Promise<AccessToken>;
   /**
    * The subject of a token that we issued and that has not expired; whether its session is alive is for the database to say.
    * @throws DomainError principal.wrong_type when it is a valid one of another principal.
@@ -39,7 +41,7 @@ export interface AdminTokensDeps {
 /** Access tokens of platform admins (contract §2). */
 export function createAdminTokens({ keys, baseUrl, now }: AdminTokensDeps): AdminTokens {
   return {
-    async issue({ userId, sessionId, accountId, applicationId, authenticatedAt, amr, acr }) {
+    async issue({ userId, sessionId, accountId, applicationId, amr, acr, ...times }) {
       const iat = epochSeconds(now());
       const expiresIn = lifetimeMs / 1000;
       const accessToken = await keys.sign(
@@ -52,7 +54,7 @@ export function createAdminTokens({ keys, baseUrl, now }: AdminTokensDeps): Admi
           jti: uuidv7(),
           scope: 'portal',
           sid: sessionId,
-          auth_time: epochSeconds(authenticatedAt),
+          auth_time: epochSeconds(authTimeOf(times)),
           acr,
           amr: [...amr],
           principal_type: 'platform_admin',

@@ -54,8 +54,8 @@ export interface FirstProof {
   acr: Acr;
   /** The identity provider, where it was one, and the Account whose it is. */
   provider: Selection['provider'];
-  /** When; now, where nobody says. */
-  authenticatedAt?: Date;
+  /** When it was proved there (`provedAt`); null of what was proved here, right now. */
+  authTime: Date | null;
   /** Whether whoever has a second factor of their own is asked for it after two of a provider's, too. */
   asksOwnFactor?: boolean | undefined;
 }
@@ -87,6 +87,7 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
       ssoConnectionId: session.provider?.connectionId ?? null,
       ssoSessionId: session.provider?.ssoSessionId ?? null,
       authenticatedAt: session.authenticatedAt,
+      authTime: session.authTime,
       ipAddress: session.ipAddress,
       userAgent: session.userAgent,
       proof: session.proof ?? { passwordChangedAt: session.passwordChangedAt, mfaResetAt: session.mfaResetAt },
@@ -125,11 +126,20 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
 
     /** After a first factor: the question for the second one, for whoever has one, or what `enter` answers. */
     async decide(user: SigningInUser, first: FirstProof, place: SignInPlace): Promise<SignInOutcome> {
-      const { method, authenticatedAt: at, asksOwnFactor = false, ...proved } = first;
-      const selection = { ...selections.begin(user, proved), ...(at && { authenticatedAt: at }) };
-      const { userId, amr, authenticatedAt, passwordChangedAt, provider } = selection;
+      const { method, asksOwnFactor = false, ...proved } = first;
+      const selection = selections.begin(user, proved);
+      const { userId, amr, authenticatedAt, authTime, passwordChangedAt, provider } = selection;
       const { connectionId: ssoConnectionId = null, ssoSessionId = null } = provider ?? {};
-      const begun = { userId, method, amr, authenticatedAt, passwordChangedAt, ssoConnectionId, ssoSessionId };
+      const begun = {
+        userId,
+        method,
+        amr,
+        authenticatedAt,
+        authTime,
+        passwordChangedAt,
+        ssoConnectionId,
+        ssoSessionId,
+      };
       const isEnough = first.acr === aal2 && !asksOwnFactor;
       const asked = isEnough ? null : await challenges.ask({ ...begun, applicationId: place.applicationId ?? null });
       return asked ? { outcome: 'mfa_required', ...asked } : enter(user, selection, place);

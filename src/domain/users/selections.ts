@@ -9,7 +9,10 @@ export interface Selection {
   /** Of the session to be: its primary key makes the token work once. */
   sessionId: string;
   userId: string;
+  /** When they came in, from which what they are given lasts. */
   authenticatedAt: Date;
+  /** When it was proved, where that was to an identity provider (`authTimeOf`). */
+  authTime: Date | null;
   amr: string[];
   acr: Acr;
   /** Of the password that proved the user: a later change makes the token worthless. */
@@ -30,7 +33,7 @@ export function createSelections({ sealing, now }: { sealing: Pick<Sealing, 'sea
   return {
     begin: (
       user: Pick<User, 'id' | 'passwordChangedAt' | 'mfaResetAt'>,
-      { amr, acr, provider }: Pick<Selection, 'amr' | 'acr' | 'provider'>,
+      { amr, acr, provider, authTime }: Pick<Selection, 'amr' | 'acr' | 'provider' | 'authTime'>,
     ): Selection => ({
       sessionId: uuidv7(),
       userId: user.id,
@@ -39,6 +42,7 @@ export function createSelections({ sealing, now }: { sealing: Pick<Sealing, 'sea
       amr,
       acr,
       authenticatedAt: now(),
+      authTime,
       provider,
     }),
     write: (selection: Selection): string =>
@@ -47,11 +51,12 @@ export function createSelections({ sealing, now }: { sealing: Pick<Sealing, 'sea
     read(token: string): Selection | null {
       const text = attempt(() => sealing.open(token, context));
       if (text === null) return null;
-      const { expiresAt, authenticatedAt, passwordChangedAt, mfaResetAt, ...selection } = JSON.parse(text);
+      const { expiresAt, authenticatedAt, authTime, passwordChangedAt, mfaResetAt, ...selection } = JSON.parse(text);
       if (new Date(expiresAt) <= now()) return null;
       return {
         ...selection,
         authenticatedAt: new Date(authenticatedAt),
+        authTime: authTime ? new Date(authTime) : null,
         passwordChangedAt: passwordChangedAt && new Date(passwordChangedAt),
         mfaResetAt: mfaResetAt ? new Date(mfaResetAt) : null,
       };

@@ -42,7 +42,8 @@ export interface ProvedByProvider {
   ssoSessionId: string | null;
   /** RFC 8176, as the provider said; with `mfa` it has asked for two factors itself. */
   amr: string[];
-  authenticatedAt: Date;
+  /** When they proved it there (`provedAt`). */
+  authTime: Date;
   /** Whether the user's own second factor is asked for also where the provider says `mfa`. */
   asksOwnFactor?: boolean;
   /** The one that was asked for. */
@@ -115,8 +116,8 @@ const columns = `id, email, first_name as "firstName", last_name as "lastName", 
 const byEmail = { name: 'user_by_email', text: `select ${columns} from users where id = gatehouse_user_id($1)` };
 const byId = { name: 'user_by_id', text: `select ${columns} from users where id = $1` };
 const ownSession = {
-  name: 'own_user_session_with_provider',
-  text: `select s.authenticated_at as "authenticatedAt", s.amr, s.acr,
+  name: 'own_user_session_with_auth_time',
+  text: `select s.authenticated_at as "authenticatedAt", s.auth_time as "authTime", s.amr, s.acr,
   case when c.id is not null then json_build_object('connectionId', c.id, 'accountId', c.account_id, 'ssoSessionId', s.sso_session_id) end as provider
 from user_sessions s left join sso_connections c on c.id = s.sso_connection_id where s.id = $1 and s.user_id = $2`,
 };
@@ -124,6 +125,9 @@ const rehash = {
   name: 'rehash_user_password',
   text: 'update users set password_hash = $3 where id = $1 and password_hash = $2',
 };
+
+/** Of what was proved to nobody else, right now. */
+const provedHere = { provider: null, authTime: null };
 
 /** How platform admins sign in (contract §4). */
 export function createSignIn({ db, passwords, sessions, challenges, sealing, guesses, now }: SignInDeps): SignIn {
@@ -164,24 +168,25 @@ export function createSignIn({ db, passwords, sessions, challenges, sealing, gue
       if (user.passwordHash && passwords.needsRehash(user.passwordHash)) {
         await db.statement(rehash, [user.id, user.passwordHash, await passwords.hash(password)]);
       }
-      return outcomes.decide(user, { method: 'password', amr: ['pwd'], acr: aal1, provider: null }, place);
+      return outcomes.decide(user, { method: 'password', amr: ['pwd'], acr: aal1, ...provedHere }, place);
     },
 
-    async signInByProvider({ userId, amr, authenticatedAt, asksOwnFactor, applicationId, ...by }) {
+    async signInByProvider({ userId, amr, authTime, asksOwnFactor, applicationId, ...by }) {
       const { accountId, connectionId, ssoSessionId, ...browser } = by;
       const provider = { connectionId, accountId, ssoSessionId };
       const [user, all] = await Promise.all([userOf(userId), reachableOf(db, userId)]);
       if (within(provider, all).length === 0) throw new DomainError('auth.invalid_credentials');
       const acr = amr.includes('mfa') ? aal2 : aal1;
       const place = { ...browser, applicationId: applicationId ?? undefined };
-      return outcomes.decide(user, { method: 'sso', amr, acr, provider, authenticatedAt, asksOwnFactor }, place);
+      return outcomes.decide(user, { method: 'sso', amr, acr, provider, authTime, asksOwnFactor }, place);
     },
 
     async answerChallenge({ challengeToken, proof, locale, ...browser }) {
       const { signIn, proved, mfaResetAt } = await challenges.answer(challengeToken, proof, locale);
-      const { id: sessionId, userId, authenticatedAt, passwordChangedAt, provider, applicationId } = signIn;
+      const { id: sessionId, userId, authenticatedAt, authTime, passwordChangedAt, provider, applicationId } = signIn;
       const { amr, acr } = proved;
-      const selection = { sessionId, userId, authenticatedAt, passwordChangedAt, mfaResetAt, provider, amr, acr };
+      const first = { authenticatedAt, authTime, passwordChangedAt, provider };
+      const selection = { sessionId, userId, mfaResetAt, ...first, amr, acr };
       return outcomes.enter(await userOf(userId), selection, { ...browser, applicationId: applicationId ?? undefined });
     },
 
@@ -211,13 +216,13 @@ export function createSignIn({ db, passwords, sessions, challenges, sealing, gue
       if (isAsked) throw new DomainError('registration.link_invalid');
       const binding = reachable.find(({ application }) => application?.id === applicationId) ?? unbound;
       // RFC 8176 has no name for a link in a mail; it is a secret that works once.
-      const proved = selections.begin(user, { amr: ['otp'], acr: aal1, provider: null });
+      const proved = selections.begin(user, { amr: ['otp'], acr: aal1, ...provedHere });
       return outcomes.start(user, binding, { ...proved, sessionId, ...browser });
     },
 
     async signInCreated({ subject, applicationId, ...browser }) {
       const { userId, sessionId } = subject;
-      type Proved = Pick<Selection, 'authenticatedAt' | 'amr' | 'acr' | 'provider'>;
+      type Proved = Pick<Selection, 'authenticatedAt' | 'authTime' | 'amr' | 'acr' | 'provider'>;
       const [user, [own], reachable] = await Promise.all([
         userOf(userId),
         db.statement<Proved>(ownSession, [sessionId, userId]),

@@ -26,7 +26,10 @@ export interface NewSession {
   applicationId: string | null;
   amr: string[];
   acr: Acr;
+  /** When they came in. */
   authenticatedAt: Date;
+  /** When it was proved, where that was to an identity provider. */
+  authTime?: Date | null;
   /** The identity provider by which it begins, if it does. */
   ssoConnectionId?: string | null;
   ssoSessionId?: string | null;
@@ -78,9 +81,9 @@ export interface UserSessionsDeps {
 
 // What the user has lost since is not named by their next token, though the session goes on.
 const useStatement = {
-  name: 'use_user_session_with_acr',
+  name: 'use_user_session_with_auth_time',
   text: `update user_sessions s set last_used_at = $2 where id = $1 and revoked_at is null and expires_at > $2
-returning user_id as "userId", authenticated_at as "authenticatedAt", amr, acr,
+returning user_id as "userId", authenticated_at as "authenticatedAt", auth_time as "authTime", amr, acr,
   (select m.account_id from memberships m where m.account_id = s.account_id and m.user_id = s.user_id) as "accountId",
   (select p.id from applications p join memberships m on m.account_id = p.account_id and m.user_id = s.user_id
    where p.id = s.application_id and ${reaches('m', 'p')}) as "applicationId"`,

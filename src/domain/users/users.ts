@@ -1,16 +1,20 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
+import { createLeaving } from '../accounts/leaving.js';
 import { type AdminMfa, createAdminMfa } from '../admin-mfa/admin-mfa.js';
 import { createInviteAcceptance, type InviteAcceptance } from '../invites/acceptance.js';
 import type { SigningKeys } from '../oidc/keys.js';
 import type { RefreshTokens } from '../oidc/refresh-tokens.js';
 import type { Passwords } from '../passwords/passwords.js';
 import type { ParkedRegistration, Registrations } from '../registration/registrations.js';
+import { createAccountClosing } from '../removals/close-account.js';
 import { type AccountCreation, type AccountCreationDeps, createAccountCreation } from './account-creation.js';
 import { type AdminSubject, type AdminTokens, createAdminTokens } from './admin-tokens.js';
 import { type ConfirmEmail, type ConfirmEmailDeps, createConfirmEmail } from './confirm-email.js';
 import { createUserGuesses } from './guesses.js';
+import { createUserDeletion } from './own-deletion.js';
+import { createProfileChange, type ProfileChanges } from './own-profile.js';
 import { createPasswordChange, type PasswordChange } from './password-change.js';
 import { createPasswordForgot } from './password-forgot.js';
 import { createPasswordReset, type PasswordReset } from './password-reset.js';
@@ -54,6 +58,10 @@ export interface Users {
   tokens: AdminTokens;
   portal: PortalAccesses;
   profile(subject: AdminSubject): Promise<Profile | null>;
+  rename(subject: AdminSubject, changes: ProfileChanges): Promise<void>;
+  delete(subject: AdminSubject): Promise<void>;
+  leaveAccount: ReturnType<typeof createLeaving>;
+  closeAccount: ReturnType<typeof createAccountClosing>;
 }
 
 export function createUsers(deps: UsersDeps): Users {
@@ -78,5 +86,9 @@ export function createUsers(deps: UsersDeps): Users {
     tokens,
     portal: createPortalAccesses(deps),
     profile: (subject) => profileOf(deps.db, subject),
+    rename: createProfileChange(deps),
+    delete: createUserDeletion(deps),
+    leaveAccount: createLeaving(deps),
+    closeAccount: createAccountClosing(deps),
   };
 }

@@ -5,6 +5,7 @@ import { credentialsOf } from '../principals/credentials.js';
 import { registerEach } from '../register-each.js';
 import { acceptInvite } from './accept-invite.js';
 import { accounts } from './accounts.js';
+import { accountsId } from './accounts-id.js';
 import { accountsResume } from './accounts-resume.js';
 import { createAdminCookies } from './cookies.js';
 import { inviteInfo } from './invite-info.js';
@@ -51,7 +52,7 @@ export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
     const challenges = [totpChallenge, recoveryCodeChallenge, webauthnChallenge];
     await registerEach(anonymous, [selectApplication, refresh, logout, ...challenges], options);
   });
-  await registerEach(app, [register, login, inviteInfo, me, sessions, password, passwordForgot], options);
+  await registerEach(app, [register, login, inviteInfo, me, accountsId, sessions, password, passwordForgot], options);
   await app.register(async (own) => {
     requireSignIn(own, admins);
     await registerEach(own, [factors, totp, webauthn, recoveryCodes], options);

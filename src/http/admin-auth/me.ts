@@ -1,10 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { type Static, Type } from 'typebox';
 import { DomainError } from '../../domain/errors.js';
+import type { AdminSubject } from '../../domain/users/admin-tokens.js';
+import { definedOnly } from '../defined-only.js';
 import { errors } from '../operation.js';
-import { Id, Nullable, single, Timestamp } from '../schemas.js';
+import { Body, Id, Name, Nullable, single, Timestamp } from '../schemas.js';
 import { Acr, NamedView, presentNamed } from './answers.js';
+import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
+import { requireSignIn, subjectOf } from './signed-in.js';
 
 const Role = Type.Object({ role_id: Id, name: Type.String(), system_key: Nullable(Type.String()) });
 const Me = Type.Object({
@@ -32,51 +36,100 @@ const Me = Type.Object({
   application: Nullable(NamedView),
 });
 
-export const me: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, admins }) => {
+const common = { tags: ['Admin authentication'], security: [{ bearer: [] }] };
+const refusals = ['auth.invalid_credentials', 'principal.wrong_type', 'service.unavailable'] as const;
+
+export const me: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, admins, baseUrl }) => {
+  requireSignIn(app, admins);
+  const cookies = createAdminCookies(baseUrl);
+  const read = async (subject: AdminSubject) => ({ data: await present(users, subject) });
+
   app.get(
     '/me',
     {
       schema: {
+        ...common,
         operationId: 'me',
         summary: 'Read who is signed in',
         description:
           'The user, their accounts with their roles there, how the session was proved and what it is bound to.',
-        tags: ['Admin authentication'],
-        security: [{ bearer: [] }],
+        response: { 200: single(Me), ...errors(...refusals) },
+      },
+    },
+    async (request, reply) => reply.send(await read(subjectOf(request))),
+  );
+
+  app.patch(
+    '/me',
+    {
+      config: { events: ['auth.admin_updated'] },
+      schema: {
+        ...common,
+        operationId: 'updateMe',
+        summary: 'Change the own name',
+        description: 'What the other administrators of all accounts of the user, and mails, call them.',
+        body: Body({ first_name: Type.Optional(Name), last_name: Type.Optional(Name) }),
+        response: { 200: single(Me), ...errors('validation.failed', ...refusals) },
+      },
+    },
+    async (request, reply) => {
+      const { first_name, last_name } = request.body;
+      const changes = definedOnly({ firstName: first_name?.trim(), lastName: last_name?.trim() });
+      await users.rename(subjectOf(request), changes);
+      return reply.send(await read(subjectOf(request)));
+    },
+  );
+
+  app.delete(
+    '/me',
+    {
+      config: { events: ['auth.admin_deleted', 'member.removed'] },
+      schema: {
+        ...common,
+        operationId: 'deleteMe',
+        summary: 'Delete the own sign-in',
+        description:
+          'Leaves every account and deletes the user with password, second factors and sessions; their address can register anew. This cannot be undone, and needs a ' +
+          'sign-in of the last ten minutes, with a second factor where there is one. Whoever is the last Owner of an account makes somebody else one first: `details` name its slug. ' +
+          'Audit logs keep what the user did, without a name.',
         response: {
-          200: single(Me),
-          ...errors('auth.invalid_credentials', 'principal.wrong_type', 'service.unavailable'),
+          204: Type.Null(),
+          ...errors('auth.reauthentication_required', 'member.last_owner', ...refusals),
         },
       },
     },
     async (request, reply) => {
-      const profile = await users.profile(await admins.authenticate(request, reply));
-      if (!profile) throw new DomainError('auth.invalid_credentials'); // gone since it was proved alive
-      const { user, session, accounts, account, application } = profile;
-      return reply.send({
-        data: {
-          user: {
-            id: user.id,
-            email: user.email,
-            first_name: user.firstName,
-            last_name: user.lastName,
-            email_verified: user.emailVerified,
-            created_at: user.createdAt.toISOString(),
-          },
-          session: {
-            authenticated_at: session.authenticatedAt.toISOString(),
-            amr: session.amr,
-            acr: session.acr as Static<typeof Acr>,
-          },
-          accounts: accounts.map(({ requireMfa, roles, ...named }) => ({
-            ...presentNamed(named),
-            require_mfa: requireMfa,
-            roles,
-          })),
-          account: account && presentNamed(account),
-          application,
-        },
-      });
+      await users.delete(subjectOf(request));
+      cookies.clear(reply);
+      return reply.code(204).send(null);
     },
   );
 };
+
+async function present(users: Pick<AdminAuthOptions['users'], 'profile'>, subject: AdminSubject) {
+  const profile = await users.profile(subject);
+  if (!profile) throw new DomainError('auth.invalid_credentials'); // gone since it was proved alive
+  const { user, session, accounts, account, application } = profile;
+  return {
+    user: {
+      id: user.id,
+      email: user.email,
+      first_name: user.firstName,
+      last_name: user.lastName,
+      email_verified: user.emailVerified,
+      created_at: user.createdAt.toISOString(),
+    },
+    session: {
+      authenticated_at: session.authenticatedAt.toISOString(),
+      amr: session.amr,
+      acr: session.acr as Static<typeof Acr>,
+    },
+    accounts: accounts.map(({ requireMfa, roles, ...named }) => ({
+      ...presentNamed(named),
+      require_mfa: requireMfa,
+      roles,
+    })),
+    account: account && presentNamed(account),
+    application,
+  };
+}

@@ -14,6 +14,7 @@ import type { RecoveredSignIn } from '../../domain/sso-sign-in/recovery.js';
 import type { Sso } from '../../domain/sso-sign-in/sso.js';
 import { sendBarred } from './barred-page.js';
 import { sendChallenge } from './mfa/challenge-page.js';
+import { createCodesBrowser } from './mfa/codes-browser.js';
 import { sendEnrollment } from './mfa/enrollment-page.js';
 import { sendMfaRefused } from './mfa/refused-page.js';
 import { justSignedIn } from './not-kept-page.js';
@@ -86,6 +87,7 @@ export function createHostedLogin(
   const { gate, pendingSignIns } = logins;
   const browser = secretCookie(baseUrl, 'hosted_session');
   const device = secretCookie(baseUrl, 'trusted_device');
+  const codesBrowser = createCodesBrowser(provider);
   const { refuse, leave } = waysBack(baseUrl);
   const deny = (visit: Visit) => refuse(visit, 'access_denied', denialOf(visit));
 
@@ -136,6 +138,7 @@ export function createHostedLogin(
   function bar(visit: Visit, first: FirstFactor, { step: _, ...barred }: { step: 'barred' } & Barred) {
     const isOffered = barred.code === 'sso_required' && first.method !== 'session';
     if (!isOffered) return sendBarred(visit, barred, { isResumed: first.method === 'session' });
+    codesBrowser.mark(visit.request, visit.reply); // it is known again when its form comes twice
     const token = recovery.offer(recoveredBy(visit), { first, connections: barred.connections });
     return sendBarred(visit, barred, { recovery: { token, isWrong: false } });
   }

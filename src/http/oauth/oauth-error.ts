@@ -32,7 +32,7 @@ export function handleOAuthErrors(app: FastifyInstance): void {
   app.setErrorHandler((error, request, reply) => {
     noStore(reply);
     if (error instanceof OAuthError) {
-      // RFC 9110 §15.5.2: every 401 names a scheme, whichever way the client had tried.
+      // RFC 6749 §5.2: the scheme that the client used; it is named whichever way it had tried.
       if (error.code === 'invalid_client') reply.header('www-authenticate', 'Basic realm="oauth", charset="UTF-8"');
       return reply.code(oauthStatusOf(error.code)).send({ error: error.code, error_description: error.message });
     }

@@ -2,13 +2,17 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
 import { sendBarred } from './barred-page.js';
 import { recoveredBy, unlessGone } from './hosted-login.js';
+import { createCodesBrowser } from './mfa/codes-browser.js';
 import type { HostedOptions } from './options.js';
 import { assertOwnOrigin } from './origin.js';
+import { wantsJson } from './pages.js';
 import { sendSsoLost } from './sso-failed-page.js';
 import { throttled } from './throttles.js';
 
 /** A recovery code of an organization whose identity provider is down, after somebody has proved who they are another way. */
 export const ssoRecovery: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { provider, hosted, limits, sso }) => {
+  const codesBrowser = createCodesBrowser(provider);
+
   app.post('/oauth/sso/recovery', throttled(limits, 'POST /oauth/sso/recovery'), async (request, reply) => {
     assertOwnOrigin(request, provider.baseUrl);
     const read = readParameters(request.query, request.body);
@@ -16,7 +20,9 @@ export const ssoRecovery: FastifyPluginAsyncTypebox<HostedOptions> = async (app,
     const visit = await hosted.enter(request, reply, read);
     if (!visit) return reply;
     const token = form.get('sso_recovery_token') ?? '';
-    const redeemed = await sso.recovery.redeem(recoveredBy(visit), token, form.get('recovery_code') ?? '');
+    const browser = wantsJson(request) ? null : codesBrowser.read(request);
+    const typed = { token, code: form.get('recovery_code') ?? '', browser };
+    const redeemed = await sso.recovery.redeem(recoveredBy(visit), typed);
     if (!redeemed) return sendSsoLost(request, reply);
     if (redeemed.isRight) return unlessGone(hosted.proved(visit, redeemed.first), () => sendSsoLost(request, reply));
     const { connections } = redeemed.offer;

@@ -101,6 +101,25 @@ export const verifyIdentityEmail = operation({
   },
 });
 
+export const unlockIdentity = operation({
+  ...manage,
+  id: 'unlockIdentity',
+  method: 'POST',
+  path: '/identities/:id/unlock',
+  summary: 'Let an identity try again',
+  description:
+    'Forgets the wrong passwords, codes and second factors that were counted, in all Environments of the Account: whoever guessed them, their ' +
+    'owner is asked again at once. What is counted by network address stays, and so do mails that were sent. Each call is told of, also where nothing was counted.',
+  events: ['identity.unlocked'],
+  answers: { ...detail, ...errors('identity.not_found', 'identity.holds_more', 'identity.in_production') },
+  async handle({ params, ...asking }) {
+    const { services, scope, caller } = asking;
+    await services.assertStaysInTest(scope, caller, params.id);
+    await services.assertMayTakeOver(scope, caller, params.id); // without limits, what they know can be guessed
+    return detailAfter(asking, () => services.identityAdministration.unlock(scope, params.id));
+  },
+});
+
 const SessionView = Type.Object({
   id: Id,
   authenticated_at: Timestamp,

@@ -39,6 +39,8 @@ export interface AccountPages {
     factors: readonly ShownFactor[];
     /** Kinds of factors that can be added. */
     addable: readonly EnrollableKind[];
+    /** Whether codes by mail are none of them because the sign-in began with one. */
+    cameByMail: boolean;
     /** Null without a factor that they would stand in for. */
     recoveryCodesLeft: number | null;
     sessions: readonly {

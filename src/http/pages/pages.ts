@@ -93,6 +93,9 @@ export interface Pages extends AccountPages, SignUpPages {
   'mfa-challenge': {
     params: Params;
     token: string;
+    /** Whose sign-in it is, and where somebody else signs in. */
+    email: string | null;
+    otherUrl: string;
     /** The one that is asked for, and those that the person can choose in its place. */
     factor: FactorKind;
     others: readonly FactorKind[];

@@ -57,7 +57,6 @@ export function sendScimError(error: unknown, request: FastifyRequest, reply: Fa
     if (status === 503 && refusal.options.cause) request.log.warn({ err: refusal.options.cause }, 'unavailable');
     tellWhen(reply, refusal);
   }
-  if (status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer');
   return reply
     .code(status)
     .type(scimType)

@@ -133,6 +133,12 @@ const structure: Record<string, Example> = {
 /** What people do with their own sign-in; no ids but these are in it. */
 const own: Record<string, Example> = {
   revokeSession: of('userSession'),
+  leaveAccount: of('sharedAccount'),
+  closeAccount: async ({ id, place }) => {
+    const accountId = await id('emptyAccount');
+    const [account] = await place.rows<{ slug: string }>('select slug from accounts where id = $1', [accountId]);
+    return { path: { id: accountId }, query: { confirm: account?.slug ?? '' } };
+  },
   adminRenameFactor: of('userFactor', { label: 'Phone' }),
   adminRemoveFactor: of('userFactor'),
   identityRevokeSession: of('ownSession'),

@@ -58,6 +58,7 @@ const identities: Record<string, Example> = {
     body: { client_id: await id('clientId') },
   }),
   setIdentityPassword: of('identity', { body: { password: 'correct horse battery staple' } }),
+  unlockIdentity: ofIdentity,
   verifyIdentityEmail: ofIdentity,
   getIdentityAuthState: ofIdentity,
   getIdentityMfa: ofIdentity,

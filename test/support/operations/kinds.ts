@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
+import { Application } from '../../../entities/application.js';
 import { Email } from '../../../entities/email.js';
+import { provisionAccount } from '../../../src/domain/accounts/provisioning.js';
 import { newIdentityCaller } from '../identity-caller.js';
 import { totpCode } from '../mfa.js';
 import { adminConnection, environmentConnection, organizationConnection } from './kinds-sso.js';
@@ -47,6 +49,14 @@ const newRole = (place: Place) =>
   idFrom(place.make('/roles', { name: `Role ${unique()}`, permission_keys: ['hierarchy.view'] }));
 const newAdministratorRole = (place: Place) =>
   inAccount(place, '/administrator-roles', { name: `Role ${unique()}`, capabilities: ['members.view'] });
+/** Of the owner of the place, without its first Application. */
+const newEmptyAccount = ({ api: { database, clock }, account: { userId } }: Place): Promise<string> =>
+  database.db.transaction('system', async (tx) => {
+    const names = { accountName: `Empty ${unique()}`, applicationName: 'App' };
+    const { account, application } = await provisionAccount(tx, { userId, ...names, now: clock.now });
+    await tx.delete(Application, { id: application.id });
+    return account.id;
+  });
 const clientOf = (place: Place) =>
   place.make(
     '/oauth-clients',
@@ -200,6 +210,24 @@ export const kinds = {
     make: async (place) => (await inAccount(place, '/applications', { name: `Fresh ${unique()}` })).slug,
     unknown: () => `unknown-${unique()}`,
   },
+  /** Another Account of the owner's, which nothing is in. */
+  emptyAccount: ofAccount(newEmptyAccount),
+  /** The same, with another Owner beside them. */
+  sharedAccount: ofAccount(async (place) => {
+    const accountId = await newEmptyAccount(place);
+    await place.rows(
+      `with partner as (
+         insert into users (id, email, first_name, last_name, created_at, updated_at)
+         values (gen_random_uuid(), $2, 'Ivo', 'Kern', now(), now()) returning id),
+       member as (
+         insert into memberships (id, account_id, user_id, created_at)
+         select gen_random_uuid(), $1, id, now() from partner returning id)
+       insert into membership_roles (membership_id, role_id, account_id)
+       select member.id, r.id, $1 from member, administrator_roles r where r.account_id = $1 and r.system_key = 'owner'`,
+      [accountId, anEmail()],
+    );
+    return accountId;
+  }),
   /** Any node of the Account. */
   limitingNode: ofAccount(newNode),
   environment: ofAccount(async ({ scope }) => scope.environmentId),

@@ -4,7 +4,7 @@ import type { FactorKind } from '../../../../entities/environment-settings.js';
 import { fullNameOf } from '../../../domain/full-name.js';
 import type { OwnProfile } from '../../../domain/logins/own-profile.js';
 import type { FactorSummary } from '../../../domain/mfa/factors.js';
-import type { EnrollableKind } from '../../../domain/mfa/standing.js';
+import { cameByMail, type EnrollableKind } from '../../../domain/mfa/standing.js';
 import { destinationOf } from '../../../domain/oidc/redirect-uris.js';
 import { learntBy } from '../../../domain/oidc/scopes.js';
 import type { OwnApplication } from '../../../domain/sessions/own-applications.js';
@@ -48,13 +48,16 @@ export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
       logins.ownSessions.list(scope, identityId),
       logins.ownApplications.list(scope, identityId),
     ]);
+    const mayAdd = addableTo(factors, profile, settings.mfaAllowedFactors);
+    const byMail = mayAdd.includes('email_otp') && cameByMail({ ...session, method: 'session' });
     return {
       person: { name: fullNameOf(profile), email: profile.email },
       password: settings.passwordLoginEnabled
         ? { isSet: profile.hasPassword, changedAt: profile.passwordChangedAt }
         : null,
       factors: factors.map(shownFactor),
-      addable: addableTo(factors, profile, settings.mfaAllowedFactors),
+      addable: byMail ? mayAdd.filter((kind) => kind !== 'email_otp') : mayAdd,
+      cameByMail: byMail,
       recoveryCodesLeft: factors.length > 0 && settings.mfaAllowedFactors.includes('recovery_code') ? remaining : null,
       sessions: sessions.map(({ userAgent, ...one }) => ({
         ...one,

@@ -4,7 +4,7 @@ import type { Begun } from '../../../domain/logins/pending-sign-ins.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
 import { pageOptions, sendPage, wantsJson } from '../pages.js';
 import { refusalInJson } from '../refusal-in-json.js';
-import type { Visit } from '../visit.js';
+import { anotherPersonUrl, type Visit } from '../visit.js';
 
 export interface ShownChallenge extends Begun {
   factors: readonly FactorKind[];
@@ -19,7 +19,7 @@ export interface ShownChallenge extends Begun {
 
 /** Asks for the second factor, by one of those that there are. A script is told the same in JSON. */
 export function sendChallenge(visit: Visit, challenge: ShownChallenge): FastifyReply {
-  const { token, expiresAt, factors, isSent = false, isAgain = false, error = null } = challenge;
+  const { token, expiresAt, email, factors, isSent = false, isAgain = false, error = null } = challenge;
   const { request, reply, client, asked } = visit;
   if (wantsJson(request)) {
     const isDone = isSent && error === null; // what was asked for: a code is on its way
@@ -45,6 +45,8 @@ export function sendChallenge(visit: Visit, challenge: ShownChallenge): FastifyR
     {
       params: asked.parameters,
       token,
+      email,
+      otherUrl: anotherPersonUrl(visit),
       factor: chosen ?? 'totp',
       others: factors.filter((factor) => factor !== chosen),
       isSent,

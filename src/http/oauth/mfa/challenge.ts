@@ -22,7 +22,8 @@ export const mfaChallenge: FastifyPluginAsyncTypebox<HostedOptions> = async (app
     const chosen = factorKinds.find((kind) => kind === form.get('factor'));
     const show = async (more: { factor?: FactorKind; error?: TextKey | null }) => {
       const factors = await logins.mfaChallenges.factorsOf(pending);
-      return sendChallenge(visit, { token, expiresAt: pending.expiresAt, factors, ...more });
+      const { expiresAt, email } = pending;
+      return sendChallenge(visit, { token, expiresAt, email, factors, ...more });
     };
     const proof = proofIn(form);
     if (!proof) {

@@ -20,6 +20,14 @@ const isScript = (request: FastifyRequest) => wantsJson(request) && isNoBrowser(
 export function createCodesBrowser({ baseUrl, now }: Pick<Provider, 'baseUrl' | 'now'>) {
   const cookie = secretCookie(baseUrl, 'recovery_codes');
   return {
+    read: cookie.read,
+
+    /** What the form of an enrollment brings that nobody else has; null without the cookie that its page came with. */
+    secretsOf(request: FastifyRequest, token: string): string[] | null {
+      const browser = cookie.read(request);
+      return browser === null ? null : [token, browser];
+    },
+
     /** What names the browser, from now on if nothing did: its other tabs go on. */
     mark(request: FastifyRequest, reply: FastifyReply): string {
       if (isScript(request)) return script;

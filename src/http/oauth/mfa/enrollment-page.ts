@@ -4,7 +4,7 @@ import type { EnrollableKind } from '../../../domain/mfa/gate.js';
 import { pageOptions, sendPage, wantsJson } from '../pages.js';
 import type { Visit } from '../visit.js';
 
-export interface ShownEnrollment extends Begun {
+export interface ShownEnrollment extends Omit<Begun, 'email'> {
   factors: readonly EnrollableKind[];
   /** Until when it can be put off; null: it cannot. */
   until: Date | null;

@@ -4,6 +4,7 @@ import type { Logins } from '../../../domain/logins/logins.js';
 import { type OpenSignIn, provedIn } from '../../../domain/logins/pending-sign-ins.js';
 import type { SecondFactor } from '../../../domain/mfa/challenges.js';
 import type { Enrolled } from '../../../domain/mfa/enrollments.js';
+import type { NewFactor } from '../../../domain/mfa/factors.js';
 import type { TrustedBrowser } from '../../../domain/mfa/trusted-devices.js';
 import { onlyOnce, type Parameters, type ReadParameters, readParameters } from '../../../domain/oidc/parameters.js';
 import type { Provider } from '../../../domain/oidc/provider.js';
@@ -32,14 +33,14 @@ const tokenFields = { challenge: 'challenge_token', enrollment: 'enrollment_toke
 
 export interface MfaStepsDeps {
   provider: Provider;
-  logins: Pick<Logins, 'mfaChallenges' | 'pendingSignIns' | 'sealedCodes'>;
+  logins: Pick<Logins, 'mfaChallenges' | 'pendingSignIns' | 'repeatedEnrollments' | 'sealedCodes'>;
   hosted: HostedLogin;
 }
 
 /** How each request between the two factors begins and ends. */
 export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
   const { baseUrl, now, sessions } = provider;
-  const { mfaChallenges, pendingSignIns, sealedCodes } = logins;
+  const { mfaChallenges, pendingSignIns, repeatedEnrollments, sealedCodes } = logins;
   const expired = createExpiredPage(provider);
   const codesBrowser = createCodesBrowser(provider);
 
@@ -67,6 +68,16 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
     const before = { ...done, since: done.authenticatedAt };
     const wayOn = await wayOnSignedIn(provider, hosted.cookies.browser, request, before);
     return wayOn ? redirect(request, reply, '/oauth/authorize', wayOn) : expired(request, reply, read, 'sign_in_over');
+  }
+
+  /** To the page that shows recovery codes once, in this browser alone. */
+  function toCodes({ visit, token }: Step, codes: string[]): FastifyReply {
+    const { request, reply } = visit;
+    const page = { codes, enrollmentToken: token };
+    const codes_token = sealedCodes.seal(page, codesBrowser.mark(request, reply));
+    // The page has nothing else to know its reader's language from, once the sign-in is over.
+    const { ui_locales = null } = visit.asked.parameters;
+    return redirect(request, reply, '/oauth/mfa-enroll-codes', { codes_token, ui_locales });
   }
 
   /** What a sign-in that is complete goes on to; the password can be another one since, or the person gone. */
@@ -122,13 +133,31 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
 
     /** Goes on after an enrollment: to the page of new recovery codes, or to the client. */
     async enrolled(step: Step, { recoveryCodes }: Enrolled): Promise<FastifyReply> {
-      if (recoveryCodes === null) return this.finish(step);
-      const { request, reply } = step.visit;
-      const page = { codes: recoveryCodes, enrollmentToken: step.token };
-      const codes_token = sealedCodes.seal(page, codesBrowser.mark(request, reply));
-      // The page has nothing else to know its reader's language from, once the sign-in is over.
-      const { ui_locales = null } = step.visit.asked.parameters;
-      return redirect(request, reply, '/oauth/mfa-enroll-codes', { codes_token, ui_locales });
+      return recoveryCodes === null ? this.finish(step) : toCodes(step, recoveryCodes);
+    },
+
+    /** Has the browser be known again when it sends the form of an enrollment, and once more. */
+    holdBrowser: ({ request, reply }: Visit) => void codesBrowser.mark(request, reply),
+
+    /** The recovery codes that come with a factor: the same ones when its form is sent twice. */
+    codesFor(step: Step, factor: Pick<NewFactor, 'id'>): string[] | undefined {
+      const secrets = codesBrowser.secretsOf(step.visit.request, step.token);
+      return secrets ? repeatedEnrollments.codesOf(secrets, factor) : undefined;
+    },
+
+    /** Answers the form of an enrollment that was refused: as the first time where it has come twice, else as one that is over. */
+    async overtaken(
+      step: Step,
+      factor: Pick<NewFactor, 'id'> | null,
+      { isUnderWay = false } = {},
+    ): Promise<FastifyReply> {
+      const { visit, pending } = step;
+      const secrets = codesBrowser.secretsOf(visit.request, step.token);
+      const isAsked = factor !== null && secrets !== null && !wantsJson(visit.request);
+      const again = isAsked
+        ? await repeatedEnrollments.find(pending, pending.identityId, factor, secrets, { isUnderWay })
+        : null;
+      return again?.codes ? toCodes(step, again.codes) : over(visit.request, visit.reply, step);
     },
 
     /** Ends a sign-in in which a factor was enrolled, once. */

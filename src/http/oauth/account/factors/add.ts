@@ -2,21 +2,51 @@ import type { FastifyReply } from 'fastify';
 import { DomainError } from '../../../../domain/errors.js';
 import type { NewFactor } from '../../../../domain/mfa/factors.js';
 import { withSecondFactor } from '../../../../domain/mfa/second-factor.js';
-import type { EnrollableKind } from '../../../../domain/mfa/standing.js';
+import { cameByMail, type EnrollableKind } from '../../../../domain/mfa/standing.js';
 import type { AccountPage } from '../../../../domain/oidc/account-request.js';
 import type { Acr } from '../../../../domain/sessions/first-factor.js';
+import { wantsJson } from '../../pages.js';
 import type { AccountOptions } from '../options.js';
 import { type AccountVisit, personOf } from '../visit.js';
 
+/** What the second of two forms is refused by, as the first one's factor is there. */
+const overtaken: string[] = ['mfa.already_enrolled', 'auth.reauthentication_required'];
+
 /** What adding a factor begins and ends with, of whatever kind it is. */
-export function createAdding({ provider, logins, visits }: Pick<AccountOptions, 'provider' | 'logins' | 'visits'>) {
+export function createAdding({ provider, logins, hosted, visits }: AccountOptions) {
+  /** What its form brings that nobody else has. */
+  function secretsOf({ request, session }: AccountVisit): string[] | null {
+    const browser = hosted.cookies.browser.read(request);
+    return browser === null ? null : [browser, session.id];
+  }
+
+  /** Answers a form that has come twice as the first time; false where it has not. A script is told what it ever was. */
+  async function isRepeated(
+    visit: AccountVisit,
+    factor: Pick<NewFactor, 'id'>,
+    { isUnderWay = false } = {},
+  ): Promise<boolean> {
+    if (wantsJson(visit.request)) return false;
+    const { scope, session } = visit;
+    const { repeatedEnrollments } = logins;
+    const found = await repeatedEnrollments.find(scope, session.identityId, factor, secretsOf(visit), { isUnderWay });
+    if (!found) return false;
+    if (found.codes) visits.toCodes(visit, found.codes);
+    else visits.done(visit, 'factor_added');
+    return true;
+  }
+
   return {
+    isRepeated,
+
     /**
      * Whether it can go on; otherwise the person was sent to prove first who they are.
      * @throws DomainError mfa.factor_not_allowed
      */
     async mayAdd(visit: AccountVisit, kind: EnrollableKind, page: AccountPage): Promise<boolean> {
-      if (!visit.client.settings.mfaAllowedFactors.includes(kind)) throw new DomainError('mfa.factor_not_allowed');
+      const isTaken = visit.client.settings.mfaAllowedFactors.includes(kind);
+      const addsNothing = kind === 'email_otp' && cameByMail({ ...visit.session, method: 'session' });
+      if (!isTaken || addsNothing) throw new DomainError('mfa.factor_not_allowed');
       return visits.isProven(visit, page);
     },
 
@@ -30,10 +60,14 @@ export function createAdding({ provider, logins, visits }: Pick<AccountOptions, 
       { factor, amr }: { factor: NewFactor; amr: readonly string[] },
     ): Promise<FastifyReply> {
       const { scope, session } = visit;
+      const secrets = secretsOf(visit);
+      const codes = secrets ? logins.repeatedEnrollments.codesOf(secrets, factor) : undefined;
       let recoveryCodes: string[] | null;
       try {
-        ({ recoveryCodes } = await logins.factors.enroll(personOf(visit), factor));
+        ({ recoveryCodes } = await logins.factors.enroll(personOf(visit), factor, codes));
       } catch (error) {
+        const isRefused = error instanceof DomainError && overtaken.includes(error.code);
+        if (isRefused && (await isRepeated(visit, factor))) return visit.reply;
         return visits.anew(visit, page, error);
       }
       const before = { amr: session.amr, acr: session.acr as Acr };

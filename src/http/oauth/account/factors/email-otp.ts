@@ -34,6 +34,10 @@ export const emailOtp: FastifyPluginAsyncTypebox<AccountOptions> = async (app, o
       const factor = await logins.emailFactor.confirmEnrollment(scope, { ...ofSession, code });
       return await adding.add(visit, page, { factor, amr: ['otp'] });
     } catch (error) {
+      if (error instanceof DomainError && error.code === 'mfa.already_enrolled') {
+        const id = await logins.emailFactor.justEnrolled(scope, { ...ofSession, code });
+        if (id !== null && (await adding.isRepeated(visit, { id }, { isUnderWay: true }))) return reply;
+      }
       const isWrong = error instanceof DomainError && error.code === 'mfa.code_invalid';
       if (!isWrong || wantsJson(request)) throw error;
       return show(visit, { isSent: true, error: 'account.factor.error.code' });

@@ -40,17 +40,20 @@ export const mfaEmailOtpEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async
       if (!step) return reply;
       const { pending, form } = step;
       const { id: flow, identityId } = pending;
+      const tried = { identityId, flow, code: form.get('code') ?? '' };
       try {
-        const code = form.get('code') ?? '';
-        const factor = await logins.emailFactor.confirmEnrollment(pending, { identityId, flow, code });
-        return await steps.enrolled(step, await logins.mfaEnrollments.enroll(pending, factor, ['otp']));
+        const factor = await logins.emailFactor.confirmEnrollment(pending, tried);
+        const codes = steps.codesFor(step, factor);
+        return await steps.enrolled(step, await logins.mfaEnrollments.enroll(pending, factor, ['otp'], codes));
       } catch (error) {
         if (!(error instanceof DomainError)) throw error;
         if (error.code === 'mfa.code_invalid') {
           return sendEmailEnrollment(step, { isSent: true, error: 'mfa_challenge.error.email_otp' });
         }
         if (error.code !== 'mfa.enrollment_expired' && error.code !== 'mfa.already_enrolled') throw error;
-        return steps.over(request, reply, step);
+        const id = await logins.emailFactor.justEnrolled(pending, tried);
+        // Its code is spent before the factor is there.
+        return steps.overtaken(step, id === null ? null : { id }, { isUnderWay: true });
       }
     },
   );

@@ -43,10 +43,10 @@ export const mfaEmailOtpSend: FastifyPluginAsyncTypebox<HostedOptions> = async (
       },
     );
     const factors = await logins.mfaChallenges.factorsOf(pending);
-    const { expiresAt } = pending;
+    const { expiresAt, email } = pending;
     const isSent = error === null;
     const isAgain = isSent && form.has('again');
-    return sendChallenge(visit, { token, expiresAt, factors, factor: 'email_otp', isSent, isAgain, error });
+    return sendChallenge(visit, { token, expiresAt, email, factors, factor: 'email_otp', isSent, isAgain, error });
   });
 };
 

@@ -20,8 +20,8 @@ export const mfaEmailOtpVerify: FastifyPluginAsyncTypebox<HostedOptions> = async
       const { visit, pending, token, form } = step;
       const again = async (error: TextKey) => {
         const factors = await logins.mfaChallenges.factorsOf(pending);
-        const { expiresAt } = pending;
-        return sendChallenge(visit, { token, expiresAt, factors, factor: 'email_otp', isSent: true, error });
+        const { expiresAt, email } = pending;
+        return sendChallenge(visit, { token, expiresAt, email, factors, factor: 'email_otp', isSent: true, error });
       };
       const code = form.get('code');
       if (code === undefined) return again('mfa_challenge.error.missing');

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DomainError } from '../../../../domain/errors.js';
+import type { NewFactor } from '../../../../domain/mfa/factors.js';
 import type { HostedOptions } from '../../options.js';
 import { throttled } from '../../throttles.js';
 import { createMfaSteps } from '../steps.js';
@@ -15,11 +16,15 @@ export const mfaTotpEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async (ap
     if (!step) return reply;
     const { pending, form, visit } = step;
     const sealed = form.get('totp_token') ?? '';
+    let factor: NewFactor | null = null;
     try {
       const { totpDriftSteps: drift } = visit.client.settings;
       const first = { sealed, code: form.get('code') ?? '', drift };
-      const factor = logins.totp.confirmEnrollment(pending.identityId, first);
-      return await steps.enrolled(step, await logins.mfaEnrollments.enroll(pending, factor, ['otp']));
+      factor = logins.totp.confirmEnrollment(pending.identityId, first);
+      return await steps.enrolled(
+        step,
+        await logins.mfaEnrollments.enroll(pending, factor, ['otp'], steps.codesFor(step, factor)),
+      );
     } catch (error) {
       if (!(error instanceof DomainError)) throw error;
       if (error.code === 'mfa.code_invalid') {
@@ -27,7 +32,7 @@ export const mfaTotpEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async (ap
         return sendTotpEnrollment(step, shown, 'mfa_enroll_totp.error');
       }
       if (error.code !== 'mfa.enrollment_expired' && error.code !== 'mfa.already_enrolled') throw error;
-      return steps.over(request, reply, step);
+      return steps.overtaken(step, factor);
     }
   });
 };

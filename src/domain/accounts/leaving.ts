@@ -1,0 +1,53 @@
+import type { EntityManager } from 'typeorm';
+import { Membership } from '../../../entities/membership.js';
+import { UserApplicationState } from '../../../entities/user-application-state.js';
+import type { Db } from '../../platform/db.js';
+import { lockAdministration } from '../capabilities/roles-authority.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import type { AccountScope } from '../scope.js';
+
+/** Ends the own access to an Account at once, whatever the roles. */
+export const createLeaving =
+  ({ db }: { db: Db }) =>
+  /** @throws DomainError account.not_found for who is no member of it, member.last_owner */
+  (userId: string, accountId: string): Promise<void> =>
+    db.transaction({ accountId }, async (tx) => {
+      if (!(await tx.existsBy(Membership, { accountId, userId }))) throw new DomainError('account.not_found');
+      await lockAdministration(tx, { accountId });
+      const membership = await tx.findOneBy(Membership, { accountId, userId });
+      if (!membership) throw new DomainError('account.not_found'); // ended meanwhile
+      await assertAnotherOwner(tx, { accountId }, membership.id);
+      await endMembership(tx, membership);
+    });
+
+// What follows wants `lockAdministration` to be held: the last Owner is the last one until the transaction ends.
+
+/** Whether an Account has an Owner beside this member. */
+export async function hasAnotherOwner(
+  tx: EntityManager,
+  { accountId }: AccountScope,
+  exceptId: string,
+): Promise<boolean> {
+  const [other] = await tx.query<unknown[]>(
+    `select from membership_roles mr join administrator_roles r on r.id = mr.role_id
+     where mr.account_id = $1 and r.system_key = 'owner' and mr.limits is null and mr.membership_id <> $2 limit 1`,
+    [accountId, exceptId],
+  );
+  return other !== undefined;
+}
+
+/** @throws DomainError member.last_owner */
+export async function assertAnotherOwner(tx: EntityManager, scope: AccountScope, exceptId: string): Promise<void> {
+  if (!(await hasAnotherOwner(tx, scope, exceptId))) throw new DomainError('member.last_owner');
+}
+
+/** Ends somebody's access to an Account; their sign-in and their other Accounts stay. */
+export async function endMembership(
+  tx: EntityManager,
+  { accountId, id, userId }: Pick<Membership, 'accountId' | 'id' | 'userId'>,
+): Promise<void> {
+  await tx.delete(UserApplicationState, { accountId, userId });
+  await tx.delete(Membership, { accountId, id });
+  await recordEvent(tx, 'member.removed', { accountId, resourceId: id, metadata: { user_id: userId } });
+}

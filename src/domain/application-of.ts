@@ -1,0 +1,11 @@
+import type { EntityManager } from 'typeorm';
+
+/** Which Application an Environment is of; null where there is no Environment. */
+export async function applicationOf(tx: EntityManager, environmentId: string | null): Promise<string | null> {
+  if (environmentId === null) return null;
+  const [place] = await tx.query<{ applicationId: string }[]>(
+    'select application_id as "applicationId" from environments where id = $1',
+    [environmentId],
+  );
+  return place?.applicationId ?? null;
+}

@@ -1,0 +1,49 @@
+import { MfaGrace } from '../../../entities/mfa-grace.js';
+import { after, type Clock, days as inMs } from '../../platform/clock.js';
+import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
+import { workflowIdOf } from '../../platform/process-kinds.js';
+import { DomainError } from '../errors.js';
+import { letStop } from '../let-stop.js';
+import type { RunningProcesses } from '../running-processes.js';
+import type { MfaGraces } from './grace.js';
+import { processInput } from './grace-rules.js';
+
+export interface GraceStartsDeps {
+  db: Db;
+  graces: Pick<MfaGraces, 'find' | 'start'>;
+  processes: Pick<RunningProcesses, 'describe'>;
+  now: Clock;
+}
+
+/**
+ * The time to enroll as sign-ins begin it. One that begins again under the same id waits for the run before, where that was asked to stop;
+ * and where it takes long, the person comes in all the same and the time begins with a later sign-in: no sign-in hangs on a worker.
+ */
+export function createGraceStarts({ db, graces, processes, now }: GraceStartsDeps): Pick<MfaGraces, 'find' | 'start'> {
+  /** One whose time would go on, or begin once more. */
+  async function endedBefore(scope: EnvironmentScope, identityId: string): Promise<MfaGrace | null> {
+    const grace = await db.transaction(scope, (tx) => tx.findOneBy(MfaGrace, { ...within(scope), identityId }));
+    const begins = grace?.status === 'reset' || (grace?.status === 'enrolled' && grace.expiresAt > now());
+    return begins ? grace : null;
+  }
+
+  async function hasStopped(grace: MfaGrace): Promise<boolean> {
+    try {
+      await letStop(processes, workflowIdOf('mfaGrace', processInput(grace)));
+      return true;
+    } catch (error) {
+      if (error instanceof DomainError && error.code === 'service.unavailable') return false;
+      throw error;
+    }
+  }
+
+  return {
+    find: graces.find,
+    async start(scope, identityId, days) {
+      const before = days > 0 ? await endedBefore(scope, identityId) : null;
+      if (!before || (await hasStopped(before))) return graces.start(scope, identityId, days);
+      const expiresAt = before.status === 'enrolled' ? before.expiresAt : after(now(), inMs(days));
+      return { expiresAt, over: false };
+    },
+  };
+}

@@ -1,0 +1,109 @@
+import { type EntityManager, IsNull } from 'typeorm';
+import { Account } from '../../../entities/account.js';
+import { AdministratorInvite } from '../../../entities/administrator-invite.js';
+import { Application } from '../../../entities/application.js';
+import { Membership } from '../../../entities/membership.js';
+import { SsoConnection } from '../../../entities/sso-connection.js';
+import { SsoDomain } from '../../../entities/sso-domain.js';
+import type { Clock } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
+import { endMembership } from '../accounts/leaving.js';
+import { rolesOf } from '../accounts/members-roles.js';
+import { noticeAdmin } from '../admin-mfa/mails.js';
+import { createProof, type SignedInAdmin } from '../admin-mfa/proof.js';
+import { lockAdministration, makesOwner } from '../capabilities/roles-authority.js';
+import { localeOf } from '../emails/locale.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import { processInput } from '../invites/process.js';
+import { startLater } from '../outbox.js';
+import type { AccountScope } from '../scope.js';
+import { releaseClaim } from '../sso/domain-process.js';
+import { removeConnection } from '../sso-connections/ending.js';
+import { lockRequestsOf } from '../sso-connections/find.js';
+
+/**
+ * Closes an Account without Applications: from the commit on it is nobody's, and its slug is free. What is left of it goes later
+ * (`closed-accounts`), so that no size of it makes the request slow (docs/decisions/0088).
+ */
+export function createAccountClosing({ db, now }: { db: Db; now: Clock }) {
+  const proof = createProof({ db, now });
+
+  /**
+   * @param confirm its slug, as whoever closes it typed it
+   * @throws DomainError account.not_found for who is no member of it, account.owner_required, account.confirmation_required,
+   *   account.has_applications, auth.reauthentication_required, auth.invalid_credentials
+   */
+  return (admin: SignedInAdmin, { accountId }: AccountScope, confirm: string | undefined): Promise<void> =>
+    retryingDeadlocks(() =>
+      db.transaction('system', async (tx) => {
+        const scope = { accountId };
+        if (!(await tx.existsBy(Membership, { accountId, userId: admin.userId })))
+          throw new DomainError('account.not_found');
+        await lockConnections(tx, scope); // before the Account, as a sign-in that makes a member does
+        await lockAdministration(tx, scope);
+        const owners = await ownersOf(tx, scope);
+        if (!owners.some(({ userId }) => userId === admin.userId)) throw new DomainError('account.owner_required');
+        const lock = { mode: 'pessimistic_write' } as const; // nothing is made in it from here on
+        const account = await tx.findOneOrFail(Account, { where: { id: accountId }, lock });
+        if (confirm !== account.slug) throw new DomainError('account.confirmation_required');
+        if (await tx.existsBy(Application, { accountId })) throw new DomainError('account.has_applications');
+        await proof.hold(tx, admin);
+        const eventId = await recordEvent(tx, 'account.closed', {
+          accountId,
+          resourceId: accountId,
+          resourceLabel: account.name,
+          metadata: { slug: account.slug },
+        });
+        const locale = await localeOf(tx, scope);
+        for (const { userId } of owners) await noticeAdmin(tx, { userId, eventId, locale, now: now() });
+        await endAll(tx, scope, now());
+        await tx.update(Account, { id: accountId }, { closedAt: now(), slug: `closed-${accountId}`, updatedAt: now() });
+      }),
+    );
+}
+
+/** Everything by which somebody, or something, could still be in it, each with its own event. */
+async function endAll(tx: EntityManager, { accountId }: AccountScope, at: Date): Promise<void> {
+  const held = { order: { id: 'ASC' }, lock: { mode: 'pessimistic_write' } } as const;
+  for (const invite of await tx.find(AdministratorInvite, { where: { accountId, status: 'pending' }, ...held })) {
+    const ended = { status: 'revoked', endedReason: 'account_closed', endedAt: at } as const;
+    await tx.update(AdministratorInvite, { id: invite.id }, ended);
+    await recordEvent(tx, 'administrator_invite.revoked', { accountId, resourceId: invite.id });
+    await startLater(tx, 'inviteExpiry', { ...processInput(invite, at), news: 'revoked' });
+  }
+  for (const claim of await tx.find(SsoDomain, { where: { accountId, organizationId: IsNull() }, ...held }))
+    await releaseClaim(tx, claim);
+  for (const connection of await tx.find(SsoConnection, { where: adminConnections(accountId), ...held }))
+    await removeConnection(tx, connection, at);
+  // A delivery that is due finds no subscription that wants it.
+  await tx.query(
+    'delete from webhook_routes where webhook_id in (select id from webhooks where account_id = $1 and environment_id is null)',
+    [accountId],
+  );
+  await tx.query('update webhooks set is_active = false where account_id = $1 and environment_id is null', [accountId]);
+  for (const membership of await tx.find(Membership, { where: { accountId }, ...held }))
+    await endMembership(tx, membership);
+  await tx.query('update user_sessions set account_id = null, application_id = null where account_id = $1', [
+    accountId,
+  ]);
+}
+
+const adminConnections = (accountId: string) => ({ accountId, scope: 'admin' as const });
+
+async function lockConnections(tx: EntityManager, scope: AccountScope): Promise<void> {
+  const connections = await tx.find(SsoConnection, { where: adminConnections(scope.accountId), order: { id: 'ASC' } });
+  for (const { id } of connections) await lockRequestsOf(tx, scope, id);
+}
+
+async function ownersOf(tx: EntityManager, scope: AccountScope): Promise<Membership[]> {
+  const members = await tx.findBy(Membership, scope);
+  const roles = await rolesOf(
+    tx,
+    scope,
+    members.map(({ id }) => id),
+  );
+  const owners = new Set(roles.filter(makesOwner).map(({ membershipId }) => membershipId));
+  return members.filter(({ id }) => owners.has(id));
+}

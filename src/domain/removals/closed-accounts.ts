@@ -1,0 +1,73 @@
+import type { EntityManager } from 'typeorm';
+import type { Db } from '../../platform/db.js';
+import { leaveIdentity } from '../access/window-rows.js';
+import { forgetInvited } from '../erasures/forget-invited.js';
+import { recordEvent } from '../events.js';
+
+export interface SweptAccount {
+  deleted: number;
+  /** The Account that was looked at, or is to be looked at again; null when there is no further one. */
+  last: string | null;
+  /** Whether there is more of that one. */
+  isMore: boolean;
+}
+
+/**
+ * Deletes a batch of what is left of a closed Account, in a transaction of its own, and at last the Account. While Environments of it are
+ * still being removed, what is in them is theirs to delete, and it is looked at again by the next run.
+ * @param after the Account that was looked at before
+ */
+export const sweepClosedAccount = (db: Db, after: string, batchSize: number): Promise<SweptAccount> =>
+  db.transaction('system', async (tx) => {
+    const [found] = await tx.query<{ id: string; name: string }[]>(
+      'select id, name from accounts where closed_at is not null and id > $1 order by id limit 1 for update skip locked',
+      [after],
+    );
+    if (!found) return { deleted: 0, last: null, isMore: false };
+    const { id: accountId } = found;
+    for (const part of [deliveries, people]) {
+      const deleted = await part(tx, accountId, batchSize);
+      if (deleted > 0) return { deleted, last: accountId, isMore: true };
+    }
+    if (await isUnderRemoval(tx, accountId)) return { deleted: 0, last: accountId, isMore: false };
+    await tx.query('delete from accounts where id = $1', [accountId]);
+    await recordEvent(tx, 'account.erased', { accountId, resourceId: accountId, resourceLabel: found.name });
+    return { deleted: 1, last: accountId, isMore: false };
+  });
+
+/** To subscriptions of the Account itself. */
+async function deliveries(tx: EntityManager, accountId: string, batchSize: number): Promise<number> {
+  const [, deleted] = await tx.query<[unknown[], number]>(
+    `delete from webhook_deliveries where ctid = any (array(
+       select d.ctid from webhook_deliveries d
+       where d.webhook_id = any (array(select id from webhooks where account_id = $1 and environment_id is null)) limit $2))`,
+    [accountId, batchSize],
+  );
+  return deleted;
+}
+
+/** Those of the directory who are in no Environment. */
+async function people(tx: EntityManager, accountId: string, batchSize: number): Promise<number> {
+  const found = await tx.query<{ id: string }[]>(
+    `select id from identities i where account_id = $1
+       and not exists (select from environment_memberships where identity_id = i.id)
+     order by id limit $2 for update`,
+    [accountId, Math.ceil(batchSize / 5)],
+  );
+  const ids = found.map(({ id }) => id);
+  if (ids.length === 0) return 0;
+  for (const id of ids) await leaveIdentity(tx, id);
+  await forgetInvited(tx, accountId, ids);
+  await tx.query('delete from identities where id = any($1)', [ids]);
+  return ids.length;
+}
+
+/** Also by one that support has halted: it goes on with the Account that it names. */
+async function isUnderRemoval(tx: EntityManager, accountId: string): Promise<boolean> {
+  const [left] = await tx.query<unknown[]>(
+    `select from environment_removals where account_id = $1 and status <> 'completed'
+     union all select from identities where account_id = $1 limit 1`,
+    [accountId],
+  );
+  return left !== undefined;
+}

@@ -1,0 +1,58 @@
+import type { EntityManager } from 'typeorm';
+import { Account } from '../../../entities/account.js';
+import { Membership } from '../../../entities/membership.js';
+import { User } from '../../../entities/user.js';
+import type { Clock } from '../../platform/clock.js';
+import type { Db } from '../../platform/db.js';
+import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
+import { endMembership, hasAnotherOwner } from '../accounts/leaving.js';
+import { createProof } from '../admin-mfa/proof.js';
+import { lockAdministration } from '../capabilities/roles-authority.js';
+import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
+import type { AdminSubject } from './admin-tokens.js';
+
+/**
+ * Deletes a platform admin with everything about them: password, second factors, sessions, links to identity providers, memberships.
+ * The audit logs keep the id, which nobody has a name for any more.
+ */
+export function createUserDeletion({ db, now }: { db: Db; now: Clock }) {
+  const proof = createProof({ db, now });
+
+  /**
+   * @throws DomainError auth.reauthentication_required, auth.invalid_credentials; member.last_owner, whose details are the slugs of
+   *   the Accounts that would be left without an Owner
+   */
+  return (subject: AdminSubject): Promise<void> =>
+    retryingDeadlocks(() =>
+      db.transaction('system', async (tx) => {
+        const { userId } = subject;
+        // Before the user, as whoever helps a member with their factors does, and in one order.
+        for (const { accountId } of await membershipsOf(tx, userId)) await lockAdministration(tx, { accountId });
+        await proof.hold(tx, subject);
+        const memberships = await membershipsOf(tx, userId); // nobody is given one from here on
+        await assertNobodyIsLeftAlone(tx, memberships);
+        for (const membership of memberships) await endMembership(tx, membership);
+        await tx.query(
+          `delete from refresh_tokens where kind = 'user_session' and family_id in (select id from user_sessions where user_id = $1)`,
+          [userId],
+        );
+        await tx.delete(User, { id: userId });
+        await recordEvent(tx, 'auth.admin_deleted', { accountId: subject.accountId, resourceId: userId });
+      }),
+    );
+}
+
+const membershipsOf = (tx: EntityManager, userId: string): Promise<Membership[]> =>
+  tx.find(Membership, { where: { userId }, order: { accountId: 'asc' } });
+
+async function assertNobodyIsLeftAlone(tx: EntityManager, memberships: readonly Membership[]): Promise<void> {
+  const details = [];
+  for (const { accountId, id } of memberships) {
+    await lockAdministration(tx, { accountId }); // also of the one that came meanwhile
+    if (await hasAnotherOwner(tx, { accountId }, id)) continue;
+    const { slug } = await tx.findOneByOrFail(Account, { id: accountId });
+    details.push({ field: slug, code: 'last_owner', message: 'would be left without an Owner' });
+  }
+  if (details.length > 0) throw new DomainError('member.last_owner', { details });
+}

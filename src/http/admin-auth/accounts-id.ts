@@ -1,0 +1,82 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { errors } from '../operation.js';
+import { Id } from '../schemas.js';
+import type { AdminAuthOptions } from './options.js';
+import { requireSignIn, subjectOf, userOf } from './signed-in.js';
+
+const common = { tags: ['Admin authentication'], security: [{ bearer: [] }], params: Type.Object({ id: Id }) };
+const refusals = [
+  'validation.failed',
+  'account.not_found',
+  'auth.invalid_credentials',
+  'principal.wrong_type',
+  'service.unavailable',
+] as const;
+
+/** How people leave an Account, and how an Account ends. */
+export const accountsId: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, admins }) => {
+  requireSignIn(app, admins);
+
+  app.delete(
+    '/accounts/:id/membership',
+    {
+      config: { events: ['member.removed'] },
+      schema: {
+        ...common,
+        operationId: 'leaveAccount',
+        summary: 'Leave an account',
+        description:
+          'Ends the own access to it at once, whatever the roles; your sign-in and your other accounts stay. The last Owner makes somebody else one first, or closes the account.',
+        response: { 204: Type.Null(), ...errors('member.last_owner', ...refusals) },
+      },
+    },
+    async (request, reply) => {
+      await users.leaveAccount(userOf(request), request.params.id);
+      return reply.code(204).send(null);
+    },
+  );
+
+  app.delete(
+    '/accounts/:id',
+    {
+      config: {
+        events: [
+          'account.closed',
+          'administrator_invite.revoked',
+          'auth.admin_session_revoked',
+          'member.removed',
+          'sso.domain.deleted',
+          'sso_connection.deleted',
+        ],
+      },
+      schema: {
+        ...common,
+        operationId: 'closeAccount',
+        summary: 'Close an account',
+        description:
+          'For Owners, in a session of the last ten minutes, with a second factor where there is one. Repeat the slug in `confirm`: this cannot be undone. ' +
+          'Delete its applications first. The account is gone with the answer and its slug is free: no administrator is in it, and invites, identity providers, ' +
+          'domains and webhooks of it end. A mail tells every Owner. What is left is deleted within a day. The people who administered it keep their sign-in.',
+        querystring: Type.Object(
+          { confirm: Type.Optional(Type.String({ description: 'Required: the slug of the account.' })) },
+          { additionalProperties: false },
+        ),
+        response: {
+          204: Type.Null(),
+          ...errors(
+            'account.confirmation_required',
+            'account.has_applications',
+            'account.owner_required',
+            'auth.reauthentication_required',
+            ...refusals,
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      await users.closeAccount(subjectOf(request), { accountId: request.params.id }, request.query.confirm);
+      return reply.code(204).send(null);
+    },
+  );
+};

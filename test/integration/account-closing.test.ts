@@ -1,0 +1,180 @@
+import { Membership } from '../../entities/membership.js';
+import { createHousekeeping, type Place } from '../../src/domain/housekeeping/housekeeping.js';
+import { minutes } from '../../src/platform/clock.js';
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { newMember, type TestMember } from './administrators-setup.js';
+import { type Call, callsOf, databaseTime, eventsSince, finishRemovals, outcomeOf, rowsOf } from './portal-setup.js';
+
+let api: TestApi;
+let account: TestAccount;
+let headers: Record<string, string>;
+let owner: Call;
+beforeAll(async () => {
+  api = await startApi();
+});
+beforeEach(async () => {
+  account = await newAccount(api);
+  headers = await account.as('owner');
+  owner = callsOf(api, account.accountSlug, headers);
+});
+afterAll(() => api.stop());
+
+const close = (by = headers, confirm: string | null = account.accountSlug, id = account.scope.accountId) =>
+  api.app.inject({
+    method: 'DELETE',
+    url: `/v1/auth/accounts/${id}`,
+    headers: by,
+    ...(confirm !== null && { query: { confirm } }),
+  });
+const removeApplications = async () => {
+  const { items } = (await owner('GET', '/applications')).json<{ items: { slug: string }[] }>();
+  for (const { slug } of items) {
+    expect(outcomeOf(await owner('DELETE', `/applications/${slug}?confirm=${slug}`))).toBe('204');
+  }
+};
+/** All that housekeeping does of Accounts that were closed. */
+async function sweep(batchSize = 2) {
+  const housekeeping = createHousekeeping({ db: api.database.db, now: () => new Date(), auditRetentionDays: 365 });
+  let place: Place | null = { rule: 'accounts', after: null, looked: 0 };
+  let deleted = 0;
+  while (place?.rule === 'accounts') {
+    const swept = await housekeeping.sweep(place, batchSize);
+    deleted += swept.deleted;
+    place = swept.next;
+  }
+  return deleted;
+}
+const isThere = async () =>
+  (await rowsOf(api, 'select from accounts where id = $1', [account.scope.accountId])).length === 1;
+
+describe('an account', () => {
+  test('that is closed is nobody’s at once: not of its members, invites, providers, domains or webhooks; its slug is free', async () => {
+    const member = await newMember(api, account, 'admin');
+    const second = await newMember(api, account, 'owner');
+    const roles = (await owner('GET', '/administrator-roles')).json<{ items: { id: string }[] }>().items;
+    const made = [
+      await owner('POST', '/administrator-invites', {
+        email: 'ivo@example.com',
+        first_name: 'Ivo',
+        last_name: 'Kern',
+        role_id: roles[0]?.id,
+      }),
+      await owner('POST', '/sso/domains', { domain: `${account.accountSlug}.example` }),
+      await owner('POST', '/sso/connections', { type: 'oidc', name: 'Provider' }),
+      await owner('POST', '/webhooks', { url: 'https://receiver.example/', event_types: ['*'] }),
+    ];
+    expect(made.map(outcomeOf)).toEqual(['201', '201', '201', '201']);
+    await removeApplications();
+    const since = await databaseTime(api);
+    expect(outcomeOf(await close())).toBe('204');
+
+    const told = await eventsSince(api, account.scope.accountId, since);
+    expect(told.map(({ action }) => action).sort()).toEqual([
+      'account.closed',
+      'administrator_invite.revoked',
+      'member.removed',
+      'member.removed',
+      'member.removed',
+      'sso.domain.deleted',
+      'sso_connection.deleted',
+    ]);
+    expect(told.find(({ action }) => action === 'account.closed')).toMatchObject({
+      actor_id: account.userId,
+      metadata: { slug: account.accountSlug },
+    });
+    for (const call of [owner, member.call, second.call]) {
+      expect(outcomeOf(await call('GET', ''))).toBe('404 account.not_found');
+    }
+    expect(outcomeOf(await close())).toBe('404 account.not_found');
+    const me = await api.app.inject({ url: '/v1/auth/me', headers });
+    expect(me.json().data.accounts).toEqual([]);
+    const left = await rowsOf<{
+      pending: number;
+      routes: number;
+      connections: number;
+      domains: number;
+      told: string[];
+    }>(
+      api,
+      `select (select count(*)::int from administrator_invites where account_id = $1 and status = 'pending') as pending,
+         (select count(*)::int from webhook_routes r join webhooks w on w.id = r.webhook_id where w.account_id = $1) as routes,
+         (select count(*)::int from sso_connections where account_id = $1) as connections,
+         (select count(*)::int from sso_domains where account_id = $1) as domains,
+         (select array_agg(recipient_id::text) from emails where template = 'admin-security-notice'
+            and subject_id = (select id from events where action = 'account.closed' and account_id = $1)) as told`,
+      [account.scope.accountId],
+    );
+    expect(left).toEqual([{ pending: 0, routes: 0, connections: 0, domains: 0, told: expect.any(Array) }]);
+    expect([...(left[0]?.told ?? [])].sort()).toEqual([account.userId, second.userId].sort());
+    const taker = await newAccount(api);
+    const take = callsOf(api, taker.accountSlug, await taker.as('owner'));
+    expect(outcomeOf(await take('PATCH', '', { slug: account.accountSlug }))).toBe('200');
+  });
+
+  test('goes with its directory and its deliveries once its Environments are through', async () => {
+    const webhook = (await owner('POST', '/webhooks', { url: 'https://receiver.example/', event_types: ['*'] })).json()
+      .data.id;
+    await removeApplications();
+    const { accountId } = account.scope;
+    await rowsOf(
+      api,
+      `insert into webhook_deliveries (id, account_id, webhook_id, event_id, event_type, body, status, attempt_count, created_at)
+       select gen_random_uuid(), $1, $2, gen_random_uuid(), 'application.deleted', '{}', 'pending', 0, now() from generate_series(1, 5)`,
+      [accountId, webhook],
+    );
+    await rowsOf(
+      api,
+      `insert into identities (id, account_id, email, metadata, created_at, updated_at)
+       select gen_random_uuid(), $1, 'eva' || n || '@example.com', '{}', now(), now() from generate_series(1, 3) n`,
+      [accountId],
+    );
+    expect(await sweep()).toBe(0); // it is not closed
+    expect(outcomeOf(await close())).toBe('204');
+    expect(await sweep()).toBeGreaterThanOrEqual(8);
+    expect(await isThere()).toBe(true);
+    expect(await sweep()).toBe(0); // and nothing is looked at for ever
+    await finishRemovals(api, accountId);
+    expect(await sweep()).toBe(1);
+    expect(await isThere()).toBe(false);
+    const erased = await rowsOf(api, `select from events where action = 'account.erased' and account_id = $1`, [
+      accountId,
+    ]);
+    expect(erased).toHaveLength(1);
+  });
+});
+
+describe('it stays', () => {
+  let admin: TestMember;
+  beforeEach(async () => {
+    admin = await newMember(api, account, 'admin');
+  });
+  afterEach(async () => {
+    const { accountId } = account.scope;
+    expect(outcomeOf(await owner('GET', ''))).toBe('200');
+    expect(await api.database.db.transaction('system', (tx) => tx.countBy(Membership, { accountId }))).toBe(2);
+  });
+
+  test('while it has applications', async () => {
+    expect(outcomeOf(await close())).toBe('409 account.has_applications');
+  });
+
+  test.each([null, '', 'ACCOUNT', 'another'])('where %j is said instead of its slug', async (confirm) => {
+    await removeApplications();
+    expect(outcomeOf(await close(headers, confirm))).toBe('400 account.confirmation_required');
+  });
+
+  test('where somebody asks who is no Owner, or no member', async () => {
+    await removeApplications();
+    expect(outcomeOf(await close(admin.headers))).toBe('403 account.owner_required');
+    expect(outcomeOf(await close(await (await newAccount(api)).as('owner')))).toBe('404 account.not_found');
+    expect(outcomeOf(await close(headers, account.accountSlug, account.userId))).toBe('404 account.not_found');
+  });
+
+  test('where the sign-in is older than ten minutes', async () => {
+    await removeApplications();
+    const late = await newMember(api, await newAccount(api), 'owner');
+    api.clock.advance(minutes(11));
+    expect(outcomeOf(await close())).toBe('403 auth.reauthentication_required');
+    expect(outcomeOf(await close(late.headers))).toBe('404 account.not_found'); // says nothing to strangers
+  });
+});
