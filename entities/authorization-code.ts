@@ -1,7 +1,6 @@
 import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { Account } from './account.js';
 import { Environment } from './environment.js';
-import { OAuthClient } from './oauth-client.js';
 import { Session } from './session.js';
 
 /** RFC 6749 §4.1.2. Kept a while after its use, so that a second use can revoke what the first one issued. */
@@ -17,7 +16,7 @@ export class AuthorizationCode {
   @ForeignKey(() => Environment, { name: 'authorization_codes_environment_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   environmentId!: string;
-  @ForeignKey(() => OAuthClient, { name: 'authorization_codes_client_fk', onDelete: 'CASCADE' })
+  /** Without a foreign key: deleting a client does not wait for all that it has given out (`RemovedClient`). */
   @Column('uuid')
   oauthClientId!: string;
   @ForeignKey(() => Session, { name: 'authorization_codes_session_fk', onDelete: 'CASCADE' })

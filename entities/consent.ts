@@ -2,7 +2,6 @@ import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { Account } from './account.js';
 import { Environment } from './environment.js';
 import { Identity } from './identity.js';
-import { OAuthClient } from './oauth-client.js';
 
 /** What a person has allowed a client that asks for it (OpenID Connect Core 3.1.2.4), until they take it back. */
 @Entity('consents')
@@ -13,7 +12,7 @@ export class Consent {
   @ForeignKey(() => Identity, { name: 'consents_identity_fk', onDelete: 'CASCADE' })
   @PrimaryColumn('uuid', { primaryKeyConstraintName: 'consents_pkey' })
   identityId!: string;
-  @ForeignKey(() => OAuthClient, { name: 'consents_client_fk', onDelete: 'CASCADE' })
+  /** Without a foreign key: deleting a client does not wait for all that it has given out (`RemovedClient`). */
   @PrimaryColumn('uuid', { primaryKeyConstraintName: 'consents_pkey' })
   oauthClientId!: string;
   @ForeignKey(() => Account, { name: 'consents_account_fk', onDelete: 'CASCADE' })

@@ -2,7 +2,6 @@ import { Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm';
 import { Account } from './account.js';
 import { Environment } from './environment.js';
 import { Identity } from './identity.js';
-import { OAuthClient } from './oauth-client.js';
 import { Session } from './session.js';
 
 /** What a client was given by one redeemed code: access tokens name it, and it is the family of its refresh tokens. */
@@ -19,7 +18,7 @@ export class Grant {
   @ForeignKey(() => Environment, { name: 'grants_environment_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   environmentId!: string;
-  @ForeignKey(() => OAuthClient, { name: 'grants_client_fk', onDelete: 'CASCADE' })
+  /** Without a foreign key: deleting a client does not wait for all that it has given out (`RemovedClient`). */
   @Column('uuid')
   oauthClientId!: string;
   @ForeignKey(() => Identity, { name: 'grants_identity_fk', onDelete: 'CASCADE' })

@@ -2,7 +2,6 @@ import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm
 import { Account } from './account.js';
 import { Environment } from './environment.js';
 import { Identity } from './identity.js';
-import { OAuthClient } from './oauth-client.js';
 
 /**
  * `verify_email`: proves the address of a sign-up, and adds the membership where it says so. `reset_password`: sets one.
@@ -27,7 +26,7 @@ export class IdentityLink {
   @ForeignKey(() => Environment, { name: 'identity_links_environment_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   environmentId!: string;
-  @ForeignKey(() => OAuthClient, { name: 'identity_links_client_fk', onDelete: 'CASCADE' })
+  /** Without a foreign key: deleting a client does not wait for all that it has given out (`RemovedClient`). */
   @Column('uuid')
   oauthClientId!: string;
   /** Null for an address that nobody has: asking costs the same for every address. */

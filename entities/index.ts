@@ -44,6 +44,7 @@ import { Permission } from './permission.js';
 import { RateLimit } from './rate-limit.js';
 import { RecoveryCode } from './recovery-code.js';
 import { RefreshToken } from './refresh-token.js';
+import { RemovedClient } from './removed-client.js';
 import { RevokedAccessToken } from './revoked-access-token.js';
 import { Role } from './role.js';
 import { RoleAssignment } from './role-assignment.js';
@@ -80,6 +81,7 @@ import { WebhookAttempt } from './webhook-attempt.js';
 import { WebhookDelivery } from './webhook-delivery.js';
 import { WebhookQueue } from './webhook-queue.js';
 import { WebhookRoute } from './webhook-route.js';
+import { WebhookStop } from './webhook-stop.js';
 
 /** Every entity, for the data source. */
 export const entities = [
@@ -131,6 +133,7 @@ export const entities = [
   RateLimit,
   RecoveryCode,
   RefreshToken,
+  RemovedClient,
   RevokedAccessToken,
   Role,
   RoleAssignment,
@@ -167,4 +170,5 @@ export const entities = [
   WebhookDelivery,
   WebhookQueue,
   WebhookRoute,
+  WebhookStop,
 ];

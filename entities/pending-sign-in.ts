@@ -2,7 +2,6 @@ import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm
 import { Account } from './account.js';
 import { Environment } from './environment.js';
 import { Identity } from './identity.js';
-import { OAuthClient } from './oauth-client.js';
 import { SsoConnection } from './sso-connection.js';
 
 /** How the first factor was proved; `session`: by a sign-in of before, which has to become a stronger one. */
@@ -28,7 +27,7 @@ export class PendingSignIn {
   @ForeignKey(() => Environment, { name: 'pending_sign_ins_environment_fk', onDelete: 'CASCADE' })
   @Column('uuid')
   environmentId!: string;
-  @ForeignKey(() => OAuthClient, { name: 'pending_sign_ins_client_fk', onDelete: 'CASCADE' })
+  /** Without a foreign key: deleting a client does not wait for all that it has given out (`RemovedClient`). */
   @Column('uuid')
   oauthClientId!: string;
   @ForeignKey(() => Identity, { name: 'pending_sign_ins_identity_fk', onDelete: 'CASCADE' })

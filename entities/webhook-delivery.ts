@@ -39,6 +39,8 @@ export class WebhookDelivery {
   /** When the next attempt is due; null once it has ended, and while the process has not said. */
   @Column('timestamptz', { nullable: true }) nextAttemptAt!: Date | null;
   @Column('timestamptz') createdAt!: Date;
+  /** When somebody has had it attempted anew: what had stopped it before does so no longer (`WebhookStop`). */
+  @Column('timestamptz', { nullable: true }) retriedAt!: Date | null;
   /** When it ended, in whichever status. */
   @Column('timestamptz', { nullable: true }) settledAt!: Date | null;
 }

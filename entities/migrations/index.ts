@@ -63,6 +63,8 @@ import { KeptOutBy1763700000119 } from './1763700000119-kept-out-by.js';
 import { OverdueInvitations1763700000123 } from './1763700000123-overdue-invitations.js';
 import { KeyedRequests1763700000124 } from './1763700000124-keyed-requests.js';
 import { AdministratorsTimeOfAuthentication1763700000125 } from './1763700000125-administrators-time-of-authentication.js';
+import { WebhookStops1763700000127 } from './1763700000127-webhook-stops.js';
+import { RemovedClients1763700000128 } from './1763700000128-removed-clients.js';
 import { ClosedAccounts1763700000135 } from './1763700000135-closed-accounts.js';
 import { EndedInvitesOfAddress1763700000136 } from './1763700000136-ended-invites-of-address.js';
 
@@ -133,6 +135,8 @@ export const migrations = [
   OverdueInvitations1763700000123,
   KeyedRequests1763700000124,
   AdministratorsTimeOfAuthentication1763700000125,
+  WebhookStops1763700000127,
+  RemovedClients1763700000128,
   ClosedAccounts1763700000135,
   EndedInvitesOfAddress1763700000136,
 ];

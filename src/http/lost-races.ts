@@ -9,7 +9,6 @@ const goneBy: [RegExp, ErrorCode][] = [
   [/_environment_fk$/, 'environment.not_found'],
   [/_application_fk$/, 'application.not_found'],
   [/_account_fk$/, 'account.not_found'],
-  [/_client_fk$/, 'oauth_client.not_found'],
   [/_(node|parent)_fk$/, 'nodes.node_not_found'],
   [/_organization_fk$/, 'organization.not_found'],
   [/_role_fk$/, 'role.not_found'],

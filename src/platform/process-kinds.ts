@@ -42,8 +42,11 @@ export interface ProcessInputs {
 export type ProcessName = keyof ProcessInputs;
 export type ProcessInput<P extends ProcessName> = ProcessInputs[P];
 
-/** Mails that somebody waits for have a queue of their own, so that a code is not behind a thousand invites. */
-export type TaskQueue = 'processes' | 'email' | 'awaited-email' | 'webhooks' | 'dns';
+/**
+ * Mails that somebody waits for have a queue of their own, so that a code is not behind a thousand invites; so have erasures and removals
+ * of Environments, which nobody waits for and of which a customer may ask for hundreds.
+ */
+export type TaskQueue = 'processes' | 'removals' | 'email' | 'awaited-email' | 'webhooks' | 'dns';
 
 interface ProcessKind<Input> {
   taskQueue: TaskQueue | ((input: Input) => TaskQueue);
@@ -107,7 +110,7 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     about: (input) => ({ subjectId: input.subjectId ?? input.emailId, ...input }),
   },
   environmentRemoval: {
-    taskQueue: 'processes',
+    taskQueue: 'removals',
     id: (input) => environmentRemovalId(input.removalId),
     summary: 'What was in an environment is being deleted',
     firstState: 'deleting_contents',
@@ -124,7 +127,7 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     about: ({ identityId, accountId, environmentId }) => ({ subjectId: identityId, accountId, environmentId }),
   },
   identityErasure: {
-    taskQueue: 'processes',
+    taskQueue: 'removals',
     id: (input) => identityErasureId(input.erasureId),
     summary: 'An identity is being deleted, with everything about it',
     firstState: 'ending_sessions',

@@ -23,11 +23,12 @@ export interface TemporalWorkers {
 
 /**
  * How many activities of a queue run at once in this process. A mail that waited for a connection of the mailer would hold a slot for
- * nothing. A call of a webhook's receiver, or of a name server, is a socket that waits; which of them may be called is decided in there
+ * nothing. An erasure waits for nobody and keeps PostgreSQL busy: a few at once leave room for what people wait for. A call of a webhook's receiver, or of a name server, is a socket that waits; which of them may be called is decided in there
  * (`src/domain/webhooks/admission.ts`, `src/domain/sso/domain-checks.ts`), so that there is always room for an answer.
  */
 const atOnce: Record<TaskQueue, number> = {
   processes: 20,
+  removals: 4,
   email: mailsAtOnce,
   'awaited-email': mailsAtOnce,
   webhooks: 400,
@@ -37,7 +38,14 @@ const atOnce: Record<TaskQueue, number> = {
  * How many workflows of a queue stay in memory between their steps, at almost half a megabyte each. Those that wait for days
  * need not: their history of some twenty events is replayed in milliseconds when the moment comes.
  */
-const inMemory: Record<TaskQueue, number> = { processes: 100, email: 60, 'awaited-email': 60, webhooks: 100, dns: 60 };
+const inMemory: Record<TaskQueue, number> = {
+  processes: 100,
+  removals: 20,
+  email: 60,
+  'awaited-email': 60,
+  webhooks: 100,
+  dns: 60,
+};
 const reconnectMs = 2_000;
 
 /**

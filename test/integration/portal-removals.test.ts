@@ -316,10 +316,12 @@ const few = [
   ...[
     'oauth_clients',
     'permissions',
+    'removed_clients',
     'roles',
     'sso_connections',
     'sso_recovery_codes',
     'user_application_states',
+    'webhook_stops',
     'webhooks',
   ],
 ];

@@ -111,6 +111,7 @@ export async function deliver({ db }: Pick<TestDatabase, 'db'>, webhook: Webhook
         attemptCount: 0,
         nextAttemptAt: now,
         createdAt: now,
+        retriedAt: null,
         settledAt: null,
       };
       await tx.insert(WebhookDelivery, delivery);

@@ -109,11 +109,7 @@ async function silence(
     environmentId,
   ]);
   await tx.query('update webhooks set is_active = false where environment_id = $1', [environmentId]);
-  await tx.query(
-    `update webhook_deliveries set status = 'cancelled', ended_reason = 'webhook_deleted', next_attempt_at = null, settled_at = $2
-     where webhook_id in (select id from webhooks where environment_id = $1) and status = 'pending'`,
-    [environmentId, now],
-  );
+  // What waits for them ends unsent when its turn comes, and goes with the rest.
   await tx.query(
     `update emails set status = 'cancelled', failure = $4, ended_at = $3
      where account_id = $1 and environment_id = $2 and status = 'pending'`,

@@ -1,7 +1,9 @@
 import { after, type Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { sweepRemovedClients } from '../oidc/removed-clients.js';
 import { sweepClosedAccount } from '../removals/closed-accounts.js';
 import { warnOfCertificates } from '../sso-connections/certificate-warnings.js';
+import { endSomeStopped } from '../webhooks/stops.js';
 import { keepEvents } from './events.js';
 import { cutOff, rules, underWay } from './rules.js';
 import { byColumn, endedGrants, mergedCounts, sessionsOfGrants, walkSessions } from './statements.js';
@@ -10,7 +12,7 @@ import { byColumn, endedGrants, mergedCounts, sessionsOfGrants, walkSessions } f
 export interface Place {
   /** The rule that is on. */
   rule: string;
-  /** The last session, Account or connection that was looked at. */
+  /** The last session, Account, connection, stop or client that was looked at. */
   after: string | null;
   /** How many sessions this run has looked at. */
   looked: number;
@@ -26,7 +28,17 @@ export interface Swept {
 const sessionsPerRun = 250_000;
 const first = '00000000-0000-0000-0000-000000000000';
 const byName = new Map(rules.map((rule) => [rule.name ?? rule.table, { rule, statement: byColumn(rule) }]));
-const order = ['grants', 'sessions', ...byName.keys(), 'accounts', 'counts', 'events', 'certificates'];
+const order = [
+  'stops',
+  'clients',
+  'grants',
+  'sessions',
+  ...byName.keys(),
+  'accounts',
+  'counts',
+  'events',
+  'certificates',
+];
 
 export type Housekeeping = ReturnType<typeof createHousekeeping>;
 
@@ -79,6 +91,14 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
       const at = place ?? begin(order[0]!);
       const following = order[order.indexOf(at.rule) + 1];
       const next = following === undefined ? null : begin(following);
+      if (at.rule === 'stops') {
+        const { ended, next: place } = await endSomeStopped(db, at.after, batchSize);
+        return { table: 'webhook_stops', deleted: ended, next: place === null ? next : { ...at, after: place } };
+      }
+      if (at.rule === 'clients') {
+        const { deleted, next: place } = await sweepRemovedClients(db, { place: at.after, batchSize, now: now() });
+        return { table: 'removed_clients', deleted, next: place === null ? next : { ...at, after: place } };
+      }
       if (at.rule === 'sessions') {
         const walked = await walk(at, batchSize);
         return { table: 'sessions', deleted: walked.deleted, next: walked.next ?? next };

@@ -53,6 +53,7 @@ const parked = `
   left join lateral (select id, password_hash from identity_links
     where i.email_verified_at is null and i.password_hash is null and identity_id = i.id and environment_id = $2
       and purpose = 'verify_email' and password_hash is not null
+      and exists (select from oauth_clients where id = oauth_client_id)
     order by created_at desc, id desc limit 1) parked on true`;
 const passwordColumns = `coalesce(i.password_hash, parked.password_hash) as "passwordHash", parked.id as "linkId",
   date_trunc('milliseconds', i.password_changed_at) as "passwordChangedAt"`;

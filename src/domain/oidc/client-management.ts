@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { OAuthClient } from '../../../entities/oauth-client.js';
+import { RemovedClient } from '../../../entities/removed-client.js';
 import type { Clock } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
@@ -34,7 +35,7 @@ export interface ClientManagement {
   ): Promise<OAuthClient>;
   /** A new secret; the old one ends at once. @throws DomainError validation.failed for a client without one. */
   rotateSecret(scope: EnvironmentScope, id: string): Promise<{ client: OAuthClient; secret: string }>;
-  /** Its grants and tokens end with it. */
+  /** Its grants and tokens end with it: whoever looks at one asks for its client. They are deleted in batches (docs/decisions/0042). */
   remove(scope: EnvironmentScope, id: string): Promise<void>;
 }
 
@@ -122,6 +123,7 @@ export function createClientManagement({
     remove: (scope, id) =>
       db.transaction(scope, async (tx) => {
         const { name } = await find(tx, scope, id, true);
+        await tx.insert(RemovedClient, { ...within(scope), id, removedAt: now() });
         await tx.delete(OAuthClient, { ...within(scope), id });
         await recordEvent(tx, 'oauth_client.deleted', { ...scope, resourceId: id, resourceLabel: name });
       }),

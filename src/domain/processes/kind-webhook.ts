@@ -2,6 +2,7 @@ import type { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { processInput } from '../webhooks/process.js';
 import { attemptNow, cancelPending } from '../webhooks/standing.js';
+import { stopOf } from '../webhooks/stops.js';
 import type { Kind, ProcessRow } from './kind.js';
 
 const deliveryIn = ({ id, subjectId, accountId, environmentId }: ProcessRow) => ({
@@ -28,16 +29,25 @@ export const deliveryRow = ({ id, accountId, environmentId, webhookId, ...delive
   nextAt: delivery.nextAttemptAt,
 });
 
+/** Of thousands that wait, nearly always none: which subscriptions have stops is looked for once. */
+const mayBeStopped = `d.status = 'pending' and d.webhook_id in (select webhook_id from webhook_stops where account_id = $1)`;
+/** SQL: a column of a delivery that one which waits has nothing in, or that of its stop. */
+const endedBy = (column: string, ofStop: 'reason' | 'stopped_at') =>
+  `case when ${mayBeStopped} then ${stopOf(ofStop, 'd')} else d.${column} end`;
+/** SQL: a column of a delivery, or something else where it was stopped. */
+const unlessStopped = (column: string, stopped: string) =>
+  `case when ${mayBeStopped} and ${stopOf('reason', 'd')} is not null then ${stopped} else d.${column} end`;
+
 /** Events on their way to the Account's webhooks, and to those of its Environments. */
 export const webhookKind: Kind = {
   table: 'webhook_deliveries',
   counted: ['webhook_deliveries'],
   sql: `
 select id, 'webhook_delivery' as kind, account_id as "accountId", environment_id as "environmentId", 'webhook' as "subjectType",
-  webhook_id as "subjectId", status as state, created_at as since, null::timestamptz as deadline,
-  created_at as "createdAt", settled_at as "endedAt", ended_reason as "endedReason", next_attempt_at as "nextAt",
-  status as stored
-from webhook_deliveries where account_id = $1`,
+  webhook_id as "subjectId", ${unlessStopped('status', `'cancelled'`)} as state, created_at as since, null::timestamptz as deadline,
+  created_at as "createdAt", ${endedBy('settled_at', 'stopped_at')} as "endedAt", ${endedBy('ended_reason', 'reason')} as "endedReason",
+  ${unlessStopped('next_attempt_at', 'null')} as "nextAt", status as stored
+from webhook_deliveries d where account_id = $1`,
   open: { pending: 'receiver' },
   ended: ['succeeded', 'failed', 'cancelled'],
   usualEnd: 'succeeded',

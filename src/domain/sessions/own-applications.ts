@@ -1,7 +1,8 @@
 import type { EntityManager } from 'typeorm';
+import { OAuthClient } from '../../../entities/oauth-client.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Actor } from '../../platform/context.js';
-import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
 import { withdrawConsent } from '../consents/consents.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
@@ -69,6 +70,10 @@ export async function endAccess(
   identityId: string,
   { oauthClientId, reason, at, by }: { oauthClientId: string; reason: string; at: Date; by: Actor },
 ): Promise<void> {
+  // What one that was deleted had is on its way out, and nobody's to end.
+  if (!(await tx.existsBy(OAuthClient, { ...within(scope), id: oauthClientId }))) {
+    throw new DomainError('application.not_found');
+  }
   const hadConsent = await withdrawConsent(tx, scope, identityId, { oauthClientId, by });
   const [grants] = await tx.query<[{ id: string }[], number]>(
     `update grants set revoked_at = $5, revoked_reason = $6

@@ -37,11 +37,12 @@ export interface ProvedInSession {
 const most = 50;
 
 /**
- * A grant of which a token is still good, as long as its session is not revoked, which the statement looks at itself: a sign-in of
+ * A grant of a client that is there and of which a token is still good, as long as its session is not revoked, which the statement looks at itself: a sign-in of
  * somebody else revokes one and leaves its grants as they were. Refresh tokens end earlier than their grant where nobody uses them. For statements in
  * the `system` scope: no tenant's transaction sees refresh tokens.
  */
-export const livingGrant = (now: string) => `g.revoked_at is null and g.expires_at > ${now} and exists (
+export const livingGrant = (now: string) => `g.revoked_at is null and g.expires_at > ${now}
+    and exists (select from oauth_clients where id = g.oauth_client_id) and exists (
     select from refresh_tokens t
     where t.family_id = g.id and t.kind = 'grant' and t.spent_at is null and t.expires_at > ${now})`;
 

@@ -1,7 +1,9 @@
 import type { EntityManager } from 'typeorm';
 import { WebhookAttempt } from '../../../entities/webhook-attempt.js';
 import type { WebhookDeliveryStatus } from '../../../entities/webhook-delivery.js';
+import type { WebhookStopReason } from '../../../entities/webhook-stop.js';
 import type { Db, Statement } from '../../platform/db.js';
+import { stopOf } from './stops.js';
 
 /** What an attempt needs of delivery and subscription; `number` is null where none was begun. */
 export interface BegunAttempt {
@@ -10,6 +12,8 @@ export interface BegunAttempt {
   attemptCount: number;
   webhookId: string;
   body: string;
+  /** Why what waited for the subscription has ended, this among it; null: it has not. */
+  stopped: WebhookStopReason | null;
   /** Null, as what follows it, where the subscription is gone. */
   isActive: boolean | null;
   url: string;
@@ -27,7 +31,7 @@ const beginning: Statement = {
 with begun as (
   update webhook_deliveries d set attempt_count = d.attempt_count + 1
   where d.id = $1 and d.status = 'pending' and (d.attempt_count = 0 or d.next_attempt_at is null or d.next_attempt_at <= $2)
-    and (select w.is_active from webhooks w where w.id = d.webhook_id)
+    and (select w.is_active from webhooks w where w.id = d.webhook_id) and ${stopOf('reason', 'd')} is null
   returning d.id, d.attempt_count, d.account_id, d.environment_id
 ),
 interrupted as (
@@ -39,6 +43,7 @@ listed as (
   select id, attempt_count, account_id, environment_id, $2 from begun
 )
 select d.status, d.next_attempt_at as "nextAttemptAt", d.attempt_count as "attemptCount", d.webhook_id as "webhookId", d.body,
+  ${stopOf('reason', 'd')} as stopped,
   w.is_active as "isActive", w.url, w.secret, w.previous_secret as "previousSecret",
   w.previous_secret_until as "previousSecretUntil", (select attempt_count from begun) as number
 from webhook_deliveries d left join webhooks w on w.id = d.webhook_id

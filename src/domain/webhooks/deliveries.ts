@@ -65,7 +65,9 @@ export function createWebhookDeliveries({
         const begun = await beginAttempt(db, id, startedAt);
         if (!begun) return gone;
         if (begun.number === null)
-          return begun.status === 'pending' && !begun.isActive ? unwanted(id, begun) : look(begun);
+          return begun.status === 'pending' && !(begun.isActive && begun.stopped === null)
+            ? unwanted(id, begun)
+            : look(begun);
         const result = await call(id, begun, startedAt);
         answered = result.statusCode !== null;
         webhookAttempts.inc({ outcome: outcomeOf(result) });
@@ -116,9 +118,9 @@ export function createWebhookDeliveries({
     return sealed.map((text) => sealing.open(text, secretContext(webhook.webhookId)));
   }
 
-  /** Its subscription was switched off, or deleted, after the fan-out and before the first attempt. */
-  function unwanted(id: string, { isActive }: BegunAttempt): Promise<DeliveryLook> {
-    return cancel(id, isActive === null ? 'webhook_deleted' : 'webhook_disabled');
+  /** Its subscription was switched off, or deleted, after the fan-out. */
+  function unwanted(id: string, { isActive, stopped }: BegunAttempt): Promise<DeliveryLook> {
+    return cancel(id, stopped ?? (isActive === null ? 'webhook_deleted' : 'webhook_disabled'));
   }
 
   function cancel(id: string, reason: CancelReason): Promise<DeliveryLook> {

@@ -19,6 +19,7 @@ import type { RunningProcesses } from '../running-processes.js';
 import { findWebhook, ownOf, type WebhookScope } from './find.js';
 import { processInput } from './process.js';
 import { attemptNow } from './standing.js';
+import { asTheyStand, hasStops, waitsStill } from './stops.js';
 
 export interface DeliveryFilters {
   status?: WebhookDeliveryStatus | undefined;
@@ -67,22 +68,27 @@ export function createWebhookDeliveryLog({ db, rateLimits, now, processes }: Del
       db.transaction(scope, async (tx) => {
         await findWebhook(tx, scope, webhookId);
         const isSearched = Boolean(eventType || page.q);
+        const isEither = status === 'pending' || status === 'cancelled';
+        const isStopped = isEither && (await hasStops(tx, scope, webhookId));
         const query = tx
           .createQueryBuilder(WebhookDelivery, 'delivery')
           .where({
             webhookId,
             ...(isSearched && ownOf(scope)),
-            ...(status && { status }),
+            ...(status && { status: isStopped ? In(['pending', 'cancelled']) : status }),
             ...(eventType && { eventType }),
           })
           // In a way that no index has: by age the Account's would be as good, if others' were not among its deliveries.
           .andWhere('(delivery.account_id = :accountId) is true', { accountId: scope.accountId });
         if (status && status !== 'succeeded') query.andWhere(`delivery.${unsuccessful}`);
+        if (isStopped)
+          query.andWhere(`${waitsStill('delivery', ':webhookId')} is ${status === 'pending'}`, { webhookId });
         if (page.q) query.andWhere('delivery.event_type ilike :pattern', { pattern: containing(page.q) });
         const isCounted = !isSearched && (!status || status === 'succeeded');
         const total = isCounted ? await totalOf(tx, scope, webhookId, status) : undefined;
         const found = await readPage(query, page, columns, total);
-        return { ...found, rows: await withAttempts(tx, scope, found.rows) };
+        const rows = await asTheyStand(tx, scope, found.rows);
+        return { ...found, rows: await withAttempts(tx, scope, rows) };
       }),
 
     /** @throws DomainError webhook.not_found, webhook.delivery_not_found */
@@ -173,7 +179,8 @@ async function findDelivery(
   const where = { ...ownOf(scope), webhookId, id };
   const delivery = await tx.findOne(WebhookDelivery, lock ? { where, lock: { mode: 'pessimistic_write' } } : { where });
   if (!delivery) throw new DomainError('webhook.delivery_not_found');
-  return delivery;
+  const [standing] = await asTheyStand(tx, scope, [delivery]);
+  return standing as WebhookDelivery;
 }
 
 /** Each with its attempts, which one query finds for all of them. */
@@ -225,6 +232,7 @@ function testOf({ id: webhookId, accountId, environmentId }: Webhook, eventId: s
     attemptCount: 0,
     nextAttemptAt: at,
     createdAt: at,
+    retriedAt: null,
     settledAt: null,
   };
 }

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { Webhook, type WebhookDisabledReason } from '../../../entities/webhook.js';
 import { recordEvent } from '../events.js';
 import { writeRoutes } from './routes.js';
-import { cancelPending } from './standing.js';
+import { stopWaiting } from './stops.js';
 
 /**
  * Switches a subscription off because its receiver does not want it, or does not answer; `webhook.disabled` says why, and
@@ -20,7 +20,7 @@ export async function disableWebhook(
   if (!affected) return null;
   const webhook = await tx.findOneByOrFail(Webhook, { id });
   await writeRoutes(tx, webhook);
-  await cancelPending(tx, { webhookId: id }, reason === 'gone' ? 'webhook_gone' : 'webhook_disabled', now);
+  await stopWaiting(tx, webhook, reason === 'gone' ? 'webhook_gone' : 'webhook_disabled');
   await recordEvent(tx, 'webhook.disabled', {
     ...webhook,
     resourceId: id,

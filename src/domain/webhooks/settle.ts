@@ -8,6 +8,7 @@ import { type AttemptResult, listResult } from './attempt-rows.js';
 import { disableWebhook } from './disable.js';
 import { tellAdministrators } from './mails.js';
 import { nextAttemptAt, type RetrySchedule } from './retries.js';
+import { endStopped } from './stops.js';
 
 export interface MadeAttempt {
   id: string;
@@ -67,6 +68,7 @@ async function fail(
     if (disabled) await tellAdministrators(tx, disabled, now);
   }
   const delivery = await tx.findOne(WebhookDelivery, { where: { id }, lock: { mode: 'pessimistic_write' } });
+  if (await endStopped(tx, id)) return;
   if (delivery?.nextAttemptAt && delivery.nextAttemptAt.getTime() !== dueAt?.getTime()) return;
   const next = nextAttemptAt(schedule, { attempts, retryAfter: result.retryAfter, now });
   if (next) return void (await tx.update(WebhookDelivery, { id, status: 'pending' }, { nextAttemptAt: next }));

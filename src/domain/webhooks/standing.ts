@@ -1,4 +1,4 @@
-import { type EntityManager, type FindOptionsWhere, LessThan } from 'typeorm';
+import { type EntityManager, LessThan } from 'typeorm';
 import { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import { DomainError } from '../errors.js';
 import { startLater } from '../outbox.js';
@@ -6,15 +6,15 @@ import { processInput } from './process.js';
 
 export type CancelReason = 'webhook_deleted' | 'webhook_disabled' | 'webhook_gone' | 'cancelled_by_operator';
 
-/** Ends what has not arrived, of those that are meant. Their processes find the rows ended when they look next. */
+/** Ends one that has not arrived. Its process finds the row ended when it looks next. */
 export async function cancelPending(
   tx: EntityManager,
-  those: Pick<FindOptionsWhere<WebhookDelivery>, 'id' | 'webhookId' | 'accountId'>,
+  that: { id: string; accountId?: string },
   reason: CancelReason,
   now: Date,
 ): Promise<void> {
   const cancelled = { status: 'cancelled', endedReason: reason, nextAttemptAt: null, settledAt: now } as const;
-  await tx.update(WebhookDelivery, { ...those, status: 'pending' }, cancelled);
+  await tx.update(WebhookDelivery, { ...that, status: 'pending' }, cancelled);
 }
 
 /** By the schedule and by hand: each is listed with the delivery. */
@@ -32,8 +32,9 @@ export async function attemptNow(
   now: Date,
 ): Promise<Pick<WebhookDelivery, 'status' | 'endedReason' | 'settledAt' | 'nextAttemptAt'>> {
   const again = { status: 'pending', endedReason: null, settledAt: null, nextAttemptAt: now } as const;
+  const retriedAt = () => 'clock_timestamp()'; // by the clock of what stops them
   const open = { accountId: delivery.accountId, id: delivery.id, attemptCount: LessThan(mostAttempts) };
-  const { affected } = await tx.update(WebhookDelivery, open, again);
+  const { affected } = await tx.update(WebhookDelivery, open, { ...again, retriedAt });
   if (!affected) throw new DomainError('webhook.too_many_attempts');
   await startLater(tx, 'webhookDelivery', { ...processInput(delivery), news: 'retryNow' });
   return again;

@@ -14,7 +14,7 @@ import { findWebhook, ownOf, type WebhookScope } from './find.js';
 import { writeRoutes } from './routes.js';
 import { assertEventTypes, assertReceiver } from './rules.js';
 import { newWebhookSecret, secretContext } from './secrets.js';
-import { cancelPending } from './standing.js';
+import { stopWaiting } from './stops.js';
 
 export type WebhookSettings = Pick<Webhook, 'url' | 'eventTypes' | 'description' | 'isActive'>;
 export interface WebhookWithSecret {
@@ -130,7 +130,7 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
         await tx.update(Webhook, { ...ownOf(scope), id }, changed);
         const webhook: Webhook = { ...current, ...changed };
         await writeRoutes(tx, webhook);
-        if (current.isActive && !webhook.isActive) await cancelPending(tx, { webhookId: id }, 'webhook_disabled', at);
+        if (current.isActive && !webhook.isActive) await stopWaiting(tx, webhook, 'webhook_disabled');
         await record(tx, 'webhook.updated', webhook, { changed: fields, is_active: webhook.isActive });
         return webhook;
       });
@@ -158,7 +158,7 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
     async remove(scope: WebhookScope, id: string): Promise<void> {
       await db.transaction(scope, async (tx) => {
         const webhook = await findWebhook(tx, scope, id, { lock: true });
-        await cancelPending(tx, { webhookId: id }, 'webhook_deleted', now());
+        await stopWaiting(tx, webhook, 'webhook_deleted');
         await tx.delete(Webhook, { ...ownOf(scope), id });
         await record(tx, 'webhook.deleted', webhook, {});
       });

@@ -1,0 +1,55 @@
+import { hours, seconds } from '../../platform/clock.js';
+import type { Db, Statement } from '../../platform/db.js';
+
+/** What names a client, without a foreign key; each has an index on it. Codes before the grants that they were redeemed for. */
+const given = ['authorization_codes', 'grants', 'consents', 'pending_sign_ins', 'identity_links'] as const;
+
+/** A request that was let in before, or remembers the client, may still write something. */
+const lateSeconds = hours(1) / seconds(1);
+const first = '00000000-0000-0000-0000-000000000000';
+
+/** In an order, and so by the index: where most rows are of one client, the planner would read the table for the last that there are not. */
+const ofClient = 'oauth_client_id between $1 and $1';
+
+const next: Statement = {
+  name: 'next_removed_client',
+  text: 'select id from removed_clients where id > $1 order by id limit 1',
+};
+
+const batches: readonly Statement[] = given.map((table) => ({
+  name: `sweep_${table}_of_client`,
+  text: `
+with gone as (
+  delete from ${table} where ctid = any (array(
+    select ctid from ${table} where ${ofClient} order by oauth_client_id limit $2 for update skip locked
+  )) returning 1
+)
+select count(*)::int as deleted from gone`,
+}));
+
+const through: Statement = {
+  name: 'end_removed_client',
+  text: `
+delete from removed_clients where id = $1 and removed_at <= $2::timestamptz - interval '${lateSeconds} seconds'
+${given.map((table) => `  and (select true from ${table} where ${ofClient} order by oauth_client_id limit 1) is null`).join('\n')}`,
+};
+
+/**
+ * Deletes some of what clients that are gone have given out, of one table at a time.
+ * @param place where the batch before came to; null begins
+ * @returns where this one came to; null when all clients are through
+ */
+export async function sweepRemovedClients(
+  db: Pick<Db, 'statement'>,
+  { place, batchSize, now }: { place: string | null; batchSize: number; now: Date },
+): Promise<{ deleted: number; next: string | null }> {
+  const [after = first, at = '0'] = place?.split('|') ?? [];
+  const [client] = await db.statement<{ id: string }>(next, [after]);
+  if (!client) return { deleted: 0, next: null };
+  const [row] = await db.statement<{ deleted: number }>(batches[Number(at)]!, [client.id, batchSize]);
+  const { deleted } = row!;
+  const table = deleted === batchSize ? Number(at) : Number(at) + 1;
+  if (table < batches.length) return { deleted, next: `${after}|${table}` };
+  await db.statement(through, [client.id, now]);
+  return { deleted, next: client.id };
+}

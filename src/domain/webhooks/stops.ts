@@ -1,0 +1,126 @@
+import type { EntityManager } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import type { Webhook } from '../../../entities/webhook.js';
+import type { WebhookDelivery } from '../../../entities/webhook-delivery.js';
+import type { WebhookStopReason } from '../../../entities/webhook-stop.js';
+import type { Db, Statement } from '../../platform/db.js';
+import type { AccountScope } from '../scope.js';
+
+/**
+ * From the commit on, whatever waits for a subscription has ended, however much it is: every reader says so, nothing of it is sent,
+ * and housekeeping writes it down. The caller has locked the subscription, and it takes nothing any more.
+ */
+export async function stopWaiting(
+  tx: EntityManager,
+  { id, accountId, environmentId }: Pick<Webhook, 'id' | 'accountId' | 'environmentId'>,
+  reason: WebhookStopReason,
+): Promise<void> {
+  await tx.query(
+    `insert into webhook_stops (id, account_id, environment_id, webhook_id, reason, stopped_at)
+     values ($1, $2, $3, $4, $5, clock_timestamp())`,
+    [uuidv7(), accountId, environmentId, id, reason],
+  );
+}
+
+/** SQL: since when a delivery waits. */
+const waitsSince = (delivery: string) => `coalesce(${delivery}.retried_at, ${delivery}.created_at)`;
+
+/** SQL: of the stop that a delivery has met first, null where it has met none; of one that is pending, which decides nothing else. */
+export const stopOf = (column: 'reason' | 'stopped_at', delivery: string): string =>
+  `(select s.${column} from webhook_stops s where s.webhook_id = ${delivery}.webhook_id and s.account_id = ${delivery}.account_id
+    and s.stopped_at >= ${waitsSince(delivery)} order by s.stopped_at limit 1)`;
+
+/** SQL: whether a delivery, of an alias, waits. @param webhookId the value's name */
+export const waitsStill = (delivery: string, webhookId: string): string =>
+  `(${delivery}.status = 'pending'
+    and ${waitsSince(delivery)} > coalesce((select max(stopped_at) from webhook_stops where webhook_id = ${webhookId}), '-infinity'))`;
+
+/** Whether it matters: nearly always there is none. */
+export async function hasStops(tx: EntityManager, { accountId }: AccountScope, webhookId: string): Promise<boolean> {
+  const text = 'select from webhook_stops where account_id = $1 and webhook_id = $2 limit 1';
+  return (await tx.query<unknown[]>(text, [accountId, webhookId])).length > 0;
+}
+
+/** Deliveries as they stand, whatever is not written down yet. */
+export async function asTheyStand(
+  tx: EntityManager,
+  { accountId }: AccountScope,
+  deliveries: WebhookDelivery[],
+): Promise<WebhookDelivery[]> {
+  const pending = deliveries.filter(({ status }) => status === 'pending').map(({ id }) => id);
+  if (pending.length === 0) return deliveries;
+  const stopped = await tx.query<{ id: string; reason: WebhookStopReason; stoppedAt: Date }[]>(
+    `select * from (select d.id, ${stopOf('reason', 'd')} as reason, ${stopOf('stopped_at', 'd')} as "stoppedAt"
+       from webhook_deliveries d where d.account_id = $1 and d.id = any($2)) stopped where reason is not null`,
+    [accountId, pending],
+  );
+  const stops = new Map(stopped.map(({ id, ...stop }) => [id, stop]));
+  return deliveries.map((delivery) => {
+    const stop = stops.get(delivery.id);
+    if (!stop) return delivery;
+    const { reason: endedReason, stoppedAt: settledAt } = stop;
+    return { ...delivery, status: 'cancelled', endedReason, settledAt, nextAttemptAt: null };
+  });
+}
+
+const ending = (which: string) => `
+update webhook_deliveries d set status = 'cancelled', ended_reason = ${stopOf('reason', 'd')}, next_attempt_at = null,
+  settled_at = ${stopOf('stopped_at', 'd')}
+where ${which} and d.status = 'pending'`;
+
+/** Writes it down of one. @returns whether it had been stopped */
+export async function endStopped(tx: EntityManager, id: string): Promise<boolean> {
+  const text = ending(`d.id = $1 and ${stopOf('reason', 'd')} is not null`);
+  const [, ended] = await tx.query<[unknown[], number]>(text, [id]);
+  return ended > 0;
+}
+
+const first = '00000000-0000-0000-0000-000000000000';
+
+// From the oldest on, and from where the batch before came to, which has not to be looked at again.
+const batch: Statement = {
+  name: 'end_stopped_deliveries',
+  text: `
+with stop as materialized (select * from webhook_stops where id > $1 order by id limit 1),
+ended as (${ending(`d.ctid = any (array(
+  select ctid from webhook_deliveries
+  where webhook_id = (select webhook_id from stop) and status = 'pending' and status <> 'succeeded'
+    and created_at >= $3 and created_at <= (select stopped_at from stop)
+    and (retried_at is null or retried_at <= (select stopped_at from stop))
+  order by created_at limit $2 for update skip locked
+))`)} returning d.created_at)
+select (select id from stop) as id, count(*)::int as ended, max(created_at)::text as last from ended`,
+};
+
+// What somebody holds is left to the next run, and the stop with it.
+const over: Statement = {
+  name: 'end_webhook_stop',
+  text: `
+delete from webhook_stops stop where id = $1 and not exists (
+  select from webhook_deliveries d
+  where d.webhook_id = stop.webhook_id and d.status = 'pending' and d.status <> 'succeeded' and d.created_at <= stop.stopped_at
+    and (d.retried_at is null or d.retried_at <= stop.stopped_at))`,
+};
+
+/**
+ * Writes down what stops have ended, some of one stop at a time.
+ * @param place where the batch before came to; null begins
+ * @returns how many deliveries it were, and where it came to; null when all stops are through
+ */
+export async function endSomeStopped(
+  db: Pick<Db, 'statement'>,
+  place: string | null,
+  batchSize: number,
+): Promise<{ ended: number; next: string | null }> {
+  const [after = first, from = '-infinity'] = place?.split('|') ?? [];
+  const [row] = await db.statement<{ id: string | null; ended: number; last: string | null }>(batch, [
+    after,
+    batchSize,
+    from, // PostgreSQL's own text, as a Date has no microseconds
+  ]);
+  const { id, ended, last } = row!;
+  if (id === null) return { ended, next: null };
+  if (ended === batchSize) return { ended, next: `${after}|${last}` };
+  await db.statement(over, [id]);
+  return { ended, next: id };
+}

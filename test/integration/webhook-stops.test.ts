@@ -1,0 +1,188 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createHousekeeping, type Place } from '../../src/domain/housekeeping/housekeeping.js';
+import { createWebhookDeliveries } from '../../src/domain/webhooks/deliveries.js';
+import { fanOutWebhooks } from '../../src/domain/webhooks/fan-out.js';
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { asOwner } from '../support/database.js';
+import { rowsOf } from './portal-setup.js';
+import { deliveriesOf, happen } from './webhooks-setup.js';
+
+let api: TestApi;
+let account: TestAccount;
+beforeAll(async () => {
+  api = await startApi();
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  account = await newAccount(api);
+});
+
+type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+async function ask(method: Method, path: string, payload?: object) {
+  const { statusCode: status, body } = await api.app.inject({
+    method,
+    url: `/portal/v1/accounts/${account.accountSlug}${path}`,
+    headers: await account.as('owner'),
+    ...(payload && { payload }),
+  });
+  return { status, body: body ? JSON.parse(body) : null };
+}
+
+/** A subscription of the Account for which some deliveries wait. */
+async function awaited(count: number): Promise<{ id: string; deliveries: string[] }> {
+  const wanted = { url: 'https://receiver.example/hook', event_types: ['role.created'] };
+  const { id } = (await ask('POST', '/webhooks', wanted)).body.data;
+  return { id, deliveries: await more(id, count) };
+}
+async function more(id: string, count: number): Promise<string[]> {
+  const known = new Set((await deliveriesOf(api, account)).map((row) => row.id));
+  for (let i = 0; i < count; i++) await happen(api, account);
+  await fanOutWebhooks(api.database.db, 100);
+  const rows = await deliveriesOf(api, account);
+  return rows.filter((row) => row.webhook_id === id && !known.has(row.id)).map((row) => row.id);
+}
+
+/** Somebody holds the deliveries for as long as the work takes: whoever would change them all waits, and is not waited for. */
+const whileHeld = <T>(work: () => Promise<T>): Promise<T> =>
+  asOwner(async (client) => {
+    await client.query('begin');
+    await client.query('select from webhook_deliveries for update');
+    try {
+      const tooLong = sleep(5000, undefined, { ref: false }).then(() => {
+        throw new Error('it waited for the deliveries');
+      });
+      return await Promise.race([work(), tooLong]);
+    } finally {
+      await client.query('rollback');
+    }
+  }, api.database.ownerUrl);
+
+const posts: string[] = [];
+const attempts = () =>
+  createWebhookDeliveries({
+    db: api.database.db,
+    sealing: { open: (sealed) => sealed },
+    outbound: {
+      post: async (url) => {
+        posts.push(url);
+        return { status: 410, retryAfter: null, excerpt: null };
+      },
+    },
+    now: () => new Date(),
+    schedule: [1000],
+    onFault: () => undefined,
+  });
+
+async function sweep(batchSize: number): Promise<number> {
+  const housekeeping = createHousekeeping({ db: api.database.db, now: () => new Date(), auditRetentionDays: 365 });
+  let ended = 0;
+  for (let place: Place | null = null; ; ) {
+    const swept = await housekeeping.sweep(place, batchSize);
+    if (swept.table !== 'webhook_stops') return ended;
+    ended += swept.deleted;
+    place = swept.next;
+  }
+}
+
+const listed = async (id: string, query = '') => {
+  const { items, pagination } = (await ask('GET', `/webhooks/${id}/deliveries${query}`)).body;
+  return [pagination.item_count, items.map(({ status }: { status: string }) => status)];
+};
+const processes = async (query: string) => {
+  const { items, pagination } = (await ask('GET', `/processes?kind=webhook_delivery&${query}`)).body;
+  return [pagination.item_count, items.map(({ state }: { state: string }) => state)];
+};
+
+test('switching one off takes no look at what waits, which is cancelled for every reader at once', async () => {
+  const { id, deliveries } = await awaited(3);
+  const { status } = await whileHeld(() => ask('PATCH', `/webhooks/${id}`, { is_active: false }));
+  expect(status).toBe(200);
+
+  const all = [3, ['cancelled', 'cancelled', 'cancelled']];
+  expect(await listed(id)).toEqual(all);
+  expect(await listed(id, '?status=cancelled')).toEqual(all);
+  expect(await listed(id, '?status=pending')).toEqual([0, []]);
+  const one = (await ask('GET', `/webhooks/${id}/deliveries/${deliveries[0]}`)).body.data;
+  expect(one).toMatchObject({ status: 'cancelled', ended_reason: 'webhook_disabled', next_attempt_at: null });
+  expect(one).toMatchObject({ settled_at: expect.any(String), process: { state: 'cancelled', verbs: ['retry'] } });
+  expect(await processes('state=cancelled')).toEqual(all);
+  expect(await processes('open=false')).toEqual(all);
+  expect(await processes('state=pending')).toEqual([0, []]);
+  expect(await processes('open=true')).toEqual([0, []]);
+  const process = (await ask('GET', `/processes/${deliveries[0]}`)).body.data;
+  expect(process).toMatchObject({ state: 'cancelled', ended_reason: 'webhook_disabled', ended_at: one.settled_at });
+  expect((await ask('POST', `/processes/${deliveries[0]}/cancel`, { reason: 'x' })).status).toBe(409);
+
+  expect(await sweep(2)).toBe(3);
+  expect((await deliveriesOf(api, account)).map((row) => row.status)).toEqual(all[1]);
+  expect((await ask('GET', `/webhooks/${id}/deliveries/${deliveries[0]}`)).body.data).toEqual(one);
+  expect(await rowsOf(api, `select from webhook_stops where webhook_id = '${id}'`)).toEqual([]);
+});
+
+test('switched on again before that is written, it is sent what comes and what is asked for, and nothing else', async () => {
+  const { id, deliveries } = await awaited(3);
+  await ask('PATCH', `/webhooks/${id}`, { is_active: false });
+  await ask('PATCH', `/webhooks/${id}`, { is_active: true });
+  const [later] = (await more(id, 1)) as [string];
+  const [asked, due] = deliveries as [string, string];
+  const again = await ask('POST', `/webhooks/${id}/deliveries/${asked}/retry`);
+  expect(again.body.data).toMatchObject({ status: 'pending', ended_reason: null });
+  expect(await listed(id, '?status=pending')).toEqual([2, ['pending', 'pending']]);
+  expect(await listed(id, '?status=cancelled')).toEqual([2, ['cancelled', 'cancelled']]);
+  expect(await processes('state=pending')).toEqual([2, ['pending', 'pending']]);
+
+  posts.length = 0;
+  expect(await attempts().attempt(due, id)).toMatchObject({ status: 'cancelled', wakeAt: null });
+  expect(posts).toEqual([]);
+  expect(await sweep(10)).toBe(1);
+  const rows = new Map((await deliveriesOf(api, account)).map((row) => [row.id, row]));
+  expect(rows.get(due)).toMatchObject({ status: 'cancelled', ended_reason: 'webhook_disabled' });
+  expect([rows.get(asked)?.status, rows.get(later)?.status]).toEqual(['pending', 'pending']);
+
+  // The next stop is theirs; the reason of each is that of the first that it has met.
+  await ask('DELETE', `/webhooks/${id}`);
+  expect(await processes('state=pending')).toEqual([0, []]);
+  expect(await sweep(10)).toBe(2);
+  const reasons = (await deliveriesOf(api, account)).map((row) => row.ended_reason);
+  expect(reasons.sort()).toEqual(['webhook_deleted', 'webhook_deleted', 'webhook_disabled', 'webhook_disabled']);
+});
+
+test('deleting one takes no look at what waits, and what somebody holds then is ended by the next run', async () => {
+  const { id, deliveries } = await awaited(2);
+  expect((await whileHeld(() => ask('DELETE', `/webhooks/${id}`))).status).toBe(204);
+  expect(await processes('state=cancelled')).toEqual([2, ['cancelled', 'cancelled']]);
+  const process = (await ask('GET', `/processes/${deliveries[0]}`)).body.data;
+  expect(process).toMatchObject({ state: 'cancelled', ended_reason: 'webhook_deleted' });
+  expect(await whileHeld(() => sweep(10))).toBe(0);
+  expect(await sweep(10)).toBe(2);
+  expect(await rowsOf(api, `select from webhook_stops where webhook_id = '${id}'`)).toEqual([]);
+});
+
+test('the one whose receiver is gone ends with that answer, the others are as good as ended', async () => {
+  const { id, deliveries } = await awaited(2);
+  const [asked, other] = deliveries as [string, string];
+  expect(await attempts().attempt(asked, id)).toMatchObject({ status: 'cancelled', wakeAt: null, attempts: 1 });
+  expect((await deliveriesOf(api, account)).find((row) => row.id === asked)).toMatchObject({
+    status: 'cancelled',
+    ended_reason: 'webhook_gone',
+  });
+  const shown = (await ask('GET', `/webhooks/${id}/deliveries/${other}`)).body.data;
+  expect(shown).toMatchObject({ status: 'cancelled', ended_reason: 'webhook_gone' });
+});
+
+test('an environment that is deleted takes no look at what waits for its webhooks', async () => {
+  const { body } = await ask('POST', `/applications/${account.applicationSlug}/environments`, {
+    name: 'Elsewhere',
+    type: 'development',
+  });
+  const at = `/applications/${account.applicationSlug}/environments/${body.data.slug}`;
+  const wanted = { url: 'https://receiver.example/hook', event_types: ['role.created'] };
+  const { id } = (await ask('POST', `${at}/webhooks`, wanted)).body.data;
+  await ask('POST', `${at}/webhooks/${id}/test`);
+  const { status } = await whileHeld(() => ask('DELETE', `${at}?confirm=${body.data.slug}`));
+  expect(status).toBeLessThan(300);
+  const [only] = await deliveriesOf(api, account);
+  posts.length = 0;
+  expect(await attempts().attempt(only!.id, id)).toMatchObject({ status: 'cancelled' });
+  expect(posts).toEqual([]);
+});
