@@ -311,6 +311,7 @@ const everyAccountPage = (value: string): AccountPages => {
       factors: [factor, { ...factor, label: null, lastUsedAt: null }],
       addable: ['webauthn', 'email_otp'],
       cameByMail: true,
+      isBound: false,
       recoveryCodesLeft: 9,
       sessions: [
         { id, device, isCurrent: true, isOpen: true, createdAt: now, authenticatedAt: now },

@@ -44,6 +44,21 @@ export const createProductionGuard =
     if (!production.every((place) => reach && covers(reach, place))) throw new DomainError('identity.in_production');
   };
 
+/**
+ * A provider of an Environment for tests says who somebody is there, and proves nothing by which they would change how they sign in to production.
+ * @param ssoConnectionId by which the person signed in, if by one
+ * @throws DomainError identity.in_production
+ */
+export async function assertNotByTestProvider(
+  tx: EntityManager,
+  scope: Pick<EnvironmentScope, 'environmentId'>,
+  identityId: string,
+  ssoConnectionId: string | null,
+): Promise<void> {
+  if (ssoConnectionId !== null && (await isInProduction(tx, scope, identityId)))
+    throw new DomainError('identity.in_production');
+}
+
 /** The same for who has no roles: whether an Identity of an Environment for tests is in a production one, too; in a transaction of the Account. */
 export const isInProduction = async (
   tx: EntityManager,

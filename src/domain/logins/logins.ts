@@ -1,6 +1,7 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db } from '../../platform/db.js';
+import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { isInProduction } from '../access/production-people.js';
 import { createIdentityInviteAcceptance, type IdentityInviteAcceptance } from '../identity-invites/acceptance.js';
 import type { MfaGraces } from '../mfa/grace.js';
 import { createOwnWebauthn, type OwnWebauthn } from '../mfa/own-webauthn.js';
@@ -35,6 +36,8 @@ export interface Logins extends SecondFactors {
   ownPassword: OwnPassword;
   ownProfile: OwnProfileOf;
   ownProof: OwnProof;
+  /** Whether an Environment is for tests, and one of its people in a production one, too. */
+  isTestOfProduction(scope: EnvironmentScope, identityId: string): Promise<boolean>;
   ownSessions: OwnSessions;
   ownWebauthn: OwnWebauthn;
   passkeyLogin: PasskeyLogin;
@@ -94,6 +97,8 @@ export function createLogins({
     ownPassword: createOwnPassword({ db, passwords, rateLimits, now }),
     ownProfile: createOwnProfile({ db }),
     ownProof: createOwnProof({ db, now }),
+    isTestOfProduction: (scope, identityId) =>
+      db.transaction({ accountId: scope.accountId }, (tx) => isInProduction(tx, scope, identityId)),
     ownSessions: createOwnSessions({ db, now }),
     ownWebauthn: createOwnWebauthn({ db, sealing, webauthn, now }),
     passkeyLogin: createPasskeyLogin({ db, sealing, webauthn, now }),

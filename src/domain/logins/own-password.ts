@@ -1,5 +1,6 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { assertNotByTestProvider } from '../access/production-people.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { createGuesses } from '../guesses.js';
@@ -44,7 +45,7 @@ interface Held {
  * Changes the password of who is signed in; somebody who has none, because they sign in by other ways, chooses one. The caller
  * has made sure that the sign-in is recent and strong enough.
  * @throws DomainError password.wrong, rate_limit.exceeded, password.breached, password.context_specific, validation.failed,
- * auth.invalid_credentials for a session that has ended meanwhile
+ * auth.invalid_credentials for a session that has ended meanwhile, identity.in_production for a first one by a sign-in for tests
  */
 export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswordDeps) {
   // By the Identity, and apart from those at sign-in, which strangers can use up: only who is signed in guesses here.
@@ -87,7 +88,8 @@ export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswor
     // The person has one password in the Account, and sessions in any of its Environments.
     await db.transaction({ accountId }, async (tx) => {
       const at = now();
-      await holdSession(tx, { ...scope, identityId, sessionId });
+      const { ssoConnectionId } = await holdSession(tx, { ...scope, identityId, sessionId });
+      if (hash === null) await assertNotByTestProvider(tx, scope, identityId, ssoConnectionId);
       const [held] = await tx.query<Held[]>(readHeld, [accountId, identityId, environmentId]);
       // What was proved may have been replaced meanwhile.
       if (held?.changedAt?.getTime() !== before?.changedAt?.getTime()) throw new DomainError('password.wrong');

@@ -25,7 +25,7 @@ export type TermsOf = (
 const policy = { environment: '$2', identity: '$3', organization: '$4', connection: '$5' };
 // One round trip for both: every sign-in asks both.
 const statement = {
-  name: 'sign_in_terms_of_identity',
+  name: 'sign_in_terms_of_identity_in_place',
   text: `
 select row_to_json(policy) as policy, row_to_json(standing) as standing
 from (${signInPolicySql(policy)}) policy left join (${standingSql('$1', '$2', '$3')}) standing on true`,

@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { factorKinds } from '../../../entities/environment-settings.js';
 import { joining } from '../../platform/joining.js';
+import { assertNotByTestProvider } from '../access/production-people.js';
 import { DomainError } from '../errors.js';
 import { holdSession } from '../sessions/hold.js';
 import { judgeProof, type OwnProofOf, type WantedFor } from '../sessions/own-proof.js';
@@ -16,11 +17,12 @@ export interface OwnStanding extends Standing {
  * sign-in is looked at before, and nothing but time changes it.
  * @param tx a transaction of the Account
  * @returns how the person stands until its end, and whether the session began with a mailed code
- * @throws DomainError auth.invalid_credentials, auth.reauthentication_required
+ * @throws DomainError auth.invalid_credentials, auth.reauthentication_required, identity.in_production
  */
 export async function holdOwnProof(tx: EntityManager, person: OwnProofOf, at: Date): Promise<OwnStanding> {
   const session = await holdSession(tx, person);
   const { amr, acr } = session;
+  await assertNotByTestProvider(tx, person, person.identityId, session.ssoConnectionId);
   const standing = {
     ...(await standingOf(joining(tx), person)),
     byMail: cameByMail({ ...session, method: 'session' }),

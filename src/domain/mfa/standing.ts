@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { FactorKind } from '../../../entities/environment-settings.js';
 import type { MfaFactorType } from '../../../entities/mfa-factor.js';
 import type { Db } from '../../platform/db.js';
+import { productionEnvironments } from '../access/production-people.js';
 import type { FirstFactor } from '../sessions/first-factor.js';
 
 /** Factors that one enrolls; recovery codes come with the first of them. */
@@ -14,6 +15,8 @@ export interface Standing {
   /** Whether any are left; without a factor they let nobody in (`choicesAfter`). */
   hasRecoveryCodes: boolean;
   isVerified: boolean;
+  /** Whether this is an Environment for tests and the person is in a production one, too. */
+  isTestOfProduction: boolean;
 }
 
 export interface StandingOf {
@@ -28,12 +31,19 @@ select (select mfa_allowed_factors from environment_settings where environment_i
   (select array_agg(distinct type) from mfa_factors where identity_id = i.id) as enrolled,
   exists (select from recovery_codes c where c.identity_id = i.id and c.generation = i.recovery_codes_generation
     and c.used_at is null) as "hasRecoveryCodes",
-  i.email_verified_at is not null as "isVerified"
+  i.email_verified_at is not null as "isVerified",
+  exists (${productionEnvironments({ environment, identity })}) as "isTestOfProduction"
 from identities i where (i.account_id = ${account}) is true and i.id = ${identity}`;
 
-const standingStatement = { name: 'second_factors_of_identity', text: standingSql('$1', '$3', '$2') };
+const standingStatement = { name: 'second_factors_of_identity_in_place', text: standingSql('$1', '$3', '$2') };
 const valuesOf = ({ accountId, environmentId, identityId }: StandingOf) => [accountId, identityId, environmentId];
-export const noStanding: Standing = { allowed: [], enrolled: null, hasRecoveryCodes: false, isVerified: false };
+export const noStanding: Standing = {
+  allowed: [],
+  enrolled: null,
+  hasRecoveryCodes: false,
+  isVerified: false,
+  isTestOfProduction: false,
+};
 
 /** How somebody stands; of an Identity that is gone, noStanding. */
 export const standingOf = async (db: Pick<Db, 'statement'>, of: StandingOf): Promise<Standing> =>
@@ -85,14 +95,16 @@ export function choicesAfter({ requiresAal2, ...first }: Asked, standing: Standi
   const has = (kind: EnrollableKind) => enrolled?.includes(kind) === true && (kind !== 'email_otp' || isVerified);
 
   // An emailed code never makes aal2.
-  const enrollable = kinds.filter((kind) => allowed.includes(kind) && !(kind === 'email_otp' && requiresAal2));
-  const enough = enrollable.filter(has);
+  const taken = kinds.filter((kind) => allowed.includes(kind) && !(kind === 'email_otp' && requiresAal2));
+  // A factor is the Account's, and a provider for tests says nothing of who is in production (docs/decisions/0077).
+  const enrollable = standing.isTestOfProduction && first.ssoConnectionId ? [] : taken;
+  const enough = taken.filter(has);
   if (enough.length === 0) {
     const others: FactorKind[] = kinds.filter(has);
     return { enrollable, usable: [], provable: hasRecoveryCodes ? [...others, 'recovery_code'] : others };
   }
   const usable: FactorKind[] = [...enough];
-  if (enrollable.includes('email_otp') && isVerified && !enough.includes('email_otp')) usable.push('email_otp');
+  if (taken.includes('email_otp') && isVerified && !enough.includes('email_otp')) usable.push('email_otp');
   if (allowed.includes('recovery_code') && hasRecoveryCodes) usable.push('recovery_code');
   return { enrollable, usable, provable: [] };
 }

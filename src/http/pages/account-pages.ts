@@ -41,6 +41,8 @@ export interface AccountPages {
     addable: readonly EnrollableKind[];
     /** Whether codes by mail are none of them because the sign-in began with one. */
     cameByMail: boolean;
+    /** Whether they came by a provider for tests and are in production, from where alone they change how they sign in. */
+    isBound: boolean;
     /** Null without a factor that they would stand in for. */
     recoveryCodesLeft: number | null;
     sessions: readonly {

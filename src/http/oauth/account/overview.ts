@@ -40,6 +40,7 @@ export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
 
   async function read({ request, scope, session, client: { settings } }: AccountVisit): Promise<ShownOverview> {
     const { identityId } = session;
+    const isBound = await visits.isBound({ session, scope }, 'factors');
     const [profile, factors, { remaining }, devices, sessions, applications] = await Promise.all([
       logins.ownProfile(scope, identityId),
       logins.factors.list(scope, identityId),
@@ -48,7 +49,7 @@ export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
       logins.ownSessions.list(scope, identityId),
       logins.ownApplications.list(scope, identityId),
     ]);
-    const mayAdd = addableTo(factors, profile, settings.mfaAllowedFactors);
+    const mayAdd = isBound ? [] : addableTo(factors, profile, settings.mfaAllowedFactors);
     const byMail = mayAdd.includes('email_otp') && cameByMail({ ...session, method: 'session' });
     return {
       person: { name: fullNameOf(profile), email: profile.email },
@@ -58,6 +59,7 @@ export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
       factors: factors.map(shownFactor),
       addable: byMail ? mayAdd.filter((kind) => kind !== 'email_otp') : mayAdd,
       cameByMail: byMail,
+      isBound,
       recoveryCodesLeft: factors.length > 0 && settings.mfaAllowedFactors.includes('recovery_code') ? remaining : null,
       sessions: sessions.map(({ userAgent, ...one }) => ({
         ...one,

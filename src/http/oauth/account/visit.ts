@@ -93,9 +93,15 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
   /**
    * Whether the person has proved recently and strongly enough who they are for what could lock the owner out: ten minutes
    * ago at most, and with a second factor where they have one. Otherwise they are sent to do so, and back to `page`.
-   * @throws DomainError auth.reauthentication_required where no sign-in here can be strong enough
+   * A provider for tests proves nothing of who is in production: whoever comes by it is told, at the overview.
+   * @throws DomainError auth.reauthentication_required where no sign-in here can be strong enough; identity.in_production
    */
   async function isProven(visit: AccountVisit, page: AccountPage, change: Change = 'factors'): Promise<boolean> {
+    if (change !== 'ending' && (await isBound(visit, change))) {
+      if (wantsJson(visit.request)) throw new DomainError('identity.in_production');
+      done(visit, 'in_production');
+      return false;
+    }
     const { session, client, scope } = visit;
     const { mfaPolicy, mfaAllowedFactors } = client.settings;
     const wanted = change === 'password' ? null : { ...session, change, mfaPolicy };
@@ -108,6 +114,15 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
       ...(proven.needsAal2 && { acr_values: aal2 }),
     });
     return false;
+  }
+
+  /** Whether they change how they sign in from production alone; with their own password they can change that here as well. */
+  async function isBound(
+    { session, scope }: Pick<AccountVisit, 'session' | 'scope'>,
+    change: Change,
+  ): Promise<boolean> {
+    if (session.ssoConnectionId === null || !(await logins.isTestOfProduction(scope, session.identityId))) return false;
+    return change !== 'password' || !(await logins.ownProfile(scope, session.identityId)).hasPassword;
   }
 
   /** Back to the overview, which says what was done. */
@@ -136,6 +151,7 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
     },
 
     isProven,
+    isBound,
 
     /**
      * Whether they may end other sessions, and what applications were given: anybody who is signed in, or where the Environment
