@@ -3,8 +3,8 @@ import type { Page } from '../domain/paging.js';
 import { OneOf } from './schemas.js';
 import { worded } from './validation-words.js';
 
-/** The largest number of a page. */
-export const lastPage = 1_000_000;
+/** The largest number of a page: what clients can write that read 32 bits, and far more than any list has. */
+export const lastPage = 2_147_483_647;
 
 /** The list parameters of the specification, with the columns that this list sorts by; out of range is 400, not clamped. */
 export const listQuery = <const S extends string, P extends TProperties = Record<never, never>>(

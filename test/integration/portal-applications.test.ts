@@ -125,6 +125,10 @@ test('the list has pages, a search and an order', async () => {
     has_previous_page: true,
     has_next_page: false,
   });
+  for (const page of [1_000_001, 2_147_483_647]) {
+    const beyond = await call('GET', `/applications?take=100&page=${page}`);
+    expect([beyond.statusCode, beyond.json().items, beyond.json().pagination.has_next_page]).toEqual([200, [], false]);
+  }
   for (const query of ['take=0', 'take=101', 'page=0', 'sort_by=id', 'order=up', 'type=x', `q=${'x'.repeat(201)}`]) {
     expect(outcomeOf(await call('GET', `/applications?${query}`))).toBe('400 validation.failed');
   }
