@@ -212,6 +212,41 @@ describe('whose domain another organization has verified', () => {
   });
 });
 
+describe('who is called otherwise elsewhere, and whose name the directory may not write', () => {
+  /** Made by an organization's directory as Jane, and known to another organization as Janet. */
+  async function renamed(name: string) {
+    const [own, other] = [await newOrganization(name), await newOrganization(`${name} too`)];
+    const call = await newDirectory(api, account, own);
+    const jane = { givenName: 'Jane', familyName: 'Doe' };
+    const user = await newUser(call, { userName: anAddress(), name: jane });
+    expect((await key('POST', `/organizations/${other}/members`, { identity_id: user.id })).statusCode).toBe(201);
+    expect((await key('PATCH', `/identities/${user.id}`, { first_name: 'Janet' })).statusCode).toBe(200);
+    const put = (more: object) => call('PUT', `/Users/${user.id}`, { userName: user.userName, name: jane, ...more });
+    return { own, other, call, user, put };
+  }
+  const known = { givenName: 'Janet', familyName: 'Doe' };
+
+  test('is deactivated by a PUT with another name, none, or another address, and keeps both', async () => {
+    for (const [i, more] of [{}, { name: undefined }, { userName: anAddress(), emails: undefined }].entries()) {
+      const { own, other, user, put } = await renamed(`Leaving ${i}`);
+      const left = await put({ active: false, ...more });
+      expect([left.statusCode, left.json().active, left.json().name]).toMatchObject([200, false, known]);
+      expect([await isMember(own, user.id), await isMember(other, user.id)]).toEqual([false, true]);
+      const [row] = await rowsOf<{ email: string }>(api, 'select email from identities where id = $1', [user.id]);
+      expect(row?.email).toBe(user.userName);
+    }
+  });
+
+  test('is written otherwise by a PUT, which leaves the name; a PATCH of the name is refused', async () => {
+    const { call, user, put } = await renamed('Written');
+    const written = await put({ title: 'Engineer', active: true });
+    expect([written.statusCode, written.json().title, written.json().name]).toMatchObject([200, 'Engineer', known]);
+    expect((await set(call, user.id, 'name.givenName', 'Jane')).statusCode).toBe(403);
+    const replaced = operations({ op: 'replace', value: { 'name.givenName': 'Jane', active: false } });
+    expect((await call('PATCH', `/Users/${user.id}`, replaced)).json()).toMatchObject({ active: false, name: known });
+  });
+});
+
 test('whom a directory has not made, it no longer renames once the domain is not its own', async () => {
   const organization = await newOrganization('Lapsed');
   const own = await newDirectory(api, account, organization);

@@ -19,10 +19,10 @@ import { assertMayMove } from './addresses.js';
 import { changing, type Directory, vouchesFor } from './directory.js';
 import type { Found, ListRequest } from './lists.js';
 import { adopt, assertNameIsFree, join, link } from './people.js';
+import { permitted } from './permitted.js';
 import { createPresence } from './presence.js';
 import { ScimRefused } from './refusal.js';
 import type { Resource } from './schema.js';
-import { assertMayRename } from './standing.js';
 import { listUsers } from './user-lists.js';
 import { isBroadForUsers } from './user-look-ups.js';
 import { versionOf, type WantedUser, wantedOf, writableOf } from './user-resource.js';
@@ -87,7 +87,9 @@ export function createScimUsers({ db, broadReads, assignments, processes, now }:
     },
 
     /**
-     * Makes of a User what `change` makes of what clients write of it.
+     * Makes of a User what `change` makes of what clients write of it. A name that the directory may not write is left as it is where the whole
+     * is replaced; and a name and an address where it deactivates: nobody stays in for how they are spelt.
+     * @param isWhole whether it was sent whole, and not what changes of it
      * @throws ScimRefused notFound, versionMismatch, forbidden, uniqueness, and what `change` refuses
      */
     update: (
@@ -95,6 +97,7 @@ export function createScimUsers({ db, broadReads, assignments, processes, now }:
       id: string,
       isExpected: IsExpected | null,
       changed: (resource: Resource) => Resource,
+      { isWhole }: { isWhole: boolean },
     ): Promise<UserWithGroups> =>
       change(directory, async (tx) => {
         const { row } = await found(tx, directory, id, false);
@@ -104,7 +107,7 @@ export function createScimUsers({ db, broadReads, assignments, processes, now }:
         const wanted = wantedOf(changed(before), before);
         const at = now();
         await adopt(tx, directory, row, at);
-        await apply(tx, directory, row, wanted, at);
+        await apply(tx, directory, row, await permitted(tx, directory, row, { wanted, isWhole }), at);
         // Whom another directory kept out is let in by taking them over.
         const { row: standing } = row.userName === null ? await found(tx, directory, id, false) : { row };
         if (wanted.isActive !== undefined) await presence.set(tx, directory, standing, wanted.isActive);
@@ -167,8 +170,6 @@ async function withTheirGroups(tx: EntityManager, directory: Directory, rows: Us
 async function apply(tx: EntityManager, directory: Directory, row: UserRow, wanted: WantedUser, at: Date) {
   const { scope } = directory;
   const names = namesOf(wanted);
-  if (!isDeepStrictEqual(names, { firstName: row.firstName, lastName: row.lastName }))
-    await assertMayRename(tx, directory, row);
   if (wanted.email.toLowerCase() !== row.email.toLowerCase())
     await move(tx, directory, row, { ...names, email: wanted.email }, at);
   else await changeIdentity(tx, scope, row.id, { ...names, email: wanted.email }, at);

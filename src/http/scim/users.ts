@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { userKind } from '../../domain/scim/kinds.js';
 import { readPatch } from '../../domain/scim/patch.js';
 import { type Projection, projected } from '../../domain/scim/projection.js';
+import type { Resource } from '../../domain/scim/schema.js';
 import { patchedUser, presentUser } from '../../domain/scim/user-resource.js';
 import type { UserWithGroups } from '../../domain/scim/users.js';
 import { readResource } from '../../domain/scim/values.js';
@@ -53,7 +54,9 @@ export function users(app: FastifyInstance, { users: service, baseUrl }: ScimOpt
     const projection = projectionOf(request.query);
     const wanted = readResource(kind, request.body);
     const isExpected = expectedBy(request.headers['if-match']);
-    const found = await service.update(directoryOf(request), request.params.id, isExpected, () => wanted);
+    const found = await service.update(directoryOf(request), request.params.id, isExpected, () => wanted, {
+      isWhole: true,
+    });
     return sendResource(request, reply, answerOf(found, projection));
   });
 
@@ -61,9 +64,10 @@ export function users(app: FastifyInstance, { users: service, baseUrl }: ScimOpt
     const projection = projectionOf(request.query);
     const operations = readPatch(kind, request.body);
     const isExpected = expectedBy(request.headers['if-match']);
-    const found = await service.update(directoryOf(request), request.params.id, isExpected, (before) =>
-      patchedUser(before, operations),
-    );
+    const changed = (before: Resource) => patchedUser(before, operations);
+    const found = await service.update(directoryOf(request), request.params.id, isExpected, changed, {
+      isWhole: false,
+    });
     return sendResource(request, reply, answerOf(found, projection));
   });
 
