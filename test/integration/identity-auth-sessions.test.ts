@@ -162,6 +162,24 @@ describe('signing out', () => {
     expect((await refreshed(client, data.refresh_token)).statusCode).toBe(401);
   });
 
+  test('does so too by one whose grant was ended by a late use; not for an application of others', async () => {
+    for (const consentRequired of [false, true]) {
+      const { client, ana, refresh_token: first } = await signedIn();
+      await provider.query('update oauth_clients set consent_required = $2 where client_id = $1', [
+        client.clientId,
+        consentRequired,
+      ]);
+      await provider.query(
+        `update grants set revoked_at = now(), revoked_reason = 'reuse_detected' where identity_id = $1`,
+        [ana.id],
+      );
+      const { signOutBy } = createApiSessions({ db: provider.db, now: provider.now });
+      await signOutBy(client, first);
+      const open = await provider.query('select from sessions where identity_id = $1 and revoked_at is null', [ana.id]);
+      expect([consentRequired, open.length]).toEqual([consentRequired, consentRequired ? 1 : 0]);
+    }
+  });
+
   test('tells once by which session at an identity provider it began, if by one', async () => {
     const { signOutBy } = createApiSessions({ db: provider.db, now: provider.now });
     const [local, federated] = [await signedIn(), await signedIn()];

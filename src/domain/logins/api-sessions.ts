@@ -49,14 +49,14 @@ function listedOf({ identityId }: ApiSubject, q: string | undefined, at: Date) {
 const matching = (pattern: string) => `(session.user_agent ilike ${pattern} or session.ip_address ilike ${pattern})`;
 
 const ownerStatement = {
-  name: 'owner_of_api_refresh_token',
+  name: 'owner_of_own_api_refresh_token',
   text: `
 select g.account_id as "accountId", c.application_id as "applicationId", g.environment_id as "environmentId",
   g.identity_id as "identityId", g.session_id as "sessionId"
 from refresh_tokens t
   cross join lateral (select * from grants where id = t.family_id offset 0) g
-  cross join lateral (select application_id from oauth_clients where id = g.oauth_client_id offset 0) c
-where t.token_hash = $1 and t.kind = 'grant' and g.oauth_client_id = $2 and g.revoked_at is null`,
+  cross join lateral (select application_id, consent_required from oauth_clients where id = g.oauth_client_id offset 0) c
+where t.token_hash = $1 and t.kind = 'grant' and g.oauth_client_id = $2 and (g.revoked_at is null or not c.consent_required)`,
 };
 
 const providersStatement = {
@@ -102,8 +102,9 @@ export function createApiSessions({ db, now }: { db: Db; now: Clock }) {
     signOut,
 
     /**
-     * Signs out by a refresh token of the client, a spent one too: the answer with its successor may have been lost. Not by one whose
-     * grant was ended, as by a person who took back what they had allowed: their session is none of that client's business any more.
+     * Signs out by a refresh token of the client, a spent one too: the answer with its successor may have been lost; and one whose grant was
+     * ended, as by a use after its successor's. Not so an application of others, which a person has taken back what they had allowed:
+     * their session is none of its business any more.
      */
     async signOutBy(client: Pick<Client, 'id'>, refreshToken: string): Promise<string[]> {
       const [owner] = await db.statement<ApiSubject>(ownerStatement, [hashSecret(refreshToken), client.id]);
