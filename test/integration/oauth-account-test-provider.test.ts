@@ -9,7 +9,7 @@ import { acmeAddress, newSsoPlace, plannedConnections, startSsoWorld } from '../
 /** What an identity provider of an Environment for tests says of who is in production changes nothing there (docs/decisions/0077). */
 
 const baseUrl = 'http://localhost:3000';
-const planned = plannedConnections(baseUrl, 4);
+const planned = plannedConnections(baseUrl, 5);
 let world: TestProvider;
 let idp: OpenIdProvider;
 let stop: () => Promise<void>;
@@ -77,6 +77,18 @@ test('nor does a sign-in by it that would ask for one: it goes on without, as wh
   const came = await signIn();
   expect(String(came.headers.location)).toContain('code=');
   expect(await kindsOf(id)).toEqual([]);
+});
+
+test('who has one that the Environment does not take shows it all the same, and adds none', async () => {
+  const { id, signIn } = await named({ mfaPolicy: 'required', mfaAllowedFactors: ['webauthn'], mfaGracePeriodDays: 0 });
+  await world.query(
+    `insert into mfa_factors (id, account_id, identity_id, type, label, enrolled_at)
+     select gen_random_uuid(), account_id, id, 'email_otp', 'Mail', now() from identities where id = $1`,
+    [id],
+  );
+  const asked = await signIn();
+  expect([asked.statusCode, asked.body.includes('<h1>Confirm that it is you</h1>')]).toEqual([200, true]);
+  expect(await kindsOf(id)).toEqual([{ type: 'email_otp' }]);
 });
 
 test('who is in tests alone adds one as before', async () => {

@@ -5,6 +5,7 @@ import { OAuthClient } from '../../../entities/oauth-client.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
+import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import { untilNothingVanishes } from '../access/vanishing.js';
 import { invalidField } from '../errors.js';
 import type { Passwords } from '../passwords/passwords.js';
@@ -103,9 +104,9 @@ export function createIdentityInviteAcceptance({
 
   return {
     preview: async (token) => (await look(token)).offered,
-    // A role or node that goes meanwhile is left out, as if it had gone before.
+    // A role or node that goes meanwhile is left out, as if it had gone before. A directory that is changed at the moment holds itself before the person.
     accept: (acceptance) =>
-      untilNothingVanishes(() => accept(acceptance)).catch((error: unknown) => {
+      retryingDeadlocks(() => untilNothingVanishes(() => accept(acceptance))).catch((error: unknown) => {
         // Somebody else was faster with the address; looking again tells the rest.
         if (races.some((constraint) => violates(error, constraint))) return accept(acceptance);
         throw error;

@@ -98,7 +98,7 @@ where password_changed_at is null or password_changed_at <= $11 or $9 = 'session
 returning (select email::text from identities where account_id = $2 and id = $5) as email`,
 };
 const findStatement = {
-  name: 'find_pending_sign_in',
+  name: 'find_pending_sign_in_of_client',
   text: `
 select p.id, p.account_id as "accountId", p.environment_id as "environmentId", p.oauth_client_id as "oauthClientId",
   p.identity_id as "identityId", p.channel, p.purpose, p.method, p.amr, p.authenticated_at as "authenticatedAt", p.auth_time as "authTime",
@@ -110,7 +110,7 @@ from pending_sign_ins p
   cross join lateral (select email, email_verified_at from identities where id = p.identity_id offset 0) i
   cross join lateral (select application_id from environments where id = p.environment_id offset 0) e
 where p.token_hash = $1 and p.channel = $2 and p.expires_at > $3 and p.completed_at is null and m.is_active
-  and ${environmentStands('p')}`,
+  and exists (select from oauth_clients where id = p.oauth_client_id) and ${environmentStands('p')}`,
 };
 
 const findOverStatement = {

@@ -76,9 +76,13 @@ export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
         return isTrusted ? { ...done, acr: aal1, secondFactorAt: now() } : { step: 'challenge', factors: usable };
       }
       // Which level a client gets is its own to check (OpenID Connect Core 3.1.2.1: acr_values is voluntary).
-      if (enrollable.length === 0 || (!requiresAal2 && mfaPolicy !== 'required')) return done;
-
+      if (!requiresAal2 && mfaPolicy !== 'required') return done;
       const hasProved = hasProvedFactor || isShown;
+      if (enrollable.length === 0) {
+        // Who may add none here shows the one that they have, though a sign-in here would not take it.
+        const owes = standing.isTestOfProduction && provable.length > 0 && !hasProved;
+        return owes ? { step: 'challenge', factors: provable } : done;
+      }
       const grace = mfaPolicy === 'required' ? await graceOf(scope, identityId, days) : null;
       // Asking for aal2 is no way around a deadline that is over. It is nobody's who has a factor, though none that is enough.
       const isOver = grace?.over === true;

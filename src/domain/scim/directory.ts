@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { Db } from '../../platform/db.js';
+import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import { untilNothingVanishes } from '../access/vanishing.js';
 import { type Directory, lockDirectory, lockOf } from '../scim-roles/directories.js';
 import { holdersOf } from '../sso-connections/covering.js';
@@ -16,7 +17,8 @@ class Busy extends Error {
 /**
  * Makes a change in a directory, in a transaction of the Account: an Identity is the same in all of its Environments. The
  * changes of one directory come one after the other, so that what its groups amount to is never computed from half of them. A mapping
- * whose role or node goes meanwhile is over, and no reason to refuse the change.
+ * whose role or node goes meanwhile is over, and no reason to refuse the change; nor is somebody who comes in meanwhile, who holds the person
+ * before the directory.
  */
 export function changing<T>(db: Db, { scope, directoryId }: Directory, work: (tx: EntityManager) => Promise<T>) {
   const attempt = (ids: readonly string[]): Promise<T> =>
@@ -29,7 +31,7 @@ export function changing<T>(db: Db, { scope, directoryId }: Directory, work: (tx
         if (error instanceof Busy && !ids.includes(error.directoryId)) return attempt([...ids, error.directoryId]);
         throw error;
       });
-  return untilNothingVanishes(() => attempt([directoryId]));
+  return retryingDeadlocks(() => untilNothingVanishes(() => attempt([directoryId])));
 }
 
 /** Another one, in a change of a directory. Where it would have to be waited for, the change begins anew, with both in their order. */
