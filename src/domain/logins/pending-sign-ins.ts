@@ -98,7 +98,7 @@ where password_changed_at is null or password_changed_at <= $11 or $9 = 'session
 returning (select email::text from identities where account_id = $2 and id = $5) as email`,
 };
 const findStatement = {
-  name: 'find_pending_sign_in_of_client',
+  name: 'find_pending_sign_in',
   text: `
 select p.id, p.account_id as "accountId", p.environment_id as "environmentId", p.oauth_client_id as "oauthClientId",
   p.identity_id as "identityId", p.channel, p.purpose, p.method, p.amr, p.authenticated_at as "authenticatedAt", p.auth_time as "authTime",
