@@ -2,8 +2,7 @@ import { Check, Column, Entity, ForeignKey, Index, PrimaryColumn } from 'typeorm
 import { Account } from './account.js';
 import { Environment } from './environment.js';
 
-export const webhookStopReasons = ['webhook_deleted', 'webhook_disabled', 'webhook_gone'] as const;
-export type WebhookStopReason = (typeof webhookStopReasons)[number];
+export type WebhookStopReason = 'webhook_deleted' | 'webhook_disabled' | 'webhook_gone';
 
 /**
  * A subscription was switched off or deleted: what waited for it then has ended, and housekeeping writes that into the deliveries,

@@ -130,8 +130,8 @@ function giveWay(runner: QueryRunner, lockTimeoutMs: number): void {
 /** What the service may call though nobody else may: each looks behind row-level security, and tells ids and moments only. */
 const functions = [
   'gatehouse_drop_events',
-  'gatehouse_found_members',
   'gatehouse_ended_invites',
+  'gatehouse_found_members',
   'gatehouse_identity_id',
   'gatehouse_matching_directory',
   'gatehouse_matching_identities',

@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { joining } from '../../platform/joining.js';
 import type { Caller } from '../caller.js';
 import { covers } from '../capabilities/limits.js';
 import { reachOf } from '../capabilities/reach.js';
@@ -55,13 +56,13 @@ export async function assertNotByTestProvider(
   identityId: string,
   ssoConnectionId: string | null,
 ): Promise<void> {
-  if (ssoConnectionId !== null && (await isInProduction(tx, scope, identityId)))
+  if (ssoConnectionId !== null && (await isInProduction(joining(tx), scope, identityId)))
     throw new DomainError('identity.in_production');
 }
 
-/** The same for who has no roles: whether an Identity of an Environment for tests is in a production one, too; in a transaction of the Account. */
+/** The same for who has no roles: whether an Identity of an Environment for tests is in a production one, too; a transaction is of the Account. */
 export const isInProduction = async (
-  tx: EntityManager,
+  on: Pick<Db, 'statement'>,
   { environmentId }: Pick<EnvironmentScope, 'environmentId'>,
   identityId: string,
-): Promise<boolean> => (await tx.query<unknown[]>(productionStatement.text, [environmentId, identityId])).length > 0;
+): Promise<boolean> => (await on.statement(productionStatement, [environmentId, identityId])).length > 0;

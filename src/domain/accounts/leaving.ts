@@ -23,19 +23,21 @@ export const createLeaving =
 
 // What follows wants `lockAdministration` to be held: the last Owner is the last one until the transaction ends.
 
-/** Whether an Account has an Owner beside this member. */
-export async function hasAnotherOwner(
+/** The memberships of an Account's Owners. */
+export const ownersOf = (
   tx: EntityManager,
   { accountId }: AccountScope,
-  exceptId: string,
-): Promise<boolean> {
-  const [other] = await tx.query<unknown[]>(
-    `select from membership_roles mr join administrator_roles r on r.id = mr.role_id
-     where mr.account_id = $1 and r.system_key = 'owner' and mr.limits is null and mr.membership_id <> $2 limit 1`,
-    [accountId, exceptId],
+): Promise<Pick<Membership, 'id' | 'userId'>[]> =>
+  tx.query(
+    `select m.id, m.user_id as "userId" from memberships m
+       join membership_roles mr on mr.membership_id = m.id join administrator_roles r on r.id = mr.role_id
+     where m.account_id = $1 and r.system_key = 'owner' and mr.limits is null`,
+    [accountId],
   );
-  return other !== undefined;
-}
+
+/** Whether an Account has an Owner beside this member. */
+export const hasAnotherOwner = async (tx: EntityManager, scope: AccountScope, exceptId: string): Promise<boolean> =>
+  (await ownersOf(tx, scope)).some(({ id }) => id !== exceptId);
 
 /** @throws DomainError member.last_owner */
 export async function assertAnotherOwner(tx: EntityManager, scope: AccountScope, exceptId: string): Promise<void> {

@@ -9,6 +9,7 @@ import { forgetInLimits } from '../capabilities/limits.js';
 import { environmentDeleted } from '../emails/brand.js';
 import { recordEvent } from '../events.js';
 import { startLater } from '../outbox.js';
+import { silenceWebhooks } from '../webhooks/routes.js';
 import { processInput } from './removal-process.js';
 
 /**
@@ -105,11 +106,7 @@ async function silence(
   { accountId, environmentId }: Pick<EnvironmentRemoval, 'accountId' | 'environmentId'>,
   now: Date,
 ): Promise<void> {
-  await tx.query('delete from webhook_routes where webhook_id in (select id from webhooks where environment_id = $1)', [
-    environmentId,
-  ]);
-  await tx.query('update webhooks set is_active = false where environment_id = $1', [environmentId]);
-  // What waits for them ends unsent when its turn comes, and goes with the rest.
+  await silenceWebhooks(tx, { accountId, environmentId });
   await tx.query(
     `update emails set status = 'cancelled', failure = $4, ended_at = $3
      where account_id = $1 and environment_id = $2 and status = 'pending'`,

@@ -3,6 +3,7 @@ import type { Db } from '../../platform/db.js';
 import { sweepRemovedClients } from '../oidc/removed-clients.js';
 import { sweepClosedAccount } from '../removals/closed-accounts.js';
 import { warnOfCertificates } from '../sso-connections/certificate-warnings.js';
+import { beforeAll, type Swept as Step } from '../sweeping.js';
 import { endSomeStopped } from '../webhooks/stops.js';
 import { keepEvents } from './events.js';
 import { cutOff, rules, underWay } from './rules.js';
@@ -26,11 +27,10 @@ export interface Swept {
 
 /** Sessions that one run looks at, the latest ones: more than expire between two runs. */
 const sessionsPerRun = 250_000;
-const first = '00000000-0000-0000-0000-000000000000';
 const byName = new Map(rules.map((rule) => [rule.name ?? rule.table, { rule, statement: byColumn(rule) }]));
 const order = [
-  'stops',
-  'clients',
+  'webhook_stops',
+  'removed_clients',
   'grants',
   'sessions',
   ...byName.keys(),
@@ -68,7 +68,7 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
       after(now(), -underWay),
       batchSize,
       expiresAt ?? 'infinity', // PostgreSQL's own text: a Date has no microseconds, and the walk would not get past one
-      id ?? first,
+      id ?? beforeAll,
     ]);
     const batch = row!;
     const walked = looked + batch.looked;
@@ -85,28 +85,34 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
     return row!.deleted;
   }
 
+  /** What walks along something, each by places of its own. */
+  const steps = new Map<string, (place: string | null, batchSize: number) => Promise<Step>>([
+    ['webhook_stops', (place, batchSize) => endSomeStopped(db, place, batchSize)],
+    ['removed_clients', (place, batchSize) => sweepRemovedClients(db, place, batchSize, now())],
+    ['accounts', (place, batchSize) => sweepClosedAccount(db, place, batchSize)],
+    [
+      'certificates',
+      async (place, batchSize) => ({
+        swept: 0,
+        next: await warnOfCertificates(db, place ?? beforeAll, batchSize, now()),
+      }),
+    ],
+  ]);
+
   return {
     /** @param place where the batch before this one left off; null begins a run */
     async sweep(place: Place | null, batchSize: number): Promise<Swept> {
       const at = place ?? begin(order[0]!);
       const following = order[order.indexOf(at.rule) + 1];
       const next = following === undefined ? null : begin(following);
-      if (at.rule === 'stops') {
-        const { ended, next: place } = await endSomeStopped(db, at.after, batchSize);
-        return { table: 'webhook_stops', deleted: ended, next: place === null ? next : { ...at, after: place } };
-      }
-      if (at.rule === 'clients') {
-        const { deleted, next: place } = await sweepRemovedClients(db, { place: at.after, batchSize, now: now() });
-        return { table: 'removed_clients', deleted, next: place === null ? next : { ...at, after: place } };
+      const step = steps.get(at.rule);
+      if (step) {
+        const { swept, next: further } = await step(at.after, batchSize);
+        return { table: at.rule, deleted: swept, next: further === null ? next : { ...at, after: further } };
       }
       if (at.rule === 'sessions') {
         const walked = await walk(at, batchSize);
         return { table: 'sessions', deleted: walked.deleted, next: walked.next ?? next };
-      }
-      if (at.rule === 'accounts') {
-        const { deleted, last, isMore } = await sweepClosedAccount(db, at.after ?? first, batchSize);
-        const nextOne = isMore ? at : { ...at, after: last };
-        return { table: 'accounts', deleted, next: last === null ? next : nextOne };
       }
       if (at.rule === 'counts') {
         const [row] = await db.statement<{ merged: number }>(mergedCounts, []);
@@ -115,10 +121,6 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
       if (at.rule === 'events') {
         const dropped = await keepEvents(db, auditRetentionDays);
         return { table: 'months of events', deleted: dropped, next: dropped === 0 ? next : at };
-      }
-      if (at.rule === 'certificates') {
-        const last = await warnOfCertificates(db, at.after ?? first, batchSize, now());
-        return { table: 'certificates', deleted: 0, next: last === null ? next : { ...at, after: last } };
       }
       const deleted = await (at.rule === 'grants' ? sweepGrants(batchSize) : sweepBy(at.rule, batchSize));
       const table = byName.get(at.rule)?.rule.table ?? at.rule;

@@ -177,13 +177,24 @@ export function createAdministratorInvites({
         const invite = await find(tx, scope, id, now());
         if (invite.status !== 'pending') throw notPending();
         await authorityOf(tx, scope, userId);
-        const ended = { status: 'revoked' as const, endedReason: 'revoked_by_administrator', endedAt: now() };
-        await tx.update(AdministratorInvite, { ...scope, id }, ended);
-        await recordEvent(tx, 'administrator_invite.revoked', { ...scope, resourceId: id });
-        await startLater(tx, 'inviteExpiry', { ...processInput(invite, now()), news: 'revoked' });
-        return { ...invite, ...ended };
+        return { ...invite, ...(await revokeInvite(tx, invite, 'revoked_by_administrator', now())) };
       }),
   };
+}
+
+/** Ends one that waits and that the caller holds, with its process. @returns what has changed of it */
+export async function revokeInvite(
+  tx: EntityManager,
+  invite: AdministratorInvite,
+  reason: string,
+  at: Date,
+): Promise<Pick<AdministratorInvite, 'status' | 'endedReason' | 'endedAt'>> {
+  const { accountId, id } = invite;
+  const ended = { status: 'revoked', endedReason: reason, endedAt: at } as const;
+  await tx.update(AdministratorInvite, { accountId, id }, ended);
+  await recordEvent(tx, 'administrator_invite.revoked', { accountId, resourceId: id });
+  await startLater(tx, 'inviteExpiry', { ...processInput(invite, at), news: 'revoked' });
+  return ended;
 }
 
 const notPending = () => new DomainError('administrator_invite.not_pending');

@@ -97,8 +97,7 @@ export function createLogins({
     ownPassword: createOwnPassword({ db, passwords, rateLimits, now }),
     ownProfile: createOwnProfile({ db }),
     ownProof: createOwnProof({ db, now }),
-    isTestOfProduction: (scope, identityId) =>
-      db.transaction({ accountId: scope.accountId }, (tx) => isInProduction(tx, scope, identityId)),
+    isTestOfProduction: (scope, identityId) => isInProduction(db, scope, identityId),
     ownSessions: createOwnSessions({ db, now }),
     ownWebauthn: createOwnWebauthn({ db, sealing, webauthn, now }),
     passkeyLogin: createPasskeyLogin({ db, sealing, webauthn, now }),

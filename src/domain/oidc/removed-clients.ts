@@ -1,12 +1,12 @@
 import { hours, seconds } from '../../platform/clock.js';
 import type { Db, Statement } from '../../platform/db.js';
+import { beforeAll, type Swept } from '../sweeping.js';
 
 /** What names a client, without a foreign key; each has an index on it. Codes before the grants that they were redeemed for. */
 const given = ['authorization_codes', 'grants', 'consents', 'pending_sign_ins', 'identity_links'] as const;
 
 /** A request that was let in before, or remembers the client, may still write something. */
 const lateSeconds = hours(1) / seconds(1);
-const first = '00000000-0000-0000-0000-000000000000';
 
 /** In an order, and so by the index: where most rows are of one client, the planner would read the table for the last that there are not. */
 const ofClient = 'oauth_client_id between $1 and $1';
@@ -41,15 +41,17 @@ ${given.map((table) => `  and (select true from ${table} where ${ofClient} order
  */
 export async function sweepRemovedClients(
   db: Pick<Db, 'statement'>,
-  { place, batchSize, now }: { place: string | null; batchSize: number; now: Date },
-): Promise<{ deleted: number; next: string | null }> {
-  const [after = first, at = '0'] = place?.split('|') ?? [];
+  place: string | null,
+  batchSize: number,
+  now: Date,
+): Promise<Swept> {
+  const [after = beforeAll, at = '0'] = place?.split('|') ?? [];
   const [client] = await db.statement<{ id: string }>(next, [after]);
-  if (!client) return { deleted: 0, next: null };
+  if (!client) return { swept: 0, next: null };
   const [row] = await db.statement<{ deleted: number }>(batches[Number(at)]!, [client.id, batchSize]);
   const { deleted } = row!;
   const table = deleted === batchSize ? Number(at) : Number(at) + 1;
-  if (table < batches.length) return { deleted, next: `${after}|${table}` };
+  if (table < batches.length) return { swept: deleted, next: `${after}|${table}` };
   await db.statement(through, [client.id, now]);
-  return { deleted, next: client.id };
+  return { swept: deleted, next: client.id };
 }

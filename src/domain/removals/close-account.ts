@@ -8,20 +8,19 @@ import { SsoDomain } from '../../../entities/sso-domain.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
-import { endMembership } from '../accounts/leaving.js';
-import { rolesOf } from '../accounts/members-roles.js';
+import { endMembership, ownersOf } from '../accounts/leaving.js';
 import { noticeAdmin } from '../admin-mfa/mails.js';
 import { createProof, type SignedInAdmin } from '../admin-mfa/proof.js';
-import { lockAdministration, makesOwner } from '../capabilities/roles-authority.js';
+import { lockAdministration } from '../capabilities/roles-authority.js';
 import { localeOf } from '../emails/locale.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
-import { processInput } from '../invites/process.js';
-import { startLater } from '../outbox.js';
+import { revokeInvite } from '../invites/administrator-invites.js';
 import type { AccountScope } from '../scope.js';
 import { releaseClaim } from '../sso/domain-process.js';
 import { removeConnection } from '../sso-connections/ending.js';
 import { lockRequestsOf } from '../sso-connections/find.js';
+import { silenceWebhooks } from '../webhooks/routes.js';
 
 /**
  * Closes an Account without Applications: from the commit on it is nobody's, and its slug is free. What is left of it goes later
@@ -56,10 +55,11 @@ export function createAccountClosing({ db, now }: { db: Db; now: Clock }) {
           resourceLabel: account.name,
           metadata: { slug: account.slug },
         });
+        const at = now();
         const locale = await localeOf(tx, scope);
-        for (const { userId } of owners) await noticeAdmin(tx, { userId, eventId, locale, now: now() });
-        await endAll(tx, scope, now());
-        await tx.update(Account, { id: accountId }, { closedAt: now(), slug: `closed-${accountId}`, updatedAt: now() });
+        for (const { userId } of owners) await noticeAdmin(tx, { userId, eventId, locale, now: at });
+        await endAll(tx, scope, at);
+        await tx.update(Account, { id: accountId }, { closedAt: at, slug: `closed-${accountId}`, updatedAt: at });
       }),
     );
 }
@@ -67,22 +67,13 @@ export function createAccountClosing({ db, now }: { db: Db; now: Clock }) {
 /** Everything by which somebody, or something, could still be in it, each with its own event. */
 async function endAll(tx: EntityManager, { accountId }: AccountScope, at: Date): Promise<void> {
   const held = { order: { id: 'ASC' }, lock: { mode: 'pessimistic_write' } } as const;
-  for (const invite of await tx.find(AdministratorInvite, { where: { accountId, status: 'pending' }, ...held })) {
-    const ended = { status: 'revoked', endedReason: 'account_closed', endedAt: at } as const;
-    await tx.update(AdministratorInvite, { id: invite.id }, ended);
-    await recordEvent(tx, 'administrator_invite.revoked', { accountId, resourceId: invite.id });
-    await startLater(tx, 'inviteExpiry', { ...processInput(invite, at), news: 'revoked' });
-  }
+  for (const invite of await tx.find(AdministratorInvite, { where: { accountId, status: 'pending' }, ...held }))
+    await revokeInvite(tx, invite, 'account_closed', at);
   for (const claim of await tx.find(SsoDomain, { where: { accountId, organizationId: IsNull() }, ...held }))
     await releaseClaim(tx, claim);
   for (const connection of await tx.find(SsoConnection, { where: adminConnections(accountId), ...held }))
     await removeConnection(tx, connection, at);
-  // A delivery that is due finds no subscription that wants it.
-  await tx.query(
-    'delete from webhook_routes where webhook_id in (select id from webhooks where account_id = $1 and environment_id is null)',
-    [accountId],
-  );
-  await tx.query('update webhooks set is_active = false where account_id = $1 and environment_id is null', [accountId]);
+  await silenceWebhooks(tx, { accountId, environmentId: null });
   for (const membership of await tx.find(Membership, { where: { accountId }, ...held }))
     await endMembership(tx, membership);
   await tx.query('update user_sessions set account_id = null, application_id = null where account_id = $1', [
@@ -95,15 +86,4 @@ const adminConnections = (accountId: string) => ({ accountId, scope: 'admin' as 
 async function lockConnections(tx: EntityManager, scope: AccountScope): Promise<void> {
   const connections = await tx.find(SsoConnection, { where: adminConnections(scope.accountId), order: { id: 'ASC' } });
   for (const { id } of connections) await lockRequestsOf(tx, scope, id);
-}
-
-async function ownersOf(tx: EntityManager, scope: AccountScope): Promise<Membership[]> {
-  const members = await tx.findBy(Membership, scope);
-  const roles = await rolesOf(
-    tx,
-    scope,
-    members.map(({ id }) => id),
-  );
-  const owners = new Set(roles.filter(makesOwner).map(({ membershipId }) => membershipId));
-  return members.filter(({ id }) => owners.has(id));
 }

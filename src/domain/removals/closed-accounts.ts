@@ -3,36 +3,30 @@ import type { Db } from '../../platform/db.js';
 import { leaveIdentity } from '../access/window-rows.js';
 import { forgetInvited } from '../erasures/forget-invited.js';
 import { recordEvent } from '../events.js';
-
-export interface SweptAccount {
-  deleted: number;
-  /** The Account that was looked at, or is to be looked at again; null when there is no further one. */
-  last: string | null;
-  /** Whether there is more of that one. */
-  isMore: boolean;
-}
+import { beforeAll, type Swept } from '../sweeping.js';
 
 /**
  * Deletes a batch of what is left of a closed Account, in a transaction of its own, and at last the Account. While Environments of it are
  * still being removed, what is in them is theirs to delete, and it is looked at again by the next run.
- * @param after the Account that was looked at before
+ * @param place the Account that is through; null begins
+ * @returns where it came to: the same place where there is more of the next one; null when there is no further one
  */
-export const sweepClosedAccount = (db: Db, after: string, batchSize: number): Promise<SweptAccount> =>
+export const sweepClosedAccount = (db: Db, place: string | null, batchSize: number): Promise<Swept> =>
   db.transaction('system', async (tx) => {
     const [found] = await tx.query<{ id: string; name: string }[]>(
       'select id, name from accounts where closed_at is not null and id > $1 order by id limit 1 for update skip locked',
-      [after],
+      [place ?? beforeAll],
     );
-    if (!found) return { deleted: 0, last: null, isMore: false };
+    if (!found) return { swept: 0, next: null };
     const { id: accountId } = found;
     for (const part of [deliveries, people]) {
       const deleted = await part(tx, accountId, batchSize);
-      if (deleted > 0) return { deleted, last: accountId, isMore: true };
+      if (deleted > 0) return { swept: deleted, next: place ?? beforeAll };
     }
-    if (await isUnderRemoval(tx, accountId)) return { deleted: 0, last: accountId, isMore: false };
+    if (await isUnderRemoval(tx, accountId)) return { swept: 0, next: accountId };
     await tx.query('delete from accounts where id = $1', [accountId]);
     await recordEvent(tx, 'account.erased', { accountId, resourceId: accountId, resourceLabel: found.name });
-    return { deleted: 1, last: accountId, isMore: false };
+    return { swept: 1, next: accountId };
   });
 
 /** To subscriptions of the Account itself. */

@@ -4,6 +4,7 @@ import { Identity } from '../../../entities/identity.js';
 import { Role } from '../../../entities/role.js';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { actAs } from '../../platform/context.js';
+import { joining } from '../../platform/joining.js';
 import { hasCondition, violates } from '../../platform/postgres-errors.js';
 import { place, write } from '../access/assigning.js';
 import { isInProduction } from '../access/production-people.js';
@@ -115,7 +116,7 @@ async function followMapping(tx: EntityManager, identityId: string, { identity }
     ([field, value]) => identity[field as keyof AssertedProfile] !== value,
   );
   // A provider that is there for tests lets its people in, and says nothing of them to production (docs/decisions/0077).
-  if (news.length === 0 || (await isInProduction(tx, scope, identityId))) return;
+  if (news.length === 0 || (await isInProduction(joining(tx), scope, identityId))) return;
   const profile = await free(tx, identityId, Object.fromEntries(news), scope);
   if (Object.keys(profile).length > 0) await changeIdentity(tx, scope, identityId, profile, now);
 }

@@ -1,7 +1,20 @@
-import type { EntityManager } from 'typeorm';
-import type { Webhook } from '../../../entities/webhook.js';
+import { type EntityManager, IsNull } from 'typeorm';
+import { Webhook } from '../../../entities/webhook.js';
 
 type Routed = Pick<Webhook, 'id' | 'accountId' | 'environmentId' | 'eventTypes' | 'isActive'>;
+
+/** Switches off all that an Environment that ends has, or an Account its own: no event finds them, and what is due finds that nobody wants it. */
+export async function silenceWebhooks(
+  tx: EntityManager,
+  { accountId, environmentId }: Pick<Webhook, 'accountId' | 'environmentId'>,
+): Promise<void> {
+  await tx.query('delete from webhook_routes where account_id = $1 and scope_id = $2', [
+    accountId,
+    environmentId ?? accountId,
+  ]);
+  const theirs = { accountId, environmentId: environmentId ?? IsNull(), isActive: true };
+  await tx.update(Webhook, theirs, { isActive: false });
+}
 
 /** Has events find a subscription by what it wants from now on; none does while it is switched off. */
 export async function writeRoutes(tx: EntityManager, webhook: Routed): Promise<void> {

@@ -5,6 +5,7 @@ import type { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import type { WebhookStopReason } from '../../../entities/webhook-stop.js';
 import type { Db, Statement } from '../../platform/db.js';
 import type { AccountScope } from '../scope.js';
+import { beforeAll, type Swept } from '../sweeping.js';
 
 /**
  * From the commit on, whatever waits for a subscription has ended, however much it is: every reader says so, nothing of it is sent,
@@ -75,8 +76,6 @@ export async function endStopped(tx: EntityManager, id: string): Promise<boolean
   return ended > 0;
 }
 
-const first = '00000000-0000-0000-0000-000000000000';
-
 // From the oldest on, and from where the batch before came to, which has not to be looked at again.
 const batch: Statement = {
   name: 'end_stopped_deliveries',
@@ -105,22 +104,22 @@ delete from webhook_stops stop where id = $1 and not exists (
 /**
  * Writes down what stops have ended, some of one stop at a time.
  * @param place where the batch before came to; null begins
- * @returns how many deliveries it were, and where it came to; null when all stops are through
+ * @returns how many deliveries were ended, and where it came to; null when all stops are through
  */
 export async function endSomeStopped(
   db: Pick<Db, 'statement'>,
   place: string | null,
   batchSize: number,
-): Promise<{ ended: number; next: string | null }> {
-  const [after = first, from = '-infinity'] = place?.split('|') ?? [];
+): Promise<Swept> {
+  const [after = beforeAll, from = '-infinity'] = place?.split('|') ?? [];
   const [row] = await db.statement<{ id: string | null; ended: number; last: string | null }>(batch, [
     after,
     batchSize,
     from, // PostgreSQL's own text, as a Date has no microseconds
   ]);
   const { id, ended, last } = row!;
-  if (id === null) return { ended, next: null };
-  if (ended === batchSize) return { ended, next: `${after}|${last}` };
+  if (id === null) return { swept: ended, next: null };
+  if (ended === batchSize) return { swept: ended, next: `${after}|${last}` };
   await db.statement(over, [id]);
-  return { ended, next: id };
+  return { swept: ended, next: id };
 }

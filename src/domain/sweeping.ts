@@ -1,0 +1,10 @@
+/** What a batch of housekeeping has done that walks along something by ids. */
+export interface Swept {
+  /** Rows that it deleted, or ended. */
+  swept: number;
+  /** Where the next one goes on; null after the last. */
+  next: string | null;
+}
+
+/** The id that is before all others. */
+export const beforeAll = '00000000-0000-0000-0000-000000000000';
