@@ -1,12 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Client } from '../domain/oidc/clients.js';
 import type { Provider } from '../domain/oidc/provider.js';
-import { isOriginOf, type Scripts } from './oauth/cors.js';
+import { isOriginOf, type Scripts, sendable } from './oauth/cors.js';
 import { claimedClientId } from './oauth/userinfo.js';
 
 const readable =
   'ETag, Link, Retry-After, RateLimit, RateLimit-Policy, WWW-Authenticate, X-Request-Id, Idempotency-Replayed, Content-Disposition';
-const sendable = 'authorization, content-type, if-match, idempotency-key, x-request-id, traceparent, tracestate';
 
 type Hook = 'onRequest' | 'preValidation';
 

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { JWK } from 'jose';
 import { discoveryDocument } from '../domain/oidc/discovery.js';
 import type { SigningKeys } from '../domain/oidc/keys.js';
+import { answerPreflights } from './oauth/cors.js';
 
 export interface WellKnownOptions {
   baseUrl: string;
@@ -20,10 +21,13 @@ interface Prepared {
 export const wellKnown: FastifyPluginAsyncTypebox<WellKnownOptions> = async (app, { baseUrl, keys }) => {
   const discovery = prepare(discoveryDocument(baseUrl));
   for (const name of ['openid-configuration', 'oauth-authorization-server']) {
-    app.get(`/.well-known/${name}`, async (request, reply) => send(request, reply, discovery));
+    const path = `/.well-known/${name}`;
+    answerPreflights(app, path, 'GET');
+    app.get(path, async (request, reply) => send(request, reply, discovery));
   }
 
   let serialized: { of: { keys: JWK[] }; as: Prepared } | undefined;
+  answerPreflights(app, '/.well-known/jwks.json', 'GET');
   app.get('/.well-known/jwks.json', async (request, reply) => {
     const of = await keys.jwks();
     if (serialized?.of !== of) serialized = { of, as: prepare(of) };

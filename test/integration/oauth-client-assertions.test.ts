@@ -81,9 +81,10 @@ const send = (client_assertion: string, more: Record<string, string> = {}) =>
 /** `invalid_grant` means that the client itself was let in. */
 const errorOf = async (token: string, more?: Record<string, string>) => (await send(token, more)).json().error;
 
-test('an assertion redeems a code, with the issuer or the token endpoint as its audience', async () => {
+test('an assertion redeems a code, with the issuer or an endpoint that takes it as its audience', async () => {
   const ana = await environment.newIdentity();
-  for (const aud of [world.baseUrl, `${world.baseUrl}/oauth/token`, [world.baseUrl, 'https://other.example']]) {
+  const endpoints = ['token', 'introspect', 'revoke'].map((name) => `${world.baseUrl}/oauth/${name}`);
+  for (const aud of [world.baseUrl, ...endpoints, [world.baseUrl, 'https://other.example']]) {
     const { code, verifier } = await codeFor(world.browser(), client, ana.email);
     const grant = { grant_type: 'authorization_code', code, code_verifier: verifier, redirect_uri: redirectUri };
     const answer = await send(await assertion(client, { aud }), { ...grant, refresh_token: '' });

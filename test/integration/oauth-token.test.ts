@@ -311,12 +311,23 @@ test('scripts of the client’s origins may read the answer, others may not', as
   expect(await allowed('http://127.0.0.1:5173', server)).toBeUndefined();
   expect(await allowed('https://app.example.com', server)).toBeUndefined();
   expect(await allowed('https://admin.example.com', server)).toBe('https://admin.example.com');
+});
+
+test.each([
+  '/oauth/token',
+  '/oauth/revoke',
+  '/oauth/userinfo',
+  '/.well-known/openid-configuration',
+  '/.well-known/oauth-authorization-server',
+  '/.well-known/jwks.json',
+])('a page that is traced may ask %s: its preflight allows traceparent, and no cookie', async (url) => {
   const preflight = await world.app.inject({
     method: 'OPTIONS',
-    url: '/oauth/token',
-    headers: { origin: 'https://app.example.com' },
+    url,
+    headers: { origin: 'https://app.example.com', 'access-control-request-headers': 'traceparent' },
   });
-  expect(preflight.statusCode).toBe(204);
+  expect([preflight.statusCode, preflight.body]).toEqual([204, '']);
+  expect(preflight.headers['access-control-allow-headers']).toContain('traceparent');
   expect(preflight.headers['access-control-allow-credentials']).toBeUndefined();
 });
 

@@ -45,6 +45,13 @@ export async function startMailSink() {
   return {
     url: `smtp://127.0.0.1:${port}`,
     delivered,
+    /**
+     * How many messages went to an address. Where the answer to one is lost, it comes again as the same one: on a machine so busy
+     * that an attempt's time is over, too. `repeats` says how often that was.
+     */
+    messagesTo: (address: string) =>
+      new Set(delivered.filter(({ to }) => to === address).map(({ messageId }) => messageId)).size,
+    repeats: () => delivered.length - new Set(delivered.map(({ to, messageId }) => `${to} ${messageId}`)).size,
     deliveredTo: (address: string) => delivered.filter(({ to }) => to === address),
     /** Whom mails went to, and the tokens of the links in them. */
     told: () => ({ addresses: [...new Set(delivered.map(({ to }) => to))], tokens: [...tokens] }),

@@ -26,7 +26,7 @@ export async function outcomeOf(world: CrashWorld, { workflowId, row, address, i
     ...end,
     row: left,
     emails: emails.map(({ template, status }) => `${template} ${status}`),
-    delivered: address ? mails.deliveredTo(address).length : 0,
+    delivered: address ? mails.messagesTo(address) : 0,
     events: Object.fromEntries(events.map(({ action, count }) => [action, count])),
   };
 }

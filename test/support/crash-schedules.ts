@@ -46,7 +46,7 @@ const heal: Begin = async (world) => {
       const { status } = await endOf(world, workflowId);
       await mailSent(world, id);
       const events = await world.query('select action from events where resource_id = $1', id);
-      return { status, lost: await world.statusOf(lost), delivered: world.mails.deliveredTo(address).length, events };
+      return { status, lost: await world.statusOf(lost), delivered: world.mails.messagesTo(address), events };
     },
   };
 };

@@ -1,4 +1,5 @@
 import { aal1, aal2 } from '../sessions/first-factor.js';
+import { longestHint } from './hints.js';
 import { OAuthError, type OAuthErrorCode } from './oauth-error.js';
 import { onlyOnce, type Parameters, type ReadParameters } from './parameters.js';
 import { isChallenge } from './pkce.js';
@@ -73,7 +74,7 @@ const known = [
 ] as const;
 const isKnown = (name: string) => (known as readonly string[]).includes(name);
 /** RFC 6749 leaves lengths open; these leave room in a request line, whose limit is 16 KiB with all headers. */
-const longest = { default: 2048, id_token_hint: 8192, claims: 8192 } as const;
+const longest = { default: 2048, id_token_hint: longestHint, claims: 8192 } as const;
 const prompts = ['none', 'login', 'consent', 'select_account'];
 
 /** The client that a request names, for its look-up. @throws OAuthError invalid_request */

@@ -36,6 +36,9 @@ export function createClientAssertions({
   baseUrl: string;
   now: Clock;
 }): ClientAssertions {
+  // Each of them is this service and nobody else; libraries name the endpoint that they are about to ask.
+  const audiences = [baseUrl, ...['token', 'introspect', 'revoke'].map((name) => `${baseUrl}/oauth/${name}`)];
+
   async function verified(client: Client, assertion: string): Promise<JWTPayload> {
     const keys = await clientKeys.of(client);
     try {
@@ -43,7 +46,7 @@ export function createClientAssertions({
         algorithms: assertionAlgorithms,
         issuer: client.clientId,
         subject: client.clientId,
-        audience: [baseUrl, `${baseUrl}/oauth/token`],
+        audience: audiences,
         requiredClaims: ['exp', 'jti'],
         currentDate: now(),
         clockTolerance: 5,

@@ -2,6 +2,9 @@ import { decodeJwt, decodeProtectedHeader, type JWTPayload } from 'jose';
 import { isInvalidToken, isOfUnknownKey, type SigningKeys } from './keys.js';
 import { OAuthError } from './oauth-error.js';
 
+/** In characters: an ID token with the roles of many organizations, and room for the rest of a request line of 16 KiB. */
+export const longestHint = 12_288;
+
 /** Whom an `id_token_hint` speaks of, to which client, in which session. */
 export interface Hint {
   subject: string;

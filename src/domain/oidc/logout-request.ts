@@ -1,5 +1,5 @@
 import type { Client, Clients } from './clients.js';
-import { type Hint, readHint } from './hints.js';
+import { type Hint, longestHint, readHint } from './hints.js';
 import type { SigningKeys } from './keys.js';
 import { OAuthError } from './oauth-error.js';
 import { onlyOnce, type ReadParameters } from './parameters.js';
@@ -16,7 +16,6 @@ export interface LogoutRequest {
 }
 
 const known = ['id_token_hint', 'logout_hint', 'client_id', 'post_logout_redirect_uri', 'state', 'ui_locales'] as const;
-const longest = 8192;
 
 /** @throws OAuthError invalid_request, for what is shown on a page */
 export async function parseLogoutRequest(
@@ -25,7 +24,7 @@ export async function parseLogoutRequest(
 ): Promise<LogoutRequest> {
   const values = onlyOnce(read, known);
   const parameters = Object.fromEntries([...values].filter(([name]) => (known as readonly string[]).includes(name)));
-  if (Object.values(parameters).some((value) => value.length > longest)) throw invalid('a parameter is too long');
+  if (Object.values(parameters).some((value) => value.length > longestHint)) throw invalid('a parameter is too long');
 
   const hintToken = values.get('id_token_hint');
   const hint = hintToken === undefined ? null : await readHint(keys, hintToken);

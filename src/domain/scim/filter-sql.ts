@@ -7,7 +7,9 @@ import { ScimRefused } from './refusal.js';
 export type Column =
   | { type: 'id' | 'text' | 'exact' | 'boolean' | 'instant'; sql: string }
   /** Several values: an expression that is a set of rows, `e` in what `of` says of their sub-attributes. */
-  | { type: 'several'; rows: string; of(sub: string): Column | null };
+  | { type: 'several'; rows: string; of(sub: string): Column | null }
+  /** One value of several parts: it is there where one of them is (RFC 7644 §3.4.2.2, `pr`), and is compared by its parts. */
+  | { type: 'complex'; parts: readonly Column[] };
 
 /** The column of an attribute by its path; null where there is none. */
 export type ColumnOf = (path: string) => Column | null;
@@ -31,6 +33,7 @@ export function conditionOf(filter: Filter, columnOf: ColumnOf, values: Values):
     return anyOf(column.rows, conditionOf(filter.filter, column.of, values));
   }
   if (filter.op === 'pr') return presence(column);
+  if (column.type === 'complex') throw invalid(`${filter.path} is compared by its parts`);
   if (column.type !== 'several') return comparison(filter.op, column, filter.value, values);
   // Without a sub-attribute, the value is meant (RFC 7644 §3.4.2.2).
   return anyOf(column.rows, conditionOf({ ...filter, path: 'value' }, column.of, values));
@@ -47,11 +50,12 @@ function known(column: Column | null, path: string): Column {
 
 function presence(column: Column): string {
   if (column.type === 'several') return `exists (select from ${column.rows})`;
+  if (column.type === 'complex') return `(${column.parts.map(presence).join(' or ')})`;
   const isText = column.type === 'text' || column.type === 'exact';
   return isText ? `coalesce(${column.sql}, '') <> ''` : `${column.sql} is not null`;
 }
 
-type Single = Exclude<Column, { type: 'several' }>;
+type Single = Exclude<Column, { type: 'several' | 'complex' }>;
 
 function comparison(op: Comparison, column: Single, value: FilterValue, values: Values): string {
   if (value === null) {

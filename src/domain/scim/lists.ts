@@ -56,7 +56,8 @@ export function orderOf({ sortBy, sortOrder }: ListRequest, columnOf: ColumnOf, 
   const column = columnOf(sortBy);
   // Of several values the main one counts, else any (RFC 7644 §3.4.2.3), by its `value`.
   const single = column?.type === 'several' ? sortedValue(column) : column;
-  if (!single) throw new ScimRefused('invalidPath', `Nothing is sorted by ${sortBy.slice(0, 200)}`);
+  if (!single || single.type === 'complex')
+    throw new ScimRefused('invalidPath', `Nothing is sorted by ${sortBy.slice(0, 200)}`);
   const sql = single.type === 'text' ? `lower(${single.sql})` : single.sql;
   return sortOrder === 'descending' ? `${sql} desc nulls first` : `${sql} asc nulls last`;
 }

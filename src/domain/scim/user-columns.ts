@@ -21,7 +21,7 @@ export const userColumns = (directory: Directory): ColumnOf => {
     'meta.created': { type: 'instant', sql: created },
     'meta.lastmodified': { type: 'instant', sql: lastModified },
   };
-  return (path) => {
+  const columnOf: ColumnOf = (path) => {
     const target = targetOf(userKind, path);
     const { attribute, sub } = target ?? {};
     if (!target || !attribute) return null;
@@ -29,16 +29,20 @@ export const userColumns = (directory: Directory): ColumnOf => {
     const name = `${attribute.name}${sub ? `.${sub.name}` : ''}`.toLowerCase();
     const found = isCore ? own[name] : undefined;
     if (found) return found;
-    if (attribute.name === 'meta') return null;
     if (attribute.multiValued) {
       const several = severalOf(attribute);
       return sub ? lifted(several, sub.name) : several;
     }
-    if (attribute.type === 'complex' && !sub) return null;
+    if (attribute.type === 'complex' && !sub) {
+      const parts = (attribute.subAttributes ?? []).map(({ name: part }) => columnOf(`${path}.${part}`));
+      return { type: 'complex', parts: parts.filter((part) => part !== null) };
+    }
+    if (attribute.name === 'meta') return null;
     // Names from the schemas, so nothing of a request becomes part of the text.
     const at = [...(isCore ? [] : [target.schema.id]), attribute.name, ...(sub ? [sub.name] : [])];
     return text(`s.attributes #>> '{${at.map((one) => `"${one}"`).join()}}'`, (sub ?? attribute).caseExact ?? false);
   };
+  return columnOf;
 };
 
 type Several = Extract<Column, { type: 'several' }>;

@@ -2,6 +2,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Client } from '../../domain/oidc/clients.js';
 import { isRegistered } from '../../domain/oidc/redirect-uris.js';
 
+/** The headers of answers that a client acts on: when to come back, why it was refused, what to name to support. */
+const readable = 'Retry-After, WWW-Authenticate, X-Request-Id';
+
+/** The request headers that a script of another origin may send anywhere: a page that is traced adds `traceparent` to each of its requests. */
+export const sendable = 'authorization, content-type, if-match, idempotency-key, x-request-id, traceparent, tracestate';
+
 /**
  * Lets scripts of a client's own origins read an answer. A preflight names no client, so it is always allowed: it gives
  * nothing away, and without this header on the answer itself a foreign script cannot read it. No cookie is involved.
@@ -10,7 +16,7 @@ export function allowOrigin(request: FastifyRequest, reply: FastifyReply, client
   const { origin } = request.headers;
   reply.header('vary', 'Origin');
   if (origin === undefined || !isOriginOf(client, origin)) return;
-  reply.header('access-control-allow-origin', origin).header('access-control-expose-headers', 'WWW-Authenticate');
+  reply.header('access-control-allow-origin', origin).header('access-control-expose-headers', readable);
 }
 
 /** What says where scripts run. */
@@ -33,7 +39,7 @@ export function answerPreflights(app: FastifyInstance, path: string, methods: st
       .code(204)
       .header('access-control-allow-origin', '*')
       .header('access-control-allow-methods', methods)
-      .header('access-control-allow-headers', 'authorization, content-type')
+      .header('access-control-allow-headers', sendable)
       .header('access-control-max-age', '600')
       .send(),
   );

@@ -65,7 +65,9 @@ const NoContent = (description: string) => ({ description, type: 'null' });
 const clientAuthentication = {
   client_id: text('Where the client does not use Basic authentication'),
   client_secret: text('`client_secret_post`'),
-  client_assertion: text('`private_key_jwt`, RFC 7523'),
+  client_assertion: text(
+    '`private_key_jwt`, RFC 7523: `aud` is the issuer, or the token, introspection or revocation endpoint',
+  ),
   client_assertion_type: text('`urn:ietf:params:oauth:client-assertion-type:jwt-bearer`'),
 };
 const endpoint = (
