@@ -1,4 +1,5 @@
 import { demoAdmin } from '../../src/dev/demo-data.js';
+import { minutes } from '../../src/platform/clock.js';
 import { type Connection, jsonOf } from '../connection.js';
 import type { SizedSeed } from '../sized/seed.js';
 import { headersOf, listed } from './management.js';
@@ -10,13 +11,17 @@ interface SignedIn {
   path: string;
 }
 
-/** One sign-in for all workers of a process: none of them measures it. */
-const administrators = new WeakMap<SizedSeed, Promise<SignedIn>>();
+/** A run takes longer than an access token lives, and there may be five sign-ins in a quarter of an hour. */
+const keptMs = minutes(5);
+/** One sign-in for all workers of a cell and of those after it: none of them measures it. */
+const administrators = new WeakMap<SizedSeed, { since: number; signedIn: Promise<SignedIn> }>();
 
 function administratorOf(connection: Connection, seed: SizedSeed): Promise<SignedIn> {
-  const known = administrators.get(seed) ?? signIn(connection, seed);
-  administrators.set(seed, known);
-  return known;
+  const known = administrators.get(seed);
+  if (known && Date.now() - known.since < keptMs) return known.signedIn;
+  const signedIn = signIn(connection, seed);
+  administrators.set(seed, { since: Date.now(), signedIn });
+  return signedIn;
 }
 
 async function signIn(connection: Connection, { password }: SizedSeed): Promise<SignedIn> {
