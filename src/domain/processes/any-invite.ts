@@ -9,12 +9,14 @@ type Invite = Pick<AdministratorInvite, 'id' | 'accountId' | 'createdAt' | 'expi
 type Of = Pick<ProcessRow, 'kind' | 'environmentId' | 'subjectType'>;
 
 /** Of an invite of whatever kind that was read already, with its status as of now. */
-export const rowOfInvite = (of: Of, { id, accountId, status, ...invite }: Invite): ProcessRow => ({
-  ...of,
-  id,
-  accountId,
-  subjectId: id,
-  state: status,
+export const rowOfInvite = ({ kind, environmentId, subjectType }: Of, invite: Invite): ProcessRow => ({
+  kind,
+  environmentId,
+  subjectType,
+  id: invite.id,
+  accountId: invite.accountId,
+  subjectId: invite.id,
+  state: invite.status,
   since: invite.createdAt,
   deadline: invite.expiresAt,
   createdAt: invite.createdAt,

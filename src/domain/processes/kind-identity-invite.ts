@@ -6,8 +6,8 @@ import { invitesOf, rowOfInvite } from './any-invite.js';
 import type { Kind, ProcessRow } from './kind.js';
 
 /** Of an invite that was read already, with its status as of now. */
-export const identityInviteRow = ({ environmentId, ...invite }: IdentityInvite): ProcessRow =>
-  rowOfInvite({ kind: 'identity_invite', environmentId, subjectType: 'identity_invite' }, invite);
+export const identityInviteRow = (invite: IdentityInvite): ProcessRow =>
+  rowOfInvite({ kind: 'identity_invite', environmentId: invite.environmentId, subjectType: 'identity_invite' }, invite);
 
 /** Invites of end users, those into organizations among them. Whoever sent one resends it where it was made. */
 export const identityInviteKind: Kind = {

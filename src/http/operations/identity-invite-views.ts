@@ -88,16 +88,15 @@ export const revokingInvite = {
   },
 } as const;
 
-export const presentIdentityInvite = (services: Presenting) => (shown: ShownIdentityInvite) => {
-  const { environmentId, environmentName, ...invite } = shown;
+export const presentIdentityInvite = (services: Presenting) => (invite: ShownIdentityInvite) => {
   const leadsIn = invite.intent === 'activate';
   return {
-    ...presentInvite(services, shown),
+    ...presentInvite(services, invite),
     intent: invite.intent,
     role_id: invite.roleIds[0] ?? null,
     node_id: invite.nodeId,
-    environment_id: leadsIn ? environmentId : null,
-    environment_name: leadsIn ? environmentName : null,
+    environment_id: leadsIn ? invite.environmentId : null,
+    environment_name: leadsIn ? invite.environmentName : null,
     has_initial_assignment: invite.roleIds.length > 0,
   };
 };
