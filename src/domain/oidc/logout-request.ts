@@ -16,6 +16,9 @@ export interface LogoutRequest {
 }
 
 const known = ['id_token_hint', 'logout_hint', 'client_id', 'post_logout_redirect_uri', 'state', 'ui_locales'] as const;
+const longest = 8192;
+const isTooLong = ([name, value]: [string, string]) =>
+  value.length > (name === 'id_token_hint' ? longestHint : longest);
 
 /** @throws OAuthError invalid_request, for what is shown on a page */
 export async function parseLogoutRequest(
@@ -24,7 +27,7 @@ export async function parseLogoutRequest(
 ): Promise<LogoutRequest> {
   const values = onlyOnce(read, known);
   const parameters = Object.fromEntries([...values].filter(([name]) => (known as readonly string[]).includes(name)));
-  if (Object.values(parameters).some((value) => value.length > longestHint)) throw invalid('a parameter is too long');
+  if (Object.entries(parameters).some(isTooLong)) throw invalid('a parameter is too long');
 
   const hintToken = values.get('id_token_hint');
   const hint = hintToken === undefined ? null : await readHint(keys, hintToken);
