@@ -15,6 +15,12 @@ export async function startMailSink() {
   const delivered: DeliveredMail[] = [];
   const unanswered = new Map<string, () => unknown>();
   const tokens = new Set<string>();
+  /** Ids of messages by whom they went to. */
+  const messages = (): Map<string, Set<string>> => {
+    const ids = new Map<string, Set<string>>();
+    for (const { to, messageId } of delivered) ids.set(to, (ids.get(to) ?? new Set()).add(messageId));
+    return ids;
+  };
   const smtp = new SMTPServer({
     authOptional: true,
     disabledCommands: ['STARTTLS'],
@@ -45,13 +51,13 @@ export async function startMailSink() {
   return {
     url: `smtp://127.0.0.1:${port}`,
     delivered,
+    messages,
     /**
      * How many messages went to an address. Where the answer to one is lost, it comes again as the same one: on a machine so busy
      * that an attempt's time is over, too. `repeats` says how often that was.
      */
-    messagesTo: (address: string) =>
-      new Set(delivered.filter(({ to }) => to === address).map(({ messageId }) => messageId)).size,
-    repeats: () => delivered.length - new Set(delivered.map(({ to, messageId }) => `${to} ${messageId}`)).size,
+    messagesTo: (address: string) => messages().get(address)?.size ?? 0,
+    repeats: () => delivered.length - [...messages().values()].reduce((sum, ids) => sum + ids.size, 0),
     deliveredTo: (address: string) => delivered.filter(({ to }) => to === address),
     /** Whom mails went to, and the tokens of the links in them. */
     told: () => ({ addresses: [...new Set(delivered.map(({ to }) => to))], tokens: [...tokens] }),

@@ -7,8 +7,7 @@ import type { Looked } from './looked.js';
  * message, which the person's mail program shows once.
  */
 export async function messagesAreOnce({ mails, find, ledger, service, client }: World): Promise<Looked> {
-  const messages = new Map<string, Set<string>>();
-  for (const { to, messageId } of mails.delivered) messages.set(to, (messages.get(to) ?? new Set()).add(messageId));
+  const messages = mails.messages();
   const revoked = new Set(ledger.of('invite revocation').map(({ id }) => id));
   for (const { id, email } of ledger.of('invite')) {
     const count = messages.get(email)?.size ?? 0;
@@ -24,10 +23,11 @@ export async function messagesAreOnce({ mails, find, ledger, service, client }: 
     if (count === 0) find(`registration of ${email}: no mail`);
   }
   const sent = await rows(service.ownerUrl, `select count(*)::int from emails where status = 'sent'`, []);
-  const distinct = [...messages.values()].reduce((sum, ids) => sum + ids.size, 0);
+  const repeats = mails.repeats();
+  const distinct = mails.delivered.length - repeats;
   if (distinct < (sent[0]?.count as number)) find(`${sent[0]?.count} mails are noted as sent, and ${distinct} arrived`);
   return [
     ['mails', distinct],
-    ['mails that came again as the same message', mails.delivered.length - distinct],
+    ['mails that came again as the same message', repeats],
   ];
 }
