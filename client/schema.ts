@@ -8481,7 +8481,7 @@ export interface operations {
                 /** @description Substring filter. */
                 q?: string;
                 /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
-                sort_by?: "authenticated_at" | "created_at";
+                sort_by?: "created_at" | "authenticated_at";
                 /** @description Whether the sort ascends or descends. */
                 order?: "asc" | "desc";
                 /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */

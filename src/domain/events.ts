@@ -37,6 +37,9 @@ const announced = `case when e.is_domain_event and exists (
     select from feed_readers r where r.environment_id = e.environment_id and r.until > clock_timestamp())
   then pg_notify('${changesChannel}', e.environment_id::text) is not null else e.is_domain_event end`;
 
+// Who may see what happens in an Environment is asked by its Application, which not everybody who writes of one has at hand.
+const application = `coalesce(e.application_id, (select application_id from environments where id = e.environment_id))`;
+
 // When it was written. What a webhook may be told is queued on the way: mostly nobody wants it, and whoever takes it from
 // there finds who does (docs/decisions/0028). Sorted, so that it is one look into the primary key whatever the planner
 // believes of the table: it takes the first row of a scope that has many for near, and would read all others on its way.
@@ -55,7 +58,7 @@ export const eventInsert = (
 ): string => `
 insert into events (id, transaction_id, written_in, account_id, application_id, environment_id, actor_type, actor_id, actor_label, action,
   resource_type, resource_id, resource_label, metadata, outcome, category, severity, correlation_id, is_domain_event, customer_visible, identity_visible, created_at, traceparent)
-select e.id, gatehouse_event_place(), pg_current_xact_id()::text::bigint, e.account_id, e.application_id, e.environment_id, e.actor_type, ${actorId}, e.actor_label,
+select e.id, gatehouse_event_place(), pg_current_xact_id()::text::bigint, e.account_id, ${application}, e.environment_id, e.actor_type, ${actorId}, e.actor_label,
   e.action, e.resource_type, ${resourceId}, e.resource_label, ${metadata}, e.outcome, e.category, e.severity, e.correlation_id, ${announced},
   e.customer_visible, e.identity_visible, ${written}, e.traceparent
 from jsonb_populate_record(null::events, ${row}::jsonb) e${from}`;

@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import { validate as isUuid } from 'uuid';
 import type { Capability } from '../domain/capabilities/administrator-roles.js';
 import { covers } from '../domain/capabilities/limits.js';
 import { DomainError, type ErrorCode } from '../domain/errors.js';
@@ -21,6 +20,7 @@ import {
 } from './operations/oauth-clients.js';
 import { portalConnectionOperations } from './operations/sso-connections.js';
 import { accountWebhookOperations } from './operations/webhooks.js';
+import { pathId } from './path-ids.js';
 import { getAccount, updateAccount } from './portal/account.js';
 import {
   createAdministratorInvite,
@@ -226,21 +226,26 @@ export function mountPortalApi(
       ...(nodeOf(operation).at ? [nodeOf(operation).missing] : []),
     ],
     async authorize(operation, request, reply) {
-      const lacking = (admin: AuthorizedAdmin) => () =>
-        denied(services.db, admin, operation.id, new DomainError('account.capability_required'));
-      const outcome = await admins.authorize(request, reply, operation.level, (admin) =>
-        isCapable(operation, admin) ? null : lacking(admin),
-      );
+      const refused = (admin: AuthorizedAdmin, code: ErrorCode) =>
+        denied(services.db, admin, operation.id, new DomainError(code));
+      const outcome = await admins.authorize(request, reply, operation.level, {
+        isCapable: (admin) => isCapable(operation, admin),
+        denied: refused,
+      });
       if ('refusal' in outcome) return outcome;
       const { credential } = outcome;
       const { at, missing } = nodeOf(operation);
       const nodeId = at && (request.params as Record<string, string>)[at];
-      // A malformed id is left to the validation, which says so.
-      if (!nodeId || !isUuid(nodeId) || isCapable({ ...operation, inPart: undefined }, outcome)) return outcome;
+      if (!nodeId || isCapable({ ...operation, inPart: undefined }, outcome)) return outcome;
       const asked = { permissions: [], capability: operation.capability as Capability };
-      const held = await services.rights.holdsAt(outcome.scope as EnvironmentScope, outcome.caller, asked, nodeId);
+      const scope = outcome.scope as EnvironmentScope;
+      const held = await services.rights.holdsAt(scope, outcome.caller, asked, pathId(nodeId));
       if (held === 'held') return outcome;
-      return { credential, refusal: held === 'lacking' ? lacking(outcome) : async () => new DomainError(missing) };
+      return {
+        credential,
+        refusal: async () =>
+          held === 'lacking' ? refused(outcome, 'account.capability_required') : new DomainError(missing),
+      };
     },
   };
   mount(app, surface, portalOperations, services);

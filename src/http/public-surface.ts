@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify';
-import { validate as isUuid } from 'uuid';
 import { DomainError } from '../domain/errors.js';
 import type { EnvironmentScope } from '../domain/scope.js';
 import type { Services } from '../services.js';
 import { denied } from './denials.js';
 import type { NodePermission, PermissionRule } from './operation.js';
+import { pathId } from './path-ids.js';
 import type { PublicPrincipals } from './principals/public.js';
 import type { Authorized, Surface } from './surface.js';
 
@@ -58,7 +58,7 @@ function describe({ anyOf, at }: ReturnType<typeof ruleOf>) {
   };
 }
 
-/** What is refused, or null. A malformed id is left to the validation, which says so. */
+/** What is refused, or null. */
 async function refusalOf(
   rights: Services['rights'],
   { caller, scope }: Authorized,
@@ -72,7 +72,7 @@ async function refusalOf(
     return reached?.length === 0 ? lacking() : null;
   }
   const nodeId = at === 'root' ? null : (request.params as Record<string, string>)[at];
-  if (nodeId === undefined || (nodeId !== null && !isUuid(nodeId))) return null;
-  const held = await rights.holdsAt(environment, caller, { permissions: anyOf }, nodeId);
+  if (nodeId === undefined) return null;
+  const held = await rights.holdsAt(environment, caller, { permissions: anyOf }, nodeId && pathId(nodeId));
   return held === 'held' ? null : held === 'lacking' ? lacking() : new DomainError(missing);
 }

@@ -4,6 +4,7 @@ import addFormats from 'ajv-formats';
 import type { FastifySchemaCompiler, FastifySchemaValidationError } from 'fastify';
 import type { ErrorDetail } from '../domain/errors.js';
 import { isMailAddress } from '../domain/logins/address.js';
+import { pathId, uuid } from './path-ids.js';
 import { wordsOf } from './validation-words.js';
 
 /** As many as an answer shows of each of a thousand elements; what has more is not looked at any further. */
@@ -24,7 +25,6 @@ const options = {
   code: { process: endingInTime },
 } as const;
 const formats = addFormats as unknown as (ajv: Ajv, formats: string[]) => Ajv;
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Of a text that may be an id: it is taken on in lower case. */
 const lowerCaseId: FuncKeywordDefinition = {
   keyword: 'lowerCaseId',
@@ -41,7 +41,7 @@ const lowerCaseId: FuncKeywordDefinition = {
 const ajv = formats(new Ajv({ ...options, coerceTypes: false, removeAdditional: false }), ['uri', 'date-time'])
   .addFormat('email', isMailAddress)
   .addFormat('idn-email', /^[^\s\p{Cc}@]+@[^\s\p{Cc}@]+$/u) // one that somebody may have already
-  .addFormat('uuid', uuid) // the usual one takes `urn:uuid:` before it, which PostgreSQL does not
+  .addFormat('uuid', uuid)
   .addKeyword(lowerCaseId);
 
 /** How an integer is written in a URL; JavaScript, and the validator's own coercion, would take `0x10` and `1e1` as well. */
@@ -68,11 +68,20 @@ function readerOf(schema: unknown): (data: Record<string, unknown>) => void {
   };
 }
 
+/** In a path each id is one, be it nobody's. */
+function pathIdsOf(schema: unknown): (params: Record<string, unknown>) => void {
+  const { properties = {} } = schema as { properties?: Record<string, { format?: string }> };
+  const ids = Object.keys(properties).filter((name) => properties[name]?.format === 'uuid');
+  return (params) => {
+    for (const name of ids) params[name] = pathId(String(params[name]));
+  };
+}
+
 /** Compiled by the first request that needs it: all of them at once would be most of what a process does to start. */
 export const validatorCompiler: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
   let compiled: ValidateFunction | undefined;
   const known = new Map<string, string[]>();
-  const readText = httpPart === 'body' ? undefined : readerOf(schema);
+  const readText = httpPart === 'body' ? undefined : httpPart === 'params' ? pathIdsOf(schema) : readerOf(schema);
   const validate = (data: unknown) => {
     compiled ??= ajv.compile(withLowerCaseIds(schema) as object);
     readText?.(data as Record<string, unknown>);

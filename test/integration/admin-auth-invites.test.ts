@@ -198,6 +198,8 @@ test('an account that requires a second factor lets nobody in by an invite alone
     return [answer.statusCode, answer.json().error?.code];
   };
   expect(await inPortal()).toEqual([403, 'mfa.enrollment_required']);
+  const refusal = `select outcome from events where account_id = $1 and action = 'auth.access_denied' and actor_id = $2`;
+  expect(await rowsOf(api, refusal, [account.scope.accountId, data.user.id])).toEqual([{ outcome: 'denied' }]);
   const { data: begun } = (await post('/mfa/totp/enroll', {}, headers)).json();
   const code = totpCode(begun.secret, api.clock.now);
   const added = await post('/mfa/totp/confirm', { enrollment_token: begun.enrollment_token, code }, headers);
@@ -292,7 +294,7 @@ describe('the page', () => {
       ['short', 'too short'],
       ['password123', 'data breach'],
       ['iwan iwan', 'little more than a name'],
-      ['', 'too short'],
+      ['', 'Choose a password.'],
     ] as const) {
       const refused = await form(
         { token: made.token, ...names, first_name: 'Iwan', password: typed },

@@ -208,7 +208,7 @@ describe('logout', () => {
 });
 
 describe('sessions', () => {
-  test('are listed with the current one flagged, newest use first', async () => {
+  test('are listed with the current one flagged, by their last use where that is asked', async () => {
     const user = await auth.addUser();
     const credentials = { email: user.email, password: user.password };
     const first = await auth.post('/login', credentials, { 'user-agent': 'Firefox', 'x-forwarded-for': '203.0.113.7' });
@@ -216,7 +216,7 @@ describe('sessions', () => {
     const second = await auth.post('/login', credentials, { 'user-agent': 'x'.repeat(700) });
     auth.pass(minutes(1));
     await auth.post('/refresh', undefined, cookieHeader(first));
-    const answer = await auth.get('/sessions', bearer(second.json().data.access_token));
+    const answer = await auth.get('/sessions?sort_by=last_used_at', bearer(second.json().data.access_token));
     expect(answer.statusCode).toBe(200);
     expect(answer.json().items).toEqual([
       {
@@ -237,6 +237,8 @@ describe('sessions', () => {
       }),
     ]);
     expect(answer.json().pagination).toMatchObject({ page: 1, take: 20, item_count: 2, page_count: 1 });
+    const byAge = await auth.get('/sessions', bearer(second.json().data.access_token));
+    expect(byAge.json().items.map(({ current }: { current: boolean }) => current)).toEqual([true, false]);
     const found = await auth.get('/sessions?q=firefox&take=1', bearer(second.json().data.access_token));
     expect(found.json()).toMatchObject({ items: [{ user_agent: 'Firefox' }], pagination: { item_count: 1 } });
     expect((await auth.get('/sessions?take=0', bearer(second.json().data.access_token))).statusCode).toBe(400);
@@ -269,7 +271,7 @@ describe('sessions', () => {
     expect(cookieOf(self).value).toBe('');
   });
 
-  test('of others are 404, as unknown ones; an id that is none is 400', async () => {
+  test('of others are 404, as unknown ones, and as what is no id', async () => {
     const [ana, ben] = [await signedIn(), await signedIn()];
     const theirs = decodeJwt(ben.token).sid as string;
     const answer = await auth.delete(`/sessions/${theirs}`, bearer(ana.token));
@@ -279,7 +281,7 @@ describe('sessions', () => {
     expect((await auth.delete('/sessions/01890000-0000-7000-8000-000000000000', bearer(ana.token))).statusCode).toBe(
       404,
     );
-    expect((await auth.delete('/sessions/mine', bearer(ana.token))).statusCode).toBe(400);
+    expect((await auth.delete('/sessions/mine', bearer(ana.token))).statusCode).toBe(404);
     expect((await auth.delete(`/sessions/${theirs}`)).statusCode).toBe(401);
   });
 });

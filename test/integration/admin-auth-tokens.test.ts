@@ -1,6 +1,7 @@
 import { generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 import { UserSession } from '../../entities/user-session.js';
+import { DomainError, type ErrorCode } from '../../src/domain/errors.js';
 import type { Refused } from '../../src/http/surface.js';
 import { type AdminAuth, bearer, newAdminAuth } from './admin-auth-setup.js';
 
@@ -116,6 +117,7 @@ describe('the Portal’s principal', () => {
       ip: '127.0.0.1',
     }) as never;
 
+  const anything = { isCapable: () => true, denied: async (_: object, code: ErrorCode) => new DomainError(code) };
   const refusalOf = async (outcome: object) => ('refusal' in outcome ? (outcome as Refused).refusal() : outcome);
 
   test('is the member with roles, capabilities and the ids of the path', async () => {
@@ -127,6 +129,7 @@ describe('the Portal’s principal', () => {
       await request(params, answer.json().data.access_token),
       reply,
       'environment',
+      anything,
     );
     expect(admin).toEqual({
       caller: {
@@ -161,14 +164,13 @@ describe('the Portal’s principal', () => {
       [{ ...slugs, envSlug: 'nothing' }, 'environment.not_found'],
     ];
     for (const [params, code] of refusals) {
-      const authorized = await auth.admins.authorize(await request(params, token), reply, 'environment');
+      const authorized = await auth.admins.authorize(await request(params, token), reply, 'environment', anything);
       expect(await refusalOf(authorized)).toMatchObject({ code });
     }
     // What they may not is said before what there is not (contract §10).
-    const lacking = new Error('lacks a capability');
     const missing = await request({ ...slugs, appSlug: 'nothing' }, token);
-    const refused = await auth.admins.authorize(missing, reply, 'environment', () => async () => lacking);
-    expect(await refusalOf(refused)).toBe(lacking);
+    const refused = await auth.admins.authorize(missing, reply, 'environment', { ...anything, isCapable: () => false });
+    expect(await refusalOf(refused)).toMatchObject({ code: 'account.capability_required' });
   });
 
   test('is gone with the session', async () => {
@@ -177,7 +179,7 @@ describe('the Portal’s principal', () => {
     await expect(auth.users.portal.isAlive(own)).resolves.toBe(true);
     await auth.users.sessions.end(own);
     await expect(auth.users.portal.isAlive(own)).resolves.toBe(false);
-    const authorized = auth.admins.authorize(await request({ accountSlug: 'x' }), reply, 'account');
+    const authorized = auth.admins.authorize(await request({ accountSlug: 'x' }), reply, 'account', anything);
     await expect(authorized).rejects.toMatchObject({ code: 'auth.invalid_credentials' });
   });
 });

@@ -174,7 +174,7 @@ test('bad input is 400, whoever has no credential 401, without the right 403', a
   ]) {
     await get(`/audit-logs?${query}`, 400);
   }
-  await get('/audit-logs/not-an-id', 400);
+  await get('/audit-logs/not-an-id', 404);
   await get('/audit-logs', 401, {});
   await get('/audit-logs', 403, await account.apiKey(['identity.view']));
   await get('/audit-logs/export', 403, await account.apiKey(['identity.view']));

@@ -351,11 +351,13 @@ describe('principals', () => {
       headers: await account.apiKey(['identity.view']),
       payload: { nonsense: true },
     });
-    await send(api.app, 400, {
+    // What is no id names nothing either, and is told no other way.
+    await send(api.app, 404, { method: 'PATCH', url: '/api/v1/api-keys/7', headers: key, payload: { nonsense: true } });
+    await send(api.app, 403, {
       method: 'PATCH',
-      url: '/api/v1/api-keys/7',
-      headers: key,
-      payload: { is_active: true },
+      url: '/api/v1/nodes/7',
+      headers: await account.apiKey(['identity.view']),
+      payload: { nonsense: true },
     });
   });
 

@@ -3,7 +3,7 @@ import type { EnvironmentSettings } from '../../entities/environment-settings.js
 import { mfaMails } from '../../src/domain/mfa/mails.js';
 import { aal2 } from '../../src/domain/sessions/first-factor.js';
 import type { OwnProofOf } from '../../src/domain/sessions/own-proof.js';
-import { days, minutes } from '../../src/platform/clock.js';
+import { days, minutes, seconds } from '../../src/platform/clock.js';
 import { renderEmail } from '../../src/platform/mail/templates.js';
 import { waitingMails } from '../support/identity-mails.js';
 import { alertOf, codeIn, enrollTotp, hidden, passwordStep, strongSession, totpCode } from '../support/mfa.js';
@@ -110,6 +110,20 @@ test('an authenticator app: picture, key, first code, recovery codes once, and t
     [ana.id],
   );
   expect(JSON.stringify(stored)).not.toContain(secret);
+});
+
+test('recovery codes are shown also where the client has ceased to take the request meanwhile', async () => {
+  const { page, browser, client } = await newArrival();
+  const totp = await browser.submit(page, { factor: 'totp' });
+  const confirmed = await browser.submit(totp, { code: totpCode(keyOn(totp), provider.now()) });
+  await provider.query(
+    `update oauth_clients set redirect_uris = '{https://elsewhere.example/cb}' where client_id = $1`,
+    [client.clientId],
+  );
+  provider.wait(seconds(2));
+  const codes = await browser.get(String(confirmed.headers.location));
+  expect(codes.body.match(/<li>[A-Z2-7-]{19}<\/li>/g)).toHaveLength(10);
+  expect(codes.body).not.toContain('<form');
 });
 
 test('the code that enrolled is used, and the next sign-in asks for another', async () => {

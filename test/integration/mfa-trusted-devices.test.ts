@@ -53,6 +53,19 @@ const scopeOf = ({ accountId, applicationId, environmentId }: TestEnvironment) =
   environmentId,
 });
 
+test('what was ticked beside a wrong code is ticked beside the next one', async () => {
+  const environment = await provider.newEnvironment();
+  const [client, ana] = [await environment.newClient(), await environment.newIdentity()];
+  await enrollTotp(provider, environment, ana);
+  const browser = provider.browser();
+  const { page } = await passwordStep(browser, client, ana);
+  const ticked = /name="remember_device" value="true" checked/;
+  expect(page.body).not.toMatch(ticked);
+  const wrong = await browser.submit(page, { code: '000000', remember_device: 'true' });
+  expect(wrong.body).toMatch(ticked);
+  expect((await browser.submit(page, { code: '000000' })).body).not.toMatch(ticked);
+});
+
 test('a trusted browser needs the password alone, as long as the Environment says, and no longer', async () => {
   const known = await newTrusted({ mfaTrustedDeviceDays: 3 });
   expect(await passes(known.browser, known)).toBe(true);

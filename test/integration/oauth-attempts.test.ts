@@ -224,6 +224,21 @@ test('what is typed at a code that is used up, spent or over locks nobody, known
   }
 });
 
+test('a right code that the day’s cap makes worthless is no failed attempt, and the address need not be typed anew', async () => {
+  const settings = { emailOtpLoginEnabled: true, passwordLoginEnabled: false, allowSelfSignup: true };
+  const closed = await world.newEnvironment({ ...settings, dailySelfSignupCap: 0 });
+  const of = await closed.newClient();
+  const email = `new.${closed.environmentId}@example.com`;
+  for (let times = 0; times < 12; times++) {
+    const browser = world.browser(`2001:db8:8:${times.toString(16)}::1`);
+    const sent = await browser.submit(await browser.get(authorizeUrl(of)), { email });
+    const capped = await browser.submit(sent, { code: await world.mailedCode('login') });
+    expect([capped.statusCode, capped.body.includes('Nobody else can join today.')]).toEqual([200, true]);
+    expect(capped.body).toContain(`value="${email}"`);
+    await world.query(`delete from rate_limits where key like 'email-otp-address:%'`); // its mails have a limit of their own
+  }
+});
+
 test('a refusal is a page in the language that the request asks for', async () => {
   const from = '198.51.100.22';
   const fields = {

@@ -145,6 +145,15 @@ describe('what clients call has the general limits', () => {
     expect(await ask(4, `/oauth/${name}`, forged, newAddress())).toEqual([401, 401, 401, 429]);
   });
 
+  test.each(['/api/v1/identities', '/v1/identity/auth/me'])('%s for the token of an administrator', async (url) => {
+    const account = await newAccount(api);
+    const headers = await account.as('owner');
+    const from = newAddress();
+    const seen = [];
+    for (let i = 0; i < 4; i++) seen.push((await api.app.inject({ url, headers, remoteAddress: from })).statusCode);
+    expect(seen).toEqual([403, 403, 403, 429]);
+  });
+
   test.each([
     ['/oauth/token', { grant_type: 'refresh_token', refresh_token: 'x' }, 400],
     ['/oauth/revoke', { token: 'x' }, 200],

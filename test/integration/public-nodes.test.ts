@@ -221,7 +221,7 @@ describe('a node', () => {
     expect(outcomeOf(await key('POST', `/nodes/${uuidv7()}/move`, {}))).toBe('404 nodes.node_not_found');
     expect(outcomeOf(await key('PATCH', `/nodes/${uuidv7()}`, {}))).toBe('404 nodes.node_not_found');
     expect(outcomeOf(await key('DELETE', `/nodes/${uuidv7()}`))).toBe('404 nodes.node_not_found');
-    expect(outcomeOf(await key('GET', '/nodes/not-an-id'))).toBe('400 validation.failed');
+    expect(outcomeOf(await key('GET', '/nodes/not-an-id'))).toBe('404 nodes.node_not_found');
     expect(await wrongPaths(api, account)).toEqual([]);
     expect((await key('GET', `/nodes/${a.id}`)).json().data.version).toBe(1);
   });

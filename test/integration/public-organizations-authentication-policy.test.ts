@@ -49,6 +49,16 @@ test('asks nothing at first, and is replaced as a whole under a version of its o
   ]);
 });
 
+test('is sent back as it was read, also where the environment has narrowed since', async () => {
+  await setting({ sessionTtlSeconds: 36_000 });
+  const kept = { ...open, session_ttl_seconds: 36_000 };
+  expect(outcomeOf(await key('PUT', path, kept, 1))).toBe('200');
+  await setting({ sessionTtlSeconds: 3_600 });
+  expect((await key('PUT', path, kept, 2)).json().data).toEqual({ ...kept, version: 2 });
+  const other = await key('PUT', path, { ...kept, session_ttl_seconds: 35_000 }, 2);
+  expect(outcomeOf(other)).toBe('400 validation.failed');
+});
+
 test('is replaced by one of many who read the same version; the others are shown it', async () => {
   expect(outcomeOf(await key('PUT', path, strict))).toBe('400 if_match.required');
   expect(outcomeOf(await key('PUT', path, strict, 'x'))).toBe('400 if_match.invalid');

@@ -215,6 +215,8 @@ describe('what cannot be', () => {
     ['saml', { saml_slo_url: 'https://10.0.0.1/slo' }, ['saml_slo_url address']],
     ['saml', { saml_sso_url: 'https://me:pw@idp.example/' }, ['saml_sso_url credentials']],
     ['saml', { saml_signing_cert: 'MIIC' }, ['saml_signing_cert malformed']],
+    ['saml', { saml_signing_cert: '' }, ['saml_signing_cert minLength']],
+    ['saml', { saml_signing_cert: ' ' }, ['saml_signing_cert malformed']],
     ['saml', { saml_signature_algorithm: 'sha1' }, ['saml_signature_algorithm enum']],
     [
       'saml',

@@ -92,6 +92,7 @@ const everyPage = (value: string): Pages => ({
     others: ['webauthn', 'email_otp', 'recovery_code'],
     isSent: false,
     isAgain: false,
+    isRemembered: false,
     rememberDays: 30,
     error: 'mfa_challenge.error.totp',
     client: { name: value, logoUrl: null },

@@ -32,6 +32,7 @@ export interface Acceptance {
   token: string;
   firstName: string;
   lastName: string;
+  /** None, or an empty one, as the field of a form has it. */
   password?: string;
 }
 
@@ -69,7 +70,7 @@ export function createInviteAcceptance({ db, passwords, now }: InviteAcceptanceD
     const { invite: looked, account, asksPassword, ssoAvailable } = await find(token);
     let passwordHash: string | null = null;
     // Checked and hashed before the transaction: both are slow, and the first one asks another service.
-    if (asksPassword && password !== undefined) {
+    if (asksPassword && password) {
       const { email, firstName, lastName } = looked;
       const context = [email, firstName, lastName, names.firstName, names.lastName, account.name];
       await passwords.assertAcceptable(password, { minLength: passwordLength.min, context, field: 'password' });

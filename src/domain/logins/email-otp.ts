@@ -13,7 +13,7 @@ import { assertStays } from '../erasures/staying.js';
 import { DomainError } from '../errors.js';
 import { countUse } from '../limits.js';
 import { settleProvedAddress } from '../passwords/new-password.js';
-import { addMembership, countSignUp, createIdentity } from '../sign-ups/sign-up.js';
+import { addMembership, countSignUp, createIdentity, recordCapped } from '../sign-ups/sign-up.js';
 import { addressTyped } from './address.js';
 import type { Attempts } from './attempts.js';
 import { type EmailedCodes, emailedCodeLife, type RightCode } from './emailed-codes.js';
@@ -47,11 +47,13 @@ export interface VerifyEmailOtp {
 /**
  * Who signed in; every reason why nobody did is `refused`. `email` is where the code went to, for the page to go on with.
  * `spent`: the code let somebody in within the last minute, and its form has come once more. That proves nothing, and is no
- * failed attempt; `identityId` is null where they are being made this very moment.
+ * failed attempt; `identityId` is null where they are being made this very moment. `capped`: the code was right, and the Environment
+ * takes nobody new today (told only then).
  */
 export type EmailOtpResult =
   | { outcome: 'accepted'; email: string; identityId: string }
   | { outcome: 'spent'; email: string; identityId: string | null; spentAt: Date }
+  | { outcome: 'capped'; email: string }
   | { outcome: 'refused'; email: string };
 
 export interface EmailOtpDeps {
@@ -65,6 +67,13 @@ export interface EmailOtpDeps {
 
 /** Mails to an address in an Environment, whoever asks for them and whether anybody has it. */
 const mailsByAddress: LimitPolicy = { name: 'email-otp-address', points: 10, windowSeconds: hours(1) / 1000 };
+
+/** In the place of whom a right code would have made, were it not for the cap of the day. */
+const capped = Symbol('capped');
+function cappedOr(error: unknown): typeof capped {
+  if (error instanceof DomainError && error.code === 'sign_up.daily_cap_reached') return capped;
+  throw error;
+}
 
 interface Flow {
   /** 256 bit: names the codes that were mailed for it. */
@@ -148,14 +157,21 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
     });
   }
 
-  async function joinOnce(scope: EnvironmentScope, email: string, cap: number): Promise<string | null> {
+  async function joinOnce(
+    scope: EnvironmentScope,
+    email: string,
+    cap: number,
+    { isAgain = false } = {},
+  ): Promise<string | null> {
     try {
       return await join(scope, email, cap);
     } catch (error) {
       const isTaken = error instanceof DomainError && error.code === 'identity.email_taken';
       if (!isTaken && !violates(error, 'environment_memberships_one_per_identity')) throw error;
       const faster = await find(scope, email); // another code of theirs, at the same time
-      return faster?.isActive ? faster.identityId : null;
+      if (faster) return faster.isActive ? faster.identityId : null;
+      // Or made at the same time elsewhere in the Account, and no member here: that is somebody to join by now.
+      return isAgain ? null : joinOnce(scope, email, cap, { isAgain: true });
     }
   }
 
@@ -201,7 +217,7 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
       return { token, expiresAt: new Date(now().getTime() + emailedCodeLife) };
     },
 
-    /** Spends a code. @throws DomainError rate_limit.exceeded, sign_up.daily_cap_reached (told only after the right code) */
+    /** Spends a code. @throws DomainError rate_limit.exceeded */
     async verify(scope: EnvironmentScope, tried: VerifyEmailOtp): Promise<EmailOtpResult> {
       const { token, code, bound, ipAddress, dailyCap } = tried;
       const flow = read(token, bound);
@@ -214,9 +230,14 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
         const right = typeof redeemed === 'object' ? redeemed : null;
         const spent = right ? null : await emailedCodes.justSpent(scope, typed);
         const member = await find(scope, email);
-        const identityId = right && (await admit(scope, right, member, dailyCap));
-        return { spent, member, identityId, isGuess: redeemed !== 'void' };
+        const identityId = right && (await admit(scope, right, member, dailyCap).catch(cappedOr));
+        return { spent, member, identityId, isGuess: redeemed !== 'void' } as const;
       });
+      if (identityId === capped) {
+        await attempts.withdrawn(attempt);
+        await recordCapped(db, scope);
+        return { outcome: 'capped', email };
+      }
       if (spent && isTheirs(spent, member) && member?.isActive !== false) {
         await attempts.succeeded(attempt);
         return { outcome: 'spent', email, identityId: member?.identityId ?? null, spentAt: spent.consumedAt };

@@ -15,10 +15,13 @@ export interface CodesPage {
 }
 
 export type OpenedCodes =
-  | ({ outcome: 'opened' } & CodesPage)
-  /** Shown before, which happens once; the sign-in can still go on. */
-  | { outcome: 'shown'; enrollmentToken: string }
-  /** Somebody else holds it. Nothing is used up. */
+  | {
+      outcome: 'opened';
+      enrollmentToken: string;
+      /** The codes, the first time; null when they were shown before, which happens once. Asked last: nothing may fail between. */
+      take(): Promise<string[] | null>;
+    }
+  /** Somebody else holds it. */
   | { outcome: 'foreign' }
   | { outcome: 'expired' };
 
@@ -55,14 +58,14 @@ export function createSealedCodes({
       );
     },
 
-    /** What it holds, the first time. @param presented what the caller has, one of which must be the holder's */
-    async open(token: string, presented: readonly string[]): Promise<OpenedCodes> {
+    /** What it holds; nothing is used up yet. @param presented what the caller has, one of which must be the holder's */
+    open(token: string, presented: readonly string[]): OpenedCodes {
       const held = openOrNull(token);
       if (!held || held.expiresAt <= now().getTime()) return { outcome: 'expired' };
       if (!isHolder(held, presented)) return { outcome: 'foreign' };
       const { id, codes, enrollmentToken, expiresAt } = held;
-      const isFirst = await spend(db, id, new Date(expiresAt));
-      return isFirst ? { outcome: 'opened', codes, enrollmentToken } : { outcome: 'shown', enrollmentToken };
+      const take = async () => ((await spend(db, id, new Date(expiresAt))) ? codes : null);
+      return { outcome: 'opened', enrollmentToken, take };
     },
 
     /** Whether the caller is its holder, however long ago it was shown: the codes may take a while to be saved. */

@@ -39,11 +39,11 @@ export function createAuthenticationPolicies({ db }: { db: Db }) {
         const organization = await lockOrganization(tx, scope, id);
         const current = versioned(organization);
         if (current.version !== version) throw new DomainError('version.conflict', { current });
-        await assertUsable(tx, scope, policy);
         const changed = (Object.keys(policy) as (keyof AuthenticationPolicy)[]).filter(
           (field) => !isSame(policy[field], current[field]),
         );
         if (changed.length === 0) return current;
+        await assertUsable(tx, scope, policy);
         const updated = { authenticationPolicy: policy, authenticationPolicyVersion: version + 1 };
         await tx.update(Organization, { ...within(scope), id }, updated);
         const metadata = { changed: ['authentication_policy'], authentication_policy: policy };

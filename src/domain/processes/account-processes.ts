@@ -80,9 +80,12 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
   const record = (
     tx: EntityManager,
     action: 'process.cancelled' | 'process.retried' | 'process.extended',
-    { id, kind, accountId, subjectId }: ProcessRow,
+    { id, kind, accountId, environmentId, subjectId }: ProcessRow,
     more: Record<string, unknown> = {},
-  ) => recordEvent(tx, action, { accountId, resourceId: id, metadata: { kind, subject_id: subjectId, ...more } });
+  ) => {
+    const metadata = { kind, subject_id: subjectId, ...more };
+    return recordEvent(tx, action, { accountId, environmentId, resourceId: id, metadata });
+  };
 
   return {
     list: (scope: AccountScope, request: ListRequest): Promise<Page<ShownProcess>> =>

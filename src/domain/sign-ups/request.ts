@@ -15,7 +15,7 @@ import { countUse } from '../limits.js';
 import type { Client } from '../oidc/clients.js';
 import { environmentRule } from '../passwords/context-rows.js';
 import type { Passwords } from '../passwords/passwords.js';
-import { countSignUp, createIdentity } from './sign-up.js';
+import { countSignUp, createIdentity, recordCapped } from './sign-up.js';
 
 export interface SignUpRequest {
   client: LinkClient & { settings: Pick<Client['settings'], 'dailySelfSignupCap'> };
@@ -109,10 +109,7 @@ export function createRequestSignUp({ db, sealing, passwords, rateLimits, now }:
   }
 
   async function refused(scope: EnvironmentScope, error: unknown): Promise<never> {
-    if (error instanceof DomainError && error.code === 'sign_up.daily_cap_reached') {
-      const details = { ...scope, resourceId: null, outcome: 'denied', metadata: { reason: error.code } } as const;
-      await db.transaction(scope, (tx) => recordEvent(tx, 'auth.sign_up_refused', details));
-    }
+    if (error instanceof DomainError && error.code === 'sign_up.daily_cap_reached') await recordCapped(db, scope);
     throw error;
   }
 }

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { Identity } from '../../../entities/identity.js';
-import { type EnvironmentScope, within } from '../../platform/db.js';
+import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { addToCounter } from '../counters.js';
 import { DomainError } from '../errors.js';
@@ -47,6 +47,17 @@ export async function countSignUp(
   );
   if (counted.length === 0) throw new DomainError('sign_up.daily_cap_reached');
 }
+
+/** Writes down that the day's cap has kept somebody out, once the transaction that counted is over. */
+export const recordCapped = (db: Db, scope: EnvironmentScope): Promise<string> =>
+  db.transaction(scope, (tx) =>
+    recordEvent(tx, 'auth.sign_up_refused', {
+      ...scope,
+      resourceId: null,
+      outcome: 'denied',
+      metadata: { reason: 'sign_up.daily_cap_reached' },
+    }),
+  );
 
 /** The Identity with its membership, counter and event. @throws DomainError identity.email_taken */
 export async function createIdentity(

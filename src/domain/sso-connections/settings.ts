@@ -99,9 +99,8 @@ export function settledSettings(
     const fault = url ? faultOfUrl(url, guard, by) : null;
     if (fault) refuse(field, fault.code, fault.message);
   }
-  const certificates = wanted.samlSigningCert
-    ? readCertificates(wanted.samlSigningCert, now, current.samlSigningCert)
-    : null;
+  const certificates =
+    wanted.samlSigningCert == null ? null : readCertificates(wanted.samlSigningCert, now, current.samlSigningCert);
   if (certificates && 'code' in certificates) refuse('samlSigningCert', certificates.code, certificates.message);
   if (current.type === 'oidc' && wanted.oidcScopes && !wanted.oidcScopes.includes('openid'))
     refuse('oidcScopes', 'openid_missing', 'must have openid');
@@ -147,7 +146,7 @@ const required = {
 /** What keeps a connection from being used, by field. */
 const missingOf = (connection: SsoConnection): ErrorDetail[] =>
   required[connection.type]
-    .filter((field) => connection[field] === null)
+    .filter((field) => !connection[field])
     .map((field) => ({ field: inSnakeCase(field).replace(/_sealed$/, ''), code: 'missing', message: 'is needed' }));
 
 /** @throws DomainError sso_connection.incomplete naming what is missing */

@@ -104,8 +104,11 @@ export function createWebhookDeliveryLog({ db, rateLimits, now, processes }: Del
      *   rate_limit.exceeded; service.unavailable while the run of one that was cancelled stops
      */
     async retry(scope: WebhookScope, webhookId: string, id: string): Promise<ShownDelivery> {
+      const before = await db.transaction(scope, async (tx) => {
+        await findWebhook(tx, scope, webhookId);
+        return findDelivery(tx, scope, webhookId, id);
+      });
       await count('retry', scope, webhookId);
-      const before = await db.transaction(scope, (tx) => findDelivery(tx, scope, webhookId, id));
       if (before.status === 'cancelled')
         await letStop(processes, workflowIdOf('webhookDelivery', processInput(before)));
       return db.transaction(scope, async (tx) => {
@@ -128,6 +131,7 @@ export function createWebhookDeliveryLog({ db, rateLimits, now, processes }: Del
 
     /** Sends `webhook.test` to this one alone. @throws DomainError webhook.not_found, webhook.inactive, rate_limit.exceeded */
     async test(scope: WebhookScope, webhookId: string): Promise<ShownDelivery> {
+      await db.transaction(scope, (tx) => findWebhook(tx, scope, webhookId));
       await count('test', scope, webhookId);
       return db.transaction(scope, async (tx) => {
         const webhook = await activeWebhook(tx, scope, webhookId);

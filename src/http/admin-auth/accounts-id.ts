@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { errors } from '../operation.js';
 import { Id } from '../schemas.js';
 import type { AdminAuthOptions } from './options.js';
-import { requireSignIn, subjectOf, userOf } from './signed-in.js';
+import { subjectOf, userOf } from './signed-in.js';
 
 const common = { tags: ['Admin authentication'], security: [{ bearer: [] }], params: Type.Object({ id: Id }) };
 const refusals = [
@@ -15,9 +15,7 @@ const refusals = [
 ] as const;
 
 /** How people leave an Account, and how an Account ends. */
-export const accountsId: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, admins }) => {
-  requireSignIn(app, admins);
-
+export const accountsId: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users }) => {
   app.delete(
     '/accounts/:id/membership',
     {

@@ -52,15 +52,11 @@ export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
     const challenges = [totpChallenge, recoveryCodeChallenge, webauthnChallenge];
     await registerEach(anonymous, [selectApplication, refresh, logout, ...challenges], options);
   });
-  await registerEach(app, [register, login, inviteInfo, me, accountsId, sessions, password, passwordForgot], options);
-  await app.register(async (own) => {
-    requireSignIn(own, admins);
-    await registerEach(own, [factors, totp, webauthn, recoveryCodes], options);
-  });
-  await app.register(async (creation) => {
-    requireSignIn(creation, admins);
+  await registerEach(app, [register, login, inviteInfo, passwordForgot], options);
+  await app.register(async (signedIn) => {
+    requireSignIn(signedIn, admins);
     const cookies = createAdminCookies(baseUrl);
-    takeIdempotencyKeys(creation, {
+    takeIdempotencyKeys(signedIn, {
       requests: idempotentRequests,
       // Of the user and not of the token: a retry may come with the next token.
       credentialOf: (request) => `platform_admin/${userOf(request)}`,
@@ -69,6 +65,7 @@ export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
         return refreshToken !== null && users.sessions.isUnused(refreshToken);
       },
     });
-    await registerEach(creation, [accounts, accountsResume], options);
+    await registerEach(signedIn, [me, accountsId, sessions, password, accounts, accountsResume], options);
+    await registerEach(signedIn, [factors, totp, webauthn, recoveryCodes], options);
   });
 };

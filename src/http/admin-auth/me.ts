@@ -8,7 +8,7 @@ import { Body, Id, Name, Nullable, single, Timestamp } from '../schemas.js';
 import { Acr, NamedView, presentNamed } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
-import { requireSignIn, subjectOf } from './signed-in.js';
+import { subjectOf } from './signed-in.js';
 
 const Role = Type.Object({ role_id: Id, name: Type.String(), system_key: Nullable(Type.String()) });
 const Me = Type.Object({
@@ -39,8 +39,7 @@ const Me = Type.Object({
 const common = { tags: ['Admin authentication'], security: [{ bearer: [] }] };
 const refusals = ['auth.invalid_credentials', 'principal.wrong_type', 'service.unavailable'] as const;
 
-export const me: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, admins, baseUrl }) => {
-  requireSignIn(app, admins);
+export const me: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, baseUrl }) => {
   const cookies = createAdminCookies(baseUrl);
   const read = async (subject: AdminSubject) => ({ data: await present(users, subject) });
 

@@ -4,13 +4,12 @@ import { errors } from '../operation.js';
 import { chooseLocale } from '../pages/locale.js';
 import { Body, Message } from '../schemas.js';
 import type { AdminAuthOptions } from './options.js';
-import { requireSignIn, subjectOf } from './signed-in.js';
+import { subjectOf } from './signed-in.js';
 
 /** More than any password that can be set; normalizing a megabyte would hold up everyone else. */
 export const Password = Type.String({ maxLength: 1024, description: '8 to 128 characters, not known from a breach.' });
 
-export const password: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, admins }) => {
-  requireSignIn(app, admins);
+export const password: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users }) => {
   app.put(
     '/password',
     {

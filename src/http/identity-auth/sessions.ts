@@ -28,7 +28,7 @@ export const sessions: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
           'In this environment, however they were started. One that is over is listed while a client still lives on what it was given. `q` looks into address and user agent.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
-        querystring: listQuery(['authenticated_at', 'created_at']),
+        querystring: listQuery(['created_at', 'authenticated_at']),
         response: {
           200: listOf(SessionView),
           ...errors(

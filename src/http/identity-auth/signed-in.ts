@@ -7,6 +7,7 @@ import { currentContext } from '../../platform/context.js';
 import { allowOrigins, clientOfToken } from '../cors.js';
 import { credentialsOf } from '../principals/credentials.js';
 import { countedAsOf } from '../principals/identity.js';
+import { refusing } from '../principals/refusing.js';
 import { proving } from '../proofs.js';
 import type { IdentityAuthOptions } from './options.js';
 
@@ -25,12 +26,9 @@ export function requireSignIn(
   allowOrigins(app, 'onRequest', (request) => clientOfToken(provider, request));
   const prove = proving(async (request, reply) => {
     const { bearer } = credentialsOf(request);
-    const proven = bearer ? await provider.accessTokens.prove(bearer) : null;
-    if (!proven) {
-      await limits.general('anonymous', request.ip, reply);
-      if (bearer) reply.header('www-authenticate', 'Bearer error="invalid_token"'); // RFC 6750 §3.1
-      throw new DomainError('auth.invalid_credentials');
-    }
+    const refuse = refusing(limits, request, reply);
+    const proven = bearer ? await provider.accessTokens.prove(bearer).catch(refuse.failed) : null;
+    if (!proven) return refuse.unproved();
     await limits.general('jwt', countedAsOf(proven), reply);
     // A person's own account is not among what they can allow somebody else's application (docs/decisions/0063).
     if (proven.isThirdParty) throw new DomainError('principal.wrong_type');

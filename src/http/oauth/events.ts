@@ -44,7 +44,12 @@ export const oauthEvents: Readonly<Record<string, readonly EventAction[]>> = {
   'GET /sso/test': [],
   'POST /sso/test': ['sso_connection.tested'],
   'POST /oauth/login/email-otp/start': ['auth.emailed_code_requested'],
-  'POST /oauth/login/email-otp/verify': [...attemptEvents, 'identity.created', ...provedAddressEvents],
+  'POST /oauth/login/email-otp/verify': [
+    ...attemptEvents,
+    'identity.created',
+    ...provedAddressEvents,
+    'auth.sign_up_refused',
+  ],
   'POST /oauth/login/passkey/options': [],
   'POST /oauth/login/passkey/verify': [...signInEvents, 'auth.webauthn_counter_regressed'],
   'POST /oauth/mfa-challenge': [...challengeEvents, 'auth.recovery_code_used'],

@@ -163,6 +163,7 @@ export const deleteApiKey = operation({
   permission: 'api_key.manage',
   capability: 'env_api_keys.manage',
   params: ById,
+  exists: ({ services, scope, params }) => services.apiKeyManagement.get(scope, params.id),
   events: ['api_key.deleted'],
   answers: { 204: Type.Null(), ...errors('api_key.not_found') },
   handle: ({ services, scope, params }) => services.apiKeyManagement.remove(scope, params.id),

@@ -137,7 +137,7 @@ export const listIdentitySessions = operation({
   summary: 'List the sessions of an identity',
   description:
     'In this Environment. One that is over is listed while a client still lives on what it was given. `q` looks into address and user agent.',
-  query: listQuery(['authenticated_at', 'created_at']),
+  query: listQuery(['created_at', 'authenticated_at']),
   answers: { 200: listOf(SessionView), ...errors('identity.not_found') },
   async handle({ services, scope, params, query: { sort_by: sortBy, ...page } }) {
     const found = await services.identityAdministration.sessions(scope, params.id, { ...page, sortBy });

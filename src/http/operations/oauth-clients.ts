@@ -187,6 +187,7 @@ export const rotateOAuthClientSecret = operation({
   description: 'The new secret counts at once, and the old one ends within a second.',
   capability: 'oauth_clients.manage',
   params: ById,
+  exists: ({ services, scope, params }) => services.clientManagement.get(scope, params.id),
   events: ['oauth_client.secret_rotated'],
   answers: { 200: single(WithSecret), ...errors('oauth_client.not_found', 'oauth_client.has_no_secret') },
   async handle({ services, scope, params }) {
@@ -204,6 +205,7 @@ export const deleteOAuthClient = operation({
   description: 'Its grants and tokens end with it.',
   capability: 'oauth_clients.manage',
   params: ById,
+  exists: ({ services, scope, params }) => services.clientManagement.get(scope, params.id),
   events: ['oauth_client.deleted'],
   answers: { 204: Type.Null(), ...errors('oauth_client.not_found') },
   handle: ({ services, scope, params }) => services.clientManagement.remove(scope, params.id),

@@ -118,9 +118,11 @@ export const unassignRole = operation({
   permission: mayAssign,
   retriedWithoutAccess: true,
   params: Type.Object({ id: Id, assignment_id: Id }),
+  exists: ({ services, scope, params }) => services.identities.get(scope, params.id),
   events: ['role_assignment.deleted'],
   answers: { 204: Type.Null(), ...errors('identity.not_found', 'role_assignments.not_found') },
   async handle({ services, scope, caller, params }) {
+    await services.identities.get(scope, params.id);
     const [code] = await services.assignments.removeAll(scope, caller, [params.assignment_id], params.id);
     if (code) throw new DomainError(code);
   },

@@ -27,6 +27,7 @@ const SettingFields = {
   saml_signing_cert: Optional(
     Nullable(
       Type.String({
+        minLength: 1,
         maxLength: 65_536,
         description:
           'X.509 certificate in PEM, or several behind each other while the provider changes its key. RSA keys of 2048 bits at ' +

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { webhookDeliveryStatuses } from '../../../entities/webhook-delivery.js';
+import type { WebhookScope } from '../../domain/webhooks/find.js';
 import { always, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { listOf, OneOf, single } from '../schemas.js';
@@ -18,6 +19,7 @@ export const testWebhook = ({ level, tag, prefix, owner, changing }: WebhooksOf)
     description:
       'A delivery of the type `webhook.test`, to this one alone; it is tried again as any other is. Read it to see what came of it. 30 a minute for a webhook.',
     params: ById,
+    exists,
     events: ['webhook.tested'],
     answers: { 200: single(DeliveryView), ...errors('webhook.not_found', 'webhook.inactive') },
     handle: async ({ services, scope, params }) => ({
@@ -83,6 +85,8 @@ export const retryWebhookDelivery = ({ level, tag, prefix, owner, changing }: We
       'One that waits for its next attempt does not wait any longer. One that has ended, well or not, is sent again: the same ' +
       '`webhook-id`, the same bytes. 50 attempts of a delivery at most, and 600 retries a minute for a webhook.',
     params: ByDelivery,
+    exists: ({ services, scope, params }) =>
+      services.webhookDeliveryLog.get(scope as WebhookScope, params.id, params.delivery_id),
     events: ['webhook.delivery_retried'],
     answers: {
       200: single(DeliveryView),

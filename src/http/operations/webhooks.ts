@@ -162,6 +162,7 @@ const rotateWebhookSecret = ({ level, tag, prefix, owner, changing }: WebhooksOf
     description:
       'The secret of before signs for 24 hours more, beside the new one: each delivery has two signatures then.',
     params: ById,
+    exists,
     events: ['webhook.updated'],
     answers: { 200: single(WebhookWithSecret), ...errors('webhook.not_found') },
     async handle({ services, scope, params }) {
@@ -181,6 +182,7 @@ const deleteWebhook = ({ level, tag, prefix, owner, changing }: WebhooksOf) =>
     summary: `Delete a webhook of the ${owner}`,
     description: 'Deliveries that are on their way to it are cancelled.',
     params: ById,
+    exists,
     events: ['webhook.deleted'],
     answers: { 204: Type.Null(), ...errors('webhook.not_found') },
     handle: ({ services, scope, params }) => services.webhooks.remove(scope, params.id),

@@ -105,6 +105,7 @@ export interface Pages extends AccountPages, SignUpPages {
     isAgain: boolean;
     /** For how long this device can be trusted; 0 where that is not offered. */
     rememberDays: number;
+    isRemembered: boolean;
     error: TextKey | null;
     client: PageClient;
   };

@@ -7,6 +7,7 @@ import type { Level } from '../operation.js';
 import type { RateLimits } from '../rate-limits.js';
 import type { Authorized, Refused } from '../surface.js';
 import { credentialsOf } from './credentials.js';
+import { refusing } from './refusing.js';
 
 export type AuthorizedAdmin = Authorized & { caller: AdminCaller } & Pick<PortalAccess, 'capabilitiesInPart'>;
 
@@ -19,16 +20,23 @@ export interface AdminPrincipals {
   authenticate(request: FastifyRequest, reply: FastifyReply): Promise<AdminSubject>;
   /**
    * Who calls and what they are in the Account of the request's path, in one statement. What they lack is found out before
-   * what is missing: 404 outside their Accounts, then 403 for another sign-in or a second factor that the Account requires, then what `lacking`
-   * answers, then 404 inside.
+   * what is missing: 404 outside their Accounts, then 403 for another sign-in or a second factor that the Account requires, then for a
+   * capability, then 404 inside.
    * @throws DomainError auth.invalid_credentials, principal.wrong_type, auth.multiple_credentials, rate_limit.exceeded
    */
   authorize(
     request: FastifyRequest,
     reply: FastifyReply,
     level: Level,
-    lacking?: (admin: AuthorizedAdmin) => Refused['refusal'] | null,
+    judging: Judging,
   ): Promise<AuthorizedAdmin | Refused>;
+}
+
+/** What whoever asks knows of the operation that is called. */
+export interface Judging {
+  isCapable(admin: AuthorizedAdmin): boolean;
+  /** The refusal of a right, written down (contract §10). */
+  denied(admin: AuthorizedAdmin, code: ErrorCode): Promise<DomainError>;
 }
 
 export interface AdminPrincipalsDeps {
@@ -45,18 +53,10 @@ export function createAdminPrincipals({ tokens, portal, limits }: AdminPrincipal
     prove: (subject: AdminSubject) => Promise<T | null>,
   ): Promise<{ subject: AdminSubject; found: T }> {
     const { bearer } = credentialsOf(request);
-    const countRefusal = () => limits.general('anonymous', request.ip, reply);
-    const wrongType = async (error: unknown) => {
-      await countRefusal();
-      throw error;
-    };
-    const subject = bearer ? await tokens.read(bearer).catch(wrongType) : null;
+    const refuse = refusing(limits, request, reply);
+    const subject = bearer ? await tokens.read(bearer).catch(refuse.failed) : null;
     const found = subject && (await prove(subject));
-    if (!subject || found === null) {
-      await countRefusal();
-      if (bearer) reply.header('www-authenticate', 'Bearer error="invalid_token"'); // RFC 6750 §3.1
-      throw new DomainError('auth.invalid_credentials');
-    }
+    if (!subject || found === null) return refuse.unproved();
     await limits.general('jwt', credentialOf(subject), reply);
     return { subject, found };
   }
@@ -66,7 +66,7 @@ export function createAdminPrincipals({ tokens, portal, limits }: AdminPrincipal
       const { subject } = await proved(request, reply, async (s) => (await portal.isAlive(s)) || null);
       return subject;
     },
-    async authorize(request, reply, level, lacking = () => null) {
+    async authorize(request, reply, level, { isCapable, denied }) {
       const { subject, found } = await proved(request, reply, async (s) => {
         const access = await portal.find(s, request.params as PortalPath);
         return access === 'dead' ? null : { access };
@@ -74,9 +74,9 @@ export function createAdminPrincipals({ tokens, portal, limits }: AdminPrincipal
       const credential = credentialOf(subject);
       if (!found.access) return { credential, refusal: async () => new DomainError('account.not_found') };
       const { owes } = found.access;
-      if (owes) return { credential, refusal: async () => new DomainError(owed[owes]) };
       const admin = present(subject, found.access);
-      const refusal = lacking(admin) ?? missingIn(found.access, level);
+      const lacking = owes ? owed[owes] : isCapable(admin) ? null : 'account.capability_required';
+      const refusal = lacking ? () => denied(admin, lacking) : missingIn(found.access, level);
       return refusal ? { credential, refusal } : admin;
     },
   };

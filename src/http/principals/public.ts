@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiKeys } from '../../domain/api-keys/authenticate.js';
-import { DomainError } from '../../domain/errors.js';
 import type { RateLimits } from '../rate-limits.js';
 import type { Authorized } from '../surface.js';
 import { proveApiKey } from './api-key.js';
 import { credentialsOf } from './credentials.js';
 import { type IdentityTokens, proveIdentityToken } from './identity.js';
+import { refusing } from './refusing.js';
 
 export interface PublicPrincipals {
   /**
@@ -27,16 +27,13 @@ export function createPublicPrincipals({
   return {
     async authenticate(request, reply) {
       const { bearer, apiKey } = credentialsOf(request);
+      const refuse = refusing(limits, request, reply);
       const authorized = apiKey
         ? await proveApiKey(apiKeys, apiKey)
         : bearer
-          ? await proveIdentityToken(identityTokens, bearer)
+          ? await proveIdentityToken(identityTokens, bearer).catch(refuse.failed)
           : null;
-      if (!authorized) {
-        await limits.general('anonymous', request.ip, reply);
-        if (bearer) reply.header('www-authenticate', 'Bearer error="invalid_token"');
-        throw new DomainError('auth.invalid_credentials');
-      }
+      if (!authorized) return refuse.unproved();
       await limits.general(apiKey ? 'apiKey' : 'jwt', authorized.credential, reply);
       return authorized;
     },

@@ -44,9 +44,9 @@ export const recoveryCodes: FastifyPluginAsyncTypebox<AccountOptions> = async (a
 
   async function showOnce(visit: AccountVisit, token: string) {
     // Sealed for this very session; a page that was shown before shows nothing the second time.
-    const opened = await logins.sealedCodes.open(token, [visit.session.id]);
-    if (opened.outcome !== 'opened') return visits.done(visit, 'codes_shown');
-    const { codes } = opened;
+    const opened = logins.sealedCodes.open(token, [visit.session.id]);
+    const codes = opened.outcome === 'opened' ? await opened.take() : null;
+    if (!codes) return visits.done(visit, 'codes_shown');
     if (wantsJson(visit.request)) {
       return visit.reply.header('cache-control', 'no-store').send({ recovery_codes: codes });
     }

@@ -5,6 +5,7 @@ import type { TextKey } from '../../../platform/mail/texts.js';
 import { pageOptions, sendPage, wantsJson } from '../pages.js';
 import { refusalInJson } from '../refusal-in-json.js';
 import { anotherPersonUrl, type Visit } from '../visit.js';
+import { isTicked } from '../webauthn-json.js';
 
 export interface ShownChallenge extends Begun {
   factors: readonly FactorKind[];
@@ -52,6 +53,7 @@ export function sendChallenge(visit: Visit, challenge: ShownChallenge): FastifyR
       isSent,
       isAgain,
       rememberDays: client.settings.mfaTrustedDeviceDays,
+      isRemembered: isTicked(request.body, 'remember_device'),
       error,
       client: { name: client.name, logoUrl: client.logoUrl },
     },

@@ -1,12 +1,21 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { OAuthError } from '../../../domain/oidc/oauth-error.js';
 import { onlyOnce, type ReadParameters, readParameters } from '../../../domain/oidc/parameters.js';
 import type { HostedOptions } from '../options.js';
 import { pageOptions, sendPage, wantsJson } from '../pages.js';
+import type { Visit } from '../visit.js';
 import { createCodesBrowser } from './codes-browser.js';
 import { createMfaSteps } from './steps.js';
 
 const nothing = readParameters();
+
+/** Where the sign-in leads; nowhere, when its client does not take the request any more. The codes are shown all the same. */
+const orNowhere = (resuming: Promise<Visit>): Promise<Visit | null> =>
+  resuming.catch((error: unknown) => {
+    if (error instanceof OAuthError) return null;
+    throw error;
+  });
 
 /** Shows new recovery codes, once, in the browser that enrolled, and goes on there when the person has saved them. */
 export const mfaEnrollCodes: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
@@ -25,24 +34,27 @@ export const mfaEnrollCodes: FastifyPluginAsyncTypebox<HostedOptions> = async (a
   app.get('/oauth/mfa-enroll-codes', async (request, reply) => {
     const read = readParameters(request.query);
     const codesToken = onlyOnce(read, ['codes_token']).get('codes_token') ?? '';
+    const opened = sealedCodes.open(codesToken, presentedBy(request));
     // A HEAD of a link checker must not use the one time up.
-    const opened = request.method === 'HEAD' ? null : await sealedCodes.open(codesToken, presentedBy(request));
-    if (opened === null || opened.outcome === 'expired') return steps.expired(request, reply, read);
+    if (request.method === 'HEAD' || opened.outcome === 'expired') return steps.expired(request, reply, read);
     if (opened.outcome === 'foreign') return elsewhere(request, reply, read);
-    const codes = opened.outcome === 'opened' ? opened.codes : null;
+    const { enrollmentToken } = opened;
     if (wantsJson(request)) {
+      const codes = await opened.take();
       return reply
         .code(codes ? 200 : 400)
         .header('cache-control', 'no-store')
         .send({
           ...(!codes && { error: 'shown', error_description: 'the recovery codes were shown already' }),
           recovery_codes: codes,
-          enrollment_token: opened.enrollmentToken,
+          enrollment_token: enrollmentToken,
         });
     }
-    const pending = await pendingSignIns.find(opened.enrollmentToken, 'hosted');
-    const visit = pending && (await hosted.resume(request, reply, pending, nothing));
+    const pending = await pendingSignIns.find(enrollmentToken, 'hosted');
+    const visit = pending && (await orNowhere(hosted.resume(request, reply, pending, nothing)));
+    if (reply.sent) return reply; // told the client, which has ceased to take the request
     const client = visit ? { name: visit.client.name, logoUrl: visit.client.logoUrl } : null;
+    const codes = await opened.take();
     return sendPage(
       request,
       reply,
@@ -50,7 +62,7 @@ export const mfaEnrollCodes: FastifyPluginAsyncTypebox<HostedOptions> = async (a
       {
         action: '/oauth/mfa-enroll-codes',
         params: visit?.asked.parameters ?? {},
-        token: pending && opened.enrollmentToken,
+        token: visit && enrollmentToken,
         codesToken,
         codes,
         client,

@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { DomainError } from '../../../../domain/errors.js';
 import { createsIdentities } from '../../../../domain/logins/email-otp.js';
 import { onlyOnce, readParameters } from '../../../../domain/oidc/parameters.js';
 import { firstFactor } from '../../../../domain/sessions/first-factor.js';
@@ -33,30 +32,26 @@ export const emailOtpVerify: FastifyPluginAsyncTypebox<HostedOptions> = async (a
         return signInPage.send(visit, { email: '', error: 'sign_in.error.code_disabled' });
       }
       const token = form.get('login_token') ?? '';
-      try {
-        const result = await logins.emailOtpLogin.verify(scope, {
-          token,
-          code: form.get('code') ?? '',
-          bound: boundParametersOf(visit),
-          ipAddress: request.ip,
-          dailyCap: letsSignUp(visit) && createsIdentities(settings) ? settings.dailySelfSignupCap : null,
-        });
-        if (result.outcome === 'spent' && !wantsJson(request)) {
-          const { identityId, spentAt: since } = result;
-          const before = { environmentId, identityId, since, parameters: visit.asked.parameters };
-          const wayOn = await wayOnSignedIn(provider, hosted.cookies.browser, request, before);
-          return wayOn
-            ? redirect(request, reply, '/oauth/authorize', wayOn)
-            : expired(request, reply, read, 'code_used');
-        }
-        const refuse = () => sendCodeRefused(visit, { token, email: result.email }, captcha);
-        if (result.outcome !== 'accepted') return refuse();
-        const first = firstFactor(result.identityId, 'email_otp', ['otp'], { now: provider.now() });
-        return unlessGone(hosted.proved(visit, first), refuse);
-      } catch (error) {
-        if (!(error instanceof DomainError) || error.code !== 'sign_up.daily_cap_reached') throw error;
-        return signInPage.sendCodeForm(visit, { email: '', error: 'sign_in.error.daily_cap' });
+      const result = await logins.emailOtpLogin.verify(scope, {
+        token,
+        code: form.get('code') ?? '',
+        bound: boundParametersOf(visit),
+        ipAddress: request.ip,
+        dailyCap: letsSignUp(visit) && createsIdentities(settings) ? settings.dailySelfSignupCap : null,
+      });
+      if (result.outcome === 'spent' && !wantsJson(request)) {
+        const { identityId, spentAt: since } = result;
+        const before = { environmentId, identityId, since, parameters: visit.asked.parameters };
+        const wayOn = await wayOnSignedIn(provider, hosted.cookies.browser, request, before);
+        return wayOn ? redirect(request, reply, '/oauth/authorize', wayOn) : expired(request, reply, read, 'code_used');
       }
+      if (result.outcome === 'capped') {
+        return signInPage.sendCodeForm(visit, { email: result.email, error: 'sign_in.error.daily_cap' });
+      }
+      const refuse = () => sendCodeRefused(visit, { token, email: result.email }, captcha);
+      if (result.outcome !== 'accepted') return refuse();
+      const first = firstFactor(result.identityId, 'email_otp', ['otp'], { now: provider.now() });
+      return unlessGone(hosted.proved(visit, first), refuse);
     },
   );
 };
