@@ -19,10 +19,16 @@ export const processInput = (
   ...timesOf(expiresAt, now),
 });
 
+/** When somebody is reminded of an invite of whatever kind; null where that is over, or there is no time for it. */
+export function reminderOf(expiresAt: Date, now: Date): Date | null {
+  const at = after(expiresAt, -remindBefore);
+  return at > now ? at : null;
+}
+
 /** Of an invite of whatever kind. */
 export const timesOf = (expiresAt: Date, now: Date) => ({
   expiresAt: expiresAt.toISOString(),
-  reminderAt: after(expiresAt, -remindBefore) > now ? after(expiresAt, -remindBefore).toISOString() : null,
+  reminderAt: reminderOf(expiresAt, now)?.toISOString() ?? null,
 });
 
 /** As it is now: one whose time is over says so, whether or not a worker has noticed. */

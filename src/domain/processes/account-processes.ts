@@ -9,16 +9,22 @@ import type { Page } from '../paging.js';
 import type { ProcessLook, RunningProcesses } from '../running-processes.js';
 import type { AccountScope } from '../scope.js';
 import { type Extension, extendInvite } from './extend.js';
-import type { Kind, ProcessRow, Verb, WaitsFor } from './kind.js';
-import { createKinds, type KindsDeps } from './kinds.js';
+import type { Kind, ProcessRow, Standing, Verb, WaitsFor } from './kind.js';
+import { createKinds, type Kinds, type KindsDeps } from './kinds.js';
 import { findRow, type ListRequest, listRows } from './list.js';
 
-/** A process as it is shown: what its row says, and what can be done with it. */
-export interface ShownProcess extends ProcessRow {
+/** Where a process stands, and what can be done with it. */
+export interface StandingProcess {
+  id: string;
+  state: string;
+  nextWakeUp: Date | null;
+  verbs: readonly Verb[];
+}
+
+/** A process as it is shown: with all that its row says. */
+export interface ShownProcess extends ProcessRow, Pick<StandingProcess, 'nextWakeUp' | 'verbs'> {
   workflowId: string;
   waitsFor: WaitsFor | null;
-  nextWakeUp: Date | null;
-  verbs: Verb[];
 }
 
 /** With what Temporal says of it. */
@@ -50,16 +56,22 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
   const kinds = createKinds(deps);
   const within = <T>(work: (tx: EntityManager) => Promise<T>) => db.transaction('system', work);
 
+  const verbsOf = verbsByState(kinds);
+
+  const standing = (row: Standing): StandingProcess => {
+    const kind = kinds[row.kind] as Kind;
+    return {
+      id: row.id,
+      state: row.state,
+      nextWakeUp: kind.open[row.state] ? kind.wakesUpAt(row, now()) : null,
+      verbs: verbsOf(row),
+    };
+  };
   const shown = (row: ProcessRow): ShownProcess => {
     const kind = kinds[row.kind] as Kind;
+    const { nextWakeUp, verbs } = standing(row);
     const waitsFor = kind.open[row.state] ?? null;
-    return {
-      ...row,
-      workflowId: kind.workflowId(row),
-      waitsFor,
-      nextWakeUp: waitsFor && kind.wakesUpAt(row, now()),
-      verbs: (Object.keys(kind.verbs) as Verb[]).filter((verb) => kind.verbs[verb]?.includes(row.state)),
-    };
+    return { ...row, workflowId: kind.workflowId(row), waitsFor, nextWakeUp, verbs };
   };
 
   /** Does it to the row under its lock. @throws DomainError process.not_found, and what `assertPossible` throws */
@@ -157,8 +169,8 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
         await record(tx, 'process.extended', row, { deadline });
       }),
 
-    /** For the resource itself, which was read already: the same as its process says. */
-    of: (row: ProcessRow): ShownProcess => shown(row),
+    /** For the resource itself, which was read already: the same as its process says. Lists ask it of each row. */
+    of: standing,
   };
 
   async function endWorkflow(workflowId: string): Promise<WorkflowEnd> {
@@ -169,6 +181,20 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
       return 'temporal_unavailable';
     }
   }
+}
+
+/** What can be done in which state, of each kind; found once for each. */
+function verbsByState(kinds: Kinds): (standing: Pick<Standing, 'kind' | 'state'>) => readonly Verb[] {
+  const known = new Map<string, readonly Verb[]>();
+  return ({ kind, state }) => {
+    const key = `${kind} ${state}`;
+    const found = known.get(key);
+    if (found) return found;
+    const { verbs } = kinds[kind];
+    const possible = (Object.keys(verbs) as Verb[]).filter((verb) => verbs[verb]?.includes(state));
+    known.set(key, possible);
+    return possible;
+  };
 }
 
 /** @throws DomainError process.verb_not_supported, process.not_failed, process.not_running */

@@ -1,27 +1,18 @@
 import type { AdministratorInvite } from '../../../entities/administrator-invite.js';
 import type { RowCountList } from '../../../entities/row-count.js';
 import { type ProcessInput, workflowIdOf } from '../../platform/process-kinds.js';
-import type { Kind, KindName, ProcessRow } from './kind.js';
+import { reminderOf } from '../invites/process.js';
+import type { Kind, KindName, ProcessRow, Standing } from './kind.js';
 
-type Invite = Pick<AdministratorInvite, 'id' | 'accountId' | 'createdAt' | 'expiresAt' | 'endedAt' | 'endedReason'> & {
-  status: string;
-};
-type Of = Pick<ProcessRow, 'kind' | 'environmentId' | 'subjectType'>;
+type Invite = Pick<AdministratorInvite, 'id' | 'createdAt' | 'expiresAt'> & { status: string };
 
-/** Of an invite of whatever kind that was read already, with its status as of now. */
-export const rowOfInvite = ({ kind, environmentId, subjectType }: Of, invite: Invite): ProcessRow => ({
+/** Of an invite that was read already, with its status as of now. */
+export const standingOfInvite = (kind: KindName, { id, status, createdAt, expiresAt }: Invite): Standing => ({
+  id,
   kind,
-  environmentId,
-  subjectType,
-  id: invite.id,
-  accountId: invite.accountId,
-  subjectId: invite.id,
-  state: invite.status,
-  since: invite.createdAt,
-  deadline: invite.expiresAt,
-  createdAt: invite.createdAt,
-  endedAt: invite.endedAt,
-  endedReason: invite.endedReason,
+  state: status,
+  since: createdAt,
+  deadline: expiresAt,
   nextAt: null,
 });
 
@@ -52,8 +43,5 @@ from ${table} where account_id = $1`,
     open: { pending: 'acceptance' },
     ended: ['accepted', 'expired', 'revoked'],
     workflowId: (row) => workflowIdOf('inviteExpiry', inputOf(row, row.since)),
-    wakesUpAt(row, now) {
-      const { reminderAt } = inputOf(row, now);
-      return reminderAt ? new Date(reminderAt) : row.deadline;
-    },
+    wakesUpAt: ({ deadline }, now) => reminderOf(deadline!, now) ?? deadline,
   }) satisfies Omit<Kind, 'verbs' | 'cancel'>;

@@ -2,12 +2,8 @@ import { IdentityInvite } from '../../../entities/identity-invite.js';
 import { keepOrganizationOf } from '../identity-invites/expiry.js';
 import { withdraw } from '../identity-invites/issue.js';
 import { processInput } from '../identity-invites/process.js';
-import { invitesOf, rowOfInvite } from './any-invite.js';
-import type { Kind, ProcessRow } from './kind.js';
-
-/** Of an invite that was read already, with its status as of now. */
-export const identityInviteRow = (invite: IdentityInvite): ProcessRow =>
-  rowOfInvite({ kind: 'identity_invite', environmentId: invite.environmentId, subjectType: 'identity_invite' }, invite);
+import { invitesOf } from './any-invite.js';
+import type { Kind } from './kind.js';
 
 /** Invites of end users, those into organizations among them. Whoever sent one resends it where it was made. */
 export const identityInviteKind: Kind = {

@@ -3,15 +3,11 @@ import { joining } from '../../platform/joining.js';
 import { createAdministratorInviteExpiry, keepAdministrationOf } from '../invites/expiry.js';
 import { processInput } from '../invites/process.js';
 import { startLater } from '../outbox.js';
-import { invitesOf, rowOfInvite } from './any-invite.js';
+import { invitesOf } from './any-invite.js';
 import type { Kind, ProcessRow } from './kind.js';
 
 const inputOf = ({ id, accountId, deadline }: ProcessRow, now: Date) =>
   processInput({ id, accountId, expiresAt: deadline! }, now);
-
-/** Of an invite that was read already, with its status as of now. */
-export const inviteRow = (invite: AdministratorInvite): ProcessRow =>
-  rowOfInvite({ kind: 'invite', environmentId: null, subjectType: 'administrator_invite' }, invite);
 
 /** Invites of administrators. */
 export const inviteKind: Kind = {

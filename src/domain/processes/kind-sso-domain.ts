@@ -3,23 +3,16 @@ import { workflowIdOf } from '../../platform/process-kinds.js';
 import { startLater } from '../outbox.js';
 import { beginAnew, failClaim, processInput } from '../sso/domain-process.js';
 import { type DomainSchedule, timesFrom } from '../sso/domain-schedule.js';
-import type { Kind, ProcessRow } from './kind.js';
+import type { Kind, ProcessRow, Standing } from './kind.js';
 
 /** Of a claim that was read already. */
-export const ssoDomainRow = ({ id, accountId, environmentId, status, ...claim }: SsoDomain): ProcessRow => ({
+export const standingOfDomain = ({ id, status, startedAt, failsAt, nextCheckAt }: SsoDomain): Standing => ({
   id,
   kind: 'sso_domain',
-  accountId,
-  environmentId,
-  subjectType: 'sso_domain',
-  subjectId: id,
   state: status,
-  since: claim.startedAt,
-  deadline: claim.failsAt,
-  createdAt: claim.createdAt,
-  endedAt: claim.endedAt,
-  endedReason: claim.failureReason,
-  nextAt: claim.nextCheckAt,
+  since: startedAt,
+  deadline: failsAt,
+  nextAt: nextCheckAt,
 });
 
 /** Claims of domains: looked for until they are found, and looked at for as long as they are verified. */

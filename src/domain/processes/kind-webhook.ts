@@ -3,7 +3,7 @@ import { workflowIdOf } from '../../platform/process-kinds.js';
 import { processInput } from '../webhooks/process.js';
 import { attemptNow, cancelPending } from '../webhooks/standing.js';
 import { stopOf } from '../webhooks/stops.js';
-import type { Kind, ProcessRow } from './kind.js';
+import type { Kind, ProcessRow, Standing } from './kind.js';
 
 const deliveryIn = ({ id, subjectId, accountId, environmentId }: ProcessRow) => ({
   id,
@@ -13,20 +13,18 @@ const deliveryIn = ({ id, subjectId, accountId, environmentId }: ProcessRow) => 
 });
 
 /** Of a delivery that was read already. */
-export const deliveryRow = ({ id, accountId, environmentId, webhookId, ...delivery }: WebhookDelivery): ProcessRow => ({
+export const standingOfDelivery = ({
+  id,
+  status,
+  createdAt,
+  nextAttemptAt,
+}: Pick<WebhookDelivery, 'id' | 'status' | 'createdAt' | 'nextAttemptAt'>): Standing => ({
   id,
   kind: 'webhook_delivery',
-  accountId,
-  environmentId,
-  subjectType: 'webhook',
-  subjectId: webhookId,
-  state: delivery.status,
-  since: delivery.createdAt,
+  state: status,
+  since: createdAt,
   deadline: null,
-  createdAt: delivery.createdAt,
-  endedAt: delivery.settledAt,
-  endedReason: delivery.endedReason,
-  nextAt: delivery.nextAttemptAt,
+  nextAt: nextAttemptAt,
 });
 
 /** Of thousands that wait, nearly always none: which subscriptions have stops is looked for once. */

@@ -47,6 +47,9 @@ export interface ProcessRow {
   nextAt: Date | null;
 }
 
+/** What of a row says where its process stands. */
+export type Standing = Pick<ProcessRow, 'id' | 'kind' | 'state' | 'since' | 'deadline' | 'nextAt'>;
+
 /** What a kind does with a row, in the caller's transaction and under a lock on the row. */
 export type Act = (tx: EntityManager, row: ProcessRow, now: Clock) => Promise<unknown>;
 
@@ -74,7 +77,7 @@ export interface Kind {
   verbs: Partial<Record<Verb, readonly string[]>>;
   workflowId(row: ProcessRow): string;
   /** When its workflow does something again by itself; null where only Temporal knows. Asked of open ones. */
-  wakesUpAt(row: ProcessRow, now: Date): Date | null;
+  wakesUpAt(standing: Standing, now: Date): Date | null;
   /** Takes the locks that others hold when they come to the row, so that nobody waits for each other. */
   lockFirst?(tx: EntityManager, id: string): Promise<unknown>;
   /** Ends the row as a cancel in the Temporal UI does, and tells the workflow through the outbox where it would linger. */

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { fullNameOf } from '../../domain/full-name.js';
 import type { IdentityInvitesSummary, ShownIdentityInvite } from '../../domain/identity-invites/rows.js';
-import { identityInviteRow } from '../../domain/processes/kind-identity-invite.js';
+import { standingOfInvite } from '../../domain/processes/any-invite.js';
 import { listQuery } from '../lists.js';
 import { errors } from '../operation.js';
 import { Id, idOrNone, Nullable, OneOf, single, Timestamp } from '../schemas.js';
@@ -44,7 +44,7 @@ export const presentInvite = ({ accountProcesses }: Presenting, invite: ShownIde
   invited_by_type: invite.invitedByType,
   identity_id: invite.identityId,
   created_at: invite.createdAt,
-  process: presentProcess(accountProcesses.of(identityInviteRow(invite))),
+  process: presentProcess(accountProcesses.of(standingOfInvite('identity_invite', invite))),
 });
 
 export const IdentityInviteView = Type.Object({

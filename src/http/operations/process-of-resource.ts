@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { ShownProcess } from '../../domain/processes/account-processes.js';
+import type { StandingProcess } from '../../domain/processes/account-processes.js';
 import { verbs } from '../../domain/processes/kind.js';
 import { states } from '../../domain/processes/kinds.js';
 import type { Services } from '../../services.js';
@@ -22,7 +22,7 @@ export const ProcessOfResource = Type.Object(
   },
 );
 
-export const presentProcess = ({ id, state, nextWakeUp, verbs }: ShownProcess) => ({
+export const presentProcess = ({ id, state, nextWakeUp, verbs }: StandingProcess) => ({
   id,
   state,
   next_wake_up: nextWakeUp,

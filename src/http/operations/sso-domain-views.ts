@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { type SsoDomain, ssoDomainReasons, ssoDomainStatuses } from '../../../entities/sso-domain.js';
-import { ssoDomainRow } from '../../domain/processes/kind-sso-domain.js';
+import { standingOfDomain } from '../../domain/processes/kind-sso-domain.js';
 import { recordOf } from '../../domain/sso/challenge.js';
 import { listQuery } from '../lists.js';
 import { Body, Id, Nullable, OneOf, Timestamp } from '../schemas.js';
@@ -42,7 +42,7 @@ export const presentSsoDomain =
       next_check_at: claim.nextCheckAt,
       failure_reason: claim.failureReason,
       created_at: claim.createdAt,
-      process: presentProcess(accountProcesses.of(ssoDomainRow(claim))),
+      process: presentProcess(accountProcesses.of(standingOfDomain(claim))),
     };
   };
 

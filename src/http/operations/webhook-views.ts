@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { Webhook } from '../../../entities/webhook.js';
 import { webhookDeliveryStatuses } from '../../../entities/webhook-delivery.js';
-import { deliveryRow } from '../../domain/processes/kind-webhook.js';
+import { standingOfDelivery } from '../../domain/processes/kind-webhook.js';
 import type { ShownDelivery } from '../../domain/webhooks/delivery-log.js';
 import { Id, Nullable, OneOf, Timestamp, Url } from '../schemas.js';
 import { type Presenting, ProcessOfResource, presentProcess } from './process-of-resource.js';
@@ -126,7 +126,7 @@ export const presentDelivery =
     })),
     created_at: delivery.createdAt,
     settled_at: delivery.settledAt,
-    process: presentProcess(accountProcesses.of(deliveryRow(delivery))),
+    process: presentProcess(accountProcesses.of(standingOfDelivery(delivery))),
   });
 
 export const presentDetail = (services: Presenting) => (shown: ShownDelivery) => ({

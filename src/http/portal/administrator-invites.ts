@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { ShownInvite } from '../../domain/invites/administrator-invites.js';
-import { inviteRow } from '../../domain/processes/kind-invite.js';
+import { standingOfInvite } from '../../domain/processes/any-invite.js';
 import type { Services } from '../../services.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
@@ -52,7 +52,7 @@ const presenter =
     invited_by: invite.invitedBy,
     member_id: invite.membershipId,
     created_at: invite.createdAt,
-    process: presentProcess(accountProcesses.of(inviteRow(invite))),
+    process: presentProcess(accountProcesses.of(standingOfInvite('invite', invite))),
   });
 
 /** Of one whose time is over, also before a worker has written it down. */
