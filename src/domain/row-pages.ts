@@ -4,7 +4,7 @@ import { inSnakeCase } from '../platform/naming.js';
 import { isFollowing, type Page, pageOf, type Sorted, type Stretch, stretchForwards, stretchOf } from './paging.js';
 import { behind, type Placed, placedBy } from './places.js';
 import { type Put, putInto } from './put.js';
-import type { EnvironmentScope } from './scope.js';
+import type { AccountScope, EnvironmentScope } from './scope.js';
 
 /**
  * A list of plain rows, as SQL: a page of fifty costs a fraction of what entities would. A page is found first and then read by
@@ -13,7 +13,7 @@ import type { EnvironmentScope } from './scope.js';
 export interface RowList {
   /** What rows are found in, by an alias. */
   from: string;
-  /** Which of them, account (`$1`) and Environment (`$2`) among the conditions. */
+  /** Which of them, account (`$1`) and Environment (`$2`; null in a list of all of an Account's) among the conditions. */
   where(put: Put): string;
   /** A column of the alias. */
   key: string;
@@ -76,7 +76,7 @@ function allOf(scope: EnvironmentScope, list: Rows, ending: string) {
  */
 export const readWhole = <Row>(
   db: Pick<Db, 'statementIn'>,
-  scope: EnvironmentScope,
+  scope: AccountScope,
   list: RowList & { total: Expression },
   page: Sorted,
   columns: readonly string[],
@@ -89,7 +89,7 @@ export const readWhole = <Row>(
  */
 export const readPart = <Row>(
   tx: EntityManager,
-  scope: EnvironmentScope,
+  scope: AccountScope,
   list: RowList,
   page: Sorted,
   columns: readonly string[],
@@ -100,7 +100,7 @@ type Expression = (put: Put) => string;
 /** The first page comes with the total, and so does one that follows another. */
 async function readSlice<Row>(
   ask: Ask,
-  scope: EnvironmentScope,
+  scope: AccountScope,
   list: RowList & { total?: Expression },
   request: Sorted,
   columns: readonly string[],
@@ -143,8 +143,8 @@ async function readSlice<Row>(
   return pageOf(request, itemCount, stretch, rows);
 }
 
-function valuesIn({ accountId, environmentId }: EnvironmentScope): { put: Put; values: unknown[] } {
-  const values: unknown[] = [accountId, environmentId];
+function valuesIn({ accountId, environmentId }: AccountScope): { put: Put; values: unknown[] } {
+  const values: unknown[] = [accountId, environmentId ?? null];
   return { values, put: putInto(values) };
 }
 

@@ -10,12 +10,12 @@ import { DomainError, invalidField } from '../errors.js';
 import type { Page } from '../paging.js';
 import type { AccountScope, EnvironmentScope } from '../scope.js';
 import { type IssuingDeps, issue, issueAgain, withdraw } from './issue.js';
+import { type IdentityInvitesPage, listInvites } from './list.js';
 import { assertStillMayGive, notPending } from './offering.js';
 import {
   findInvite,
-  type IdentityInvitesPage,
   type IdentityInvitesSummary,
-  listInvites,
+  type ListedInvite,
   type ShownIdentityInvite,
   shown,
   summaryOf,
@@ -35,11 +35,7 @@ export interface NewIdentityInvite {
 
 export interface IdentityInvites {
   /** @param environmentId only those that lead into this one; null: those that lead into the directory only */
-  list(
-    scope: AccountScope,
-    page: IdentityInvitesPage,
-    environmentId?: string | null,
-  ): Promise<Page<ShownIdentityInvite>>;
+  list(scope: AccountScope, page: IdentityInvitesPage, environmentId?: string | null): Promise<Page<ListedInvite>>;
   /** Of those that `list` lists. */
   summary(scope: AccountScope, environmentId?: string | null): Promise<IdentityInvitesSummary>;
   /** @throws DomainError identity_invite.not_found */
@@ -84,8 +80,7 @@ export function createIdentityInvites({ db, assignments, now, ...issuing }: Iden
   }
 
   return {
-    list: (scope, page, environmentId) =>
-      db.transaction(scope, (tx) => listInvites(tx, scope, page, { whose: { environmentId }, now: now() })),
+    list: (scope, page, into) => listInvites(db, scope, page, { into, now: now() }),
 
     summary: (scope, environmentId) =>
       db.transaction(scope, (tx) => summaryOf(tx, scope, { whose: { environmentId }, now: now() })),

@@ -12,8 +12,9 @@ import type { Page } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
 import type { IdentityInvitesDeps } from './identity-invites.js';
 import { issue, issueAgain, withdraw } from './issue.js';
+import { type IdentityInvitesPage, listInvitations } from './list.js';
 import { assertStillMayGive, notPending } from './offering.js';
-import { findInvite, type IdentityInvitesPage, listInvites, type ShownIdentityInvite, shown } from './rows.js';
+import { findInvite, type ListedInvite, type ShownIdentityInvite, shown } from './rows.js';
 
 export interface NewInvitation {
   email: string;
@@ -32,7 +33,7 @@ export interface WhichInvitation {
 
 export interface OrganizationInvitations {
   /** @throws DomainError organization.not_found */
-  list(scope: EnvironmentScope, organizationId: string, page: IdentityInvitesPage): Promise<Page<ShownIdentityInvite>>;
+  list(scope: EnvironmentScope, organizationId: string, page: IdentityInvitesPage): Promise<Page<ListedInvite>>;
   /** @throws DomainError organization.not_found, identity_invite.not_found */
   get(scope: EnvironmentScope, which: WhichInvitation): Promise<ShownIdentityInvite>;
   /**
@@ -91,7 +92,7 @@ export function createOrganizationInvitations({
     list: (scope, organizationId, page) =>
       db.transaction(scope, async (tx) => {
         await findOrganization(tx, scope, organizationId);
-        return listInvites(tx, scope, page, { whose: { organizationId }, now: now() });
+        return listInvitations(tx, scope, page, { organizationId, now: now() });
       }),
 
     get: (scope, which) =>

@@ -1,24 +1,36 @@
 import type { EntityManager, SelectQueryBuilder } from 'typeorm';
-import type { InviteStatus } from '../../../entities/administrator-invite.js';
 import { Environment } from '../../../entities/environment.js';
 import { IdentityInvite } from '../../../entities/identity-invite.js';
 import { within } from '../../platform/db.js';
 import { statusOf } from '../invites/process.js';
-import { containing, type Page, type PageRequest, readPage } from '../paging.js';
-import { readRowCount } from '../row-counts.js';
 import type { AccountScope } from '../scope.js';
 import { environmentStands } from '../standing-environment.js';
 
-/** An invite as it is shown: its status as of now. */
-export interface ShownIdentityInvite extends IdentityInvite {
-  environmentName: string;
-}
+/** What is shown of an invite: its status as of now, and what its row does not say. */
+export type ListedInvite = Pick<
+  IdentityInvite,
+  | 'id'
+  | 'email'
+  | 'firstName'
+  | 'lastName'
+  | 'locale'
+  | 'status'
+  | 'endedReason'
+  | 'endedAt'
+  | 'expiresAt'
+  | 'createdAt'
+  | 'invitedBy'
+  | 'invitedByType'
+  | 'identityId'
+  | 'intent'
+  | 'roleIds'
+  | 'nodeId'
+  | 'environmentId'
+  | 'organizationId'
+> & { environmentName: string };
 
-export type IdentityInviteSort = 'created_at' | 'expires_at' | 'email';
-
-export interface IdentityInvitesPage extends PageRequest<IdentityInviteSort> {
-  status?: InviteStatus | undefined;
-}
+/** The same with the rest of its row. */
+export type ShownIdentityInvite = IdentityInvite & ListedInvite;
 
 /** Which invites: those of organizations are lists of their own. */
 export interface Whose {
@@ -27,46 +39,10 @@ export interface Whose {
   environmentId?: string | null | undefined;
 }
 
-const columns: Record<IdentityInviteSort, string[]> = {
-  created_at: ['invite.createdAt', 'invite.id'],
-  expires_at: ['invite.expiresAt', 'invite.id'],
-  email: ['invite.email', 'invite.id'],
-};
-
-const computedStatus = `case when invite.status = 'pending' and invite.expires_at <= :now then 'expired' else invite.status end`;
-
-/** One page of the invites of an Environment, or of all of an Account's. */
-export async function listInvites(
-  tx: EntityManager,
-  scope: AccountScope,
-  { status, q, ...page }: IdentityInvitesPage,
-  { whose, now }: { whose: Whose; now: Date },
-): Promise<Page<ShownIdentityInvite>> {
-  const query = invitesOf(tx, scope, whose);
-  if (status) query.andWhere(`${computedStatus} = :status`, { status, now });
-  if (q) {
-    const names = `coalesce(invite.first_name, '') || ' ' || coalesce(invite.last_name, '')`;
-    query.andWhere(`(invite.email::text ilike :pattern or ${names} ilike :pattern)`, { pattern: containing(q) });
-  }
-  const total = status || q ? undefined : await totalOf(tx, scope, whose);
-  const { rows, ...rest } = await readPage(query, page, columns[page.sortBy], total);
-  return { ...rest, rows: await shown(tx, rows, now) };
-}
-
-/** Of all of them; undefined where nobody keeps it, since an organization's are few. */
-async function totalOf(
-  tx: EntityManager,
-  { accountId, environmentId: own }: AccountScope,
-  { organizationId, environmentId: into }: Whose,
-): Promise<number | undefined> {
-  if (organizationId !== undefined) return undefined;
-  if (into && own !== undefined && into !== own) return 0;
-  const intents = [
-    ...(into === null ? [] : (['identity_invites_activate'] as const)),
-    ...(into ? [] : (['identity_invites_directory'] as const)),
-  ];
-  return readRowCount(tx, { accountId, environmentId: own ?? into ?? undefined }, ...intents);
-}
+/** SQL: as which an invite counts at a moment. */
+export const statusAt = (now: string): string =>
+  `case when invite.status = 'pending' and invite.expires_at <= ${now} then 'expired' else invite.status end`;
+const computedStatus = statusAt(':now');
 
 /** The one with this id, as long as it is one of those meant; null otherwise. With `lock`, it stays as it is. */
 export async function findInvite(

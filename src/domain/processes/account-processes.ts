@@ -71,7 +71,7 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
     const kind = kinds[row.kind] as Kind;
     const { nextWakeUp, verbs } = standing(row);
     const waitsFor = kind.open[row.state] ?? null;
-    return { ...row, workflowId: kind.workflowId(row), waitsFor, nextWakeUp, verbs };
+    return Object.assign({ ...row }, { workflowId: kind.workflowId(row), waitsFor, nextWakeUp, verbs });
   };
 
   /** Does it to the row under its lock. @throws DomainError process.not_found, and what `assertPossible` throws */

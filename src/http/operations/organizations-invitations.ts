@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { ShownIdentityInvite } from '../../domain/identity-invites/rows.js';
+import type { ListedInvite } from '../../domain/identity-invites/rows.js';
 import type { EnvironmentScope } from '../../domain/scope.js';
 import type { Services } from '../../services.js';
 import { listQuery, paginated } from '../lists.js';
@@ -16,11 +16,11 @@ const InvitationView = Type.Object({
   role_ids: Type.Array(Id, { description: "Given at acceptance, at the organization's node." }),
 });
 
-const present = (services: Presenting) => (invitation: ShownIdentityInvite) => ({
-  ...presentInvite(services, invitation),
-  organization_id: invitation.organizationId,
-  role_ids: invitation.roleIds,
-});
+const present = (services: Presenting) => (invitation: ListedInvite) =>
+  Object.assign(presentInvite(services, invitation), {
+    organization_id: invitation.organizationId,
+    role_ids: invitation.roleIds,
+  });
 
 interface Exists {
   services: Services;

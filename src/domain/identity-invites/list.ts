@@ -1,0 +1,103 @@
+import type { EntityManager } from 'typeorm';
+import type { InviteStatus } from '../../../entities/administrator-invite.js';
+import type { Db } from '../../platform/db.js';
+import { containing, type Page, type PageRequest } from '../paging.js';
+import type { Put } from '../put.js';
+import { rowCount } from '../row-counts.js';
+import { columnsOf, type RowList, readPart, readWhole } from '../row-pages.js';
+import type { AccountScope, EnvironmentScope } from '../scope.js';
+import { environmentStands } from '../standing-environment.js';
+import { type ListedInvite, statusAt } from './rows.js';
+
+export type IdentityInviteSort = 'created_at' | 'expires_at' | 'email';
+
+export interface IdentityInvitesPage extends PageRequest<IdentityInviteSort> {
+  status?: InviteStatus | undefined;
+}
+
+/** Into which Environment they lead; null: into none; all of them where nothing is said. */
+export type Into = string | null | undefined;
+
+const sorted: Record<IdentityInviteSort, readonly string[]> = {
+  created_at: ['invite.created_at', 'invite.id'],
+  expires_at: ['invite.expires_at', 'invite.id'],
+  email: ['invite.email', 'invite.id'],
+};
+
+const shownOfInvite = [
+  ...['id', 'email', 'firstName', 'lastName', 'locale', 'endedReason', 'endedAt', 'expiresAt', 'createdAt'],
+  ...['invitedBy', 'invitedByType', 'identityId', 'intent', 'roleIds', 'nodeId', 'environmentId', 'organizationId'],
+];
+
+type Conditions = (put: Put) => string[];
+
+/**
+ * A page of the invites of an Environment, or of all of an Account's; those of organizations are lists of their own. The total of all is
+ * kept, others are counted.
+ */
+export function listInvites(
+  db: Pick<Db, 'statementIn' | 'transaction'>,
+  scope: AccountScope,
+  page: IdentityInvitesPage,
+  { into, now }: { into: Into; now: Date },
+): Promise<Page<ListedInvite>> {
+  const list = invites(page, now, (put) => [
+    scope.environmentId === undefined
+      ? `invite.account_id = $1 and $2::uuid is null and ${environmentStands('invite')}`
+      : 'invite.account_id = $1 and invite.environment_id = $2',
+    into === undefined
+      ? `invite.intent <> 'organization'`
+      : into === null
+        ? `invite.intent = 'directory'`
+        : `invite.intent = 'activate' and invite.environment_id = ${put(into)}`,
+  ]);
+  if (isWhole(page))
+    return readWhole(db, scope, { ...list, total: (put) => totalOf(put, scope, into) }, page, sorted[page.sortBy]);
+  return db.transaction(scope, (tx) => readPart(tx, scope, list, page, sorted[page.sortBy]));
+}
+
+/** The same of one organization; its invitations are few, and counted. In a transaction that has found it. */
+export const listInvitations = (
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  page: IdentityInvitesPage,
+  { organizationId, now }: { organizationId: string; now: Date },
+): Promise<Page<ListedInvite>> =>
+  readPart(
+    tx,
+    scope,
+    invites(page, now, (put) => [
+      `invite.account_id = $1 and invite.environment_id = $2 and invite.organization_id = ${put(organizationId)}`,
+    ]),
+    page,
+    sorted[page.sortBy],
+  );
+
+const isWhole = ({ status, q }: IdentityInvitesPage) => status === undefined && !q;
+
+const names = `coalesce(invite.first_name, '') || ' ' || coalesce(invite.last_name, '')`;
+
+const invites = ({ status, q }: IdentityInvitesPage, now: Date, which: Conditions): RowList => ({
+  from: 'identity_invites invite',
+  where: (put) =>
+    [
+      ...which(put),
+      ...(status ? [`${statusAt(`${put(now)}::timestamptz`)} = ${put(status)}`] : []),
+      ...(q ? [`(invite.email::text ilike ${put(containing(q))} or ${names} ilike ${put(containing(q))})`] : []),
+    ].join(' and '),
+  key: 'invite.id',
+  shownBy:
+    'identity_invites invite on invite.id = found.key left join environments environment on environment.id = invite.environment_id',
+  select: (put) =>
+    `${columnsOf('invite', shownOfInvite)}, ${statusAt(`${put(now)}::timestamptz`)} as status,
+      coalesce(environment.name, '') as "environmentName"`,
+});
+
+function totalOf(put: Put, { accountId, environmentId: own }: AccountScope, into: Into): string {
+  if (into && own !== undefined && into !== own) return '0';
+  const intents = [
+    ...(into === null ? [] : (['identity_invites_activate'] as const)),
+    ...(into ? [] : (['identity_invites_directory'] as const)),
+  ];
+  return rowCount(put, { accountId, environmentId: own ?? into ?? undefined }, ...intents);
+}
