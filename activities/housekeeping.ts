@@ -5,5 +5,6 @@ export type { Place } from '../src/domain/housekeeping/housekeeping.js';
 export type HousekeepingActivities = ReturnType<typeof createHousekeepingActivities>;
 
 export const createHousekeepingActivities = ({ housekeeping }: { housekeeping: Housekeeping }) => ({
+  countEvents: () => settled(() => housekeeping.countEvents()),
   sweepBatch: (place: Place | null, batchSize: number) => settled(() => housekeeping.sweep(place, batchSize)),
 });

@@ -4,6 +4,7 @@ import { cpus } from 'node:os';
 import { createStops, type Stops } from '../src/dev/stops.js';
 import { isCompiled } from '../src/domain/passwords/argon2.js';
 import { type Cell, type CellPlan, measureCell, type Server } from './cells.js';
+import { createCounting } from './counting.js';
 import { measureFlames } from './flame/index.js';
 import { growthTable } from './growth.js';
 import { install } from './installation.js';
@@ -97,6 +98,7 @@ async function measure(options: Options, stops: Stops): Promise<number> {
   const hellos = await startHellos(cores, stops);
   const sites = await openSites(chosen, { installation, seed, apis, isQuick: options.quick }, stops, say);
 
+  const count = createCounting([...sites.values()].map(({ databaseUrl }) => databaseUrl));
   const cells: Cell[] = [];
   const run = async (processes: number, concurrency: number, isFirst: boolean) => {
     const plan = (servers: readonly Server[]): CellPlan => ({
@@ -116,6 +118,7 @@ async function measure(options: Options, stops: Stops): Promise<number> {
       await warmUp(load, times.young);
     }
     for (const [workload, servers] of all) {
+      await count();
       const cell = await measureCell(workload, plan(servers), siteOf(sites, workload));
       say(progressOf(cell));
       cells.push(cell);

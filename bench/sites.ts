@@ -11,6 +11,7 @@ import { createHolders, type Workload } from './workloads/index.js';
 /** Seeded data with api processes of its own. */
 export interface Site extends Surroundings {
   apis: Api[];
+  databaseUrl: string;
 }
 
 /** By size; undefined is the one without. */
@@ -34,6 +35,7 @@ export async function openSites(
 ): Promise<Sites> {
   const siteOf = (of: Installation, seeded: Seed, processes: Api[]): Site => ({
     apis: processes,
+    databaseUrl: of.databaseUrl,
     seed: seeded,
     holders: createHolders(processes[0]!.origin, seeded),
     mailedCode: createMailedCodes(of, stops),

@@ -15,6 +15,7 @@ export const roleAssignmentWindowId = (assignmentId: string) => `role-assignment
 export const ssoDomainId = (id: string) => `sso-domain/${id}`;
 /** @param id of the erasure, not of the identity */
 export const identityErasureId = (id: string) => `identity-erasure/${id}`;
+export const eventCountingId = 'event-counting';
 export const housekeepingId = 'housekeeping';
 export const reconcilerId = 'reconciler';
 export const signingKeyRotationId = 'signing-key-rotation';

@@ -2,6 +2,7 @@
 export { accountIntent } from './account-intent.js';
 export { emailDelivery } from './email-delivery.js';
 export { environmentRemoval } from './environment-removal.js';
+export { eventCounting } from './event-counting.js';
 export { housekeeping } from './housekeeping.js';
 export { identityErasure } from './identity-erasure.js';
 export { inviteExpiry } from './invite-expiry.js';

@@ -5,7 +5,7 @@ import {
   ScheduleOverlapPolicy,
   type ScheduleSpec,
 } from '@temporalio/client';
-import { housekeepingId, reconcilerId, signingKeyRotationId } from '../../workflows/ids.js';
+import { eventCountingId, housekeepingId, reconcilerId, signingKeyRotationId } from '../../workflows/ids.js';
 import type { TaskQueue } from '../platform/process-kinds.js';
 
 interface Schedule {
@@ -34,6 +34,14 @@ const schedules: Schedule[] = [
     summary: 'Deletes rows that have served their time',
     spec: { intervals: [{ every: '1 hour' }] },
     catchupWindow: '1 hour',
+  },
+  {
+    id: eventCountingId,
+    workflow: 'eventCounting',
+    taskQueue: 'processes',
+    summary: 'Counts what has happened, for the totals of audit logs',
+    spec: { intervals: [{ every: '5 minutes', offset: '1 minute' }] },
+    catchupWindow: '1 minute',
   },
   {
     id: reconcilerId,

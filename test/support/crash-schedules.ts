@@ -70,7 +70,31 @@ const rotate: Begin = async (world) => {
   };
 };
 
+/** Events that no run has counted yet. */
+const count: Begin = async (world) => {
+  const { query } = world;
+  const accountId = randomUUID();
+  await query(
+    `insert into events (id, transaction_id, written_in, account_id, actor_type, action, resource_type, metadata, outcome, category, severity,
+       correlation_id, is_domain_event, customer_visible, identity_visible, created_at)
+     select gen_random_uuid(), pg_current_xact_id()::text::bigint, pg_current_xact_id()::text::bigint, $1, 'system', 'x', 'x', '{}', 'success', 'security',
+       'info', gen_random_uuid(), false, true, false, now() from generate_series(1, 7)`,
+    accountId,
+  );
+  const workflowId = await start(world, 'eventCounting', {});
+  return {
+    workflowId,
+    deaths: ['countEvents'],
+    async left() {
+      const { status } = await endOf(world, workflowId);
+      const counted = 'select coalesce(sum(value), 0)::int as events from event_counts where account_id = $1';
+      return { status, ...(await query(counted, accountId))[0] };
+    },
+  };
+};
+
 export const scheduledRuns = {
+  'a run that counts events': count,
   'a run of housekeeping': sweep,
   'a run of the reconciler': heal,
   'a rotation of the signing keys': rotate,

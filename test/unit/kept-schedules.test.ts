@@ -26,7 +26,7 @@ test('a server that cannot be asked about schedules yet is asked again until it 
   try {
     schedules.renew(); // answers at once
     await until('the reconciler runs', () => triggered.length === 1);
-    expect(made).toEqual(['signing-key-rotation', 'housekeeping', 'reconciler']);
+    expect(made).toEqual(['signing-key-rotation', 'housekeeping', 'event-counting', 'reconciler']);
     schedules.renew(); // another worker has come
     await until('it runs again', () => triggered.length === 2);
   } finally {

@@ -48,6 +48,7 @@ const leaves: Record<keyof typeof runs, object> = {
   'a mail that is sent': { result: 'sent', delivered: 1, row: { status: 'sent' } },
   'a mail that is given up': { status: 'FAILED', delivered: 0, events: { 'email.failed': 1 } },
   'a mail that an operator cancels': { status: 'CANCELLED', delivered: 0, row: { status: 'cancelled' } },
+  'a run that counts events': { status: 'COMPLETED', events: 7 },
   'a run of housekeeping': { status: 'COMPLETED', rows: [{ status: 'failed' }] },
   'a run of the reconciler': { status: 'COMPLETED', lost: 'RUNNING', delivered: 1 },
   'a rotation of the signing keys': { status: 'COMPLETED', keys: 1, events: 1 },

@@ -1,8 +1,9 @@
 import { jest } from '@jest/globals';
 import type { Place, Swept } from '../../src/domain/housekeeping/housekeeping.js';
+import { minutes } from '../../src/platform/clock.js';
 import { ensureSchedules } from '../../src/temporal/schedules.js';
 import type { HousekeepingInput, housekeeping } from '../../workflows/housekeeping.js';
-import { housekeepingId } from '../../workflows/ids.js';
+import { eventCountingId, housekeepingId } from '../../workflows/ids.js';
 import { recordHistory } from '../support/histories.js';
 import { historyText, startTestTemporal, type TestTemporal } from '../support/temporal.js';
 
@@ -66,6 +67,28 @@ test('cancelled, it finishes the batch on its way and begins no other', async ()
   expect(fakes).toHaveBeenCalledTimes(2);
   expect(await handle.query('state')).toBe('cancelled');
   await recordHistory('housekeeping-cancelled', handle);
+});
+
+test('events are counted by a run of their own, which is tried again while the database is away', async () => {
+  let attempts = 0;
+  const countEvents = jest.fn(async () => {
+    if (++attempts === 1) throw new Error('away');
+  });
+  const { taskQueue } = await temporal.runWorker({ countEvents });
+  const handle = await temporal.client.workflow.start('eventCounting', {
+    workflowId: `counting-${taskQueue}`,
+    taskQueue,
+  });
+  await handle.result();
+  expect(countEvents).toHaveBeenCalledTimes(2);
+  await recordHistory('event-counting', handle);
+});
+
+test('the schedule counts events every five minutes, and never two at once', async () => {
+  await ensureSchedules(temporal.client);
+  const { spec, policies } = await temporal.client.schedule.getHandle(eventCountingId).describe();
+  expect(spec.intervals).toMatchObject([{ every: minutes(5) }]);
+  expect(policies.overlap).toBe('SKIP');
 });
 
 test('the schedule runs it every hour, and never two at once', async () => {

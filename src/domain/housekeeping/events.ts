@@ -6,13 +6,21 @@ const prepare = { name: 'prepare_events', text: 'select gatehouse_prepare_events
 const drop = { name: 'drop_events', text: 'select gatehouse_drop_events($1) as dropped' };
 
 /**
+ * Counts what has happened: what is not counted yet is counted by whoever asks for a total. Twice, so that the mark of the first one tells
+ * where that can be.
+ */
+export async function countEvents(db: Pick<Db, 'statement'>): Promise<void> {
+  await db.statement(settle, []);
+  await db.statement(settle, []);
+}
+
+/**
  * Counts what has happened, makes the tables of the months to come and drops the oldest month if it has been kept for long enough
  * (docs/decisions/0027). By functions of the owner: the service itself cannot delete an event.
  * @returns how many months were dropped: with one, there may be another
  */
 export async function keepEvents(db: Pick<Db, 'statement'>, retentionDays: number): Promise<number> {
-  await db.statement(settle, []);
-  await db.statement(settle, []); // beyond the mark of the first one, so that it tells where what is not settled can be
+  await countEvents(db);
   const made = await unlessHeldUp(() => db.statement(prepare, []));
   const dropped = made && (await unlessHeldUp(() => db.statement<{ dropped: number }>(drop, [retentionDays])));
   return dropped ? dropped[0]!.dropped : 0;

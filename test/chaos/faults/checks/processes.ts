@@ -19,7 +19,7 @@ union all select 'account-intent/' || id from account_intents where status in ('
 union all select 'invite/' || id from identity_invites where status = 'pending'
 union all select 'sso-domain/' || id from sso_domains where status <> 'failed'`;
 
-const schedules = /^(housekeeping|reconciler|signing-key-rotation)/;
+const schedules = /^(event-counting|housekeeping|reconciler|signing-key-rotation)/;
 const wholeEnds = ['COMPLETED', 'CONTINUED_AS_NEW', 'CANCELLED'];
 
 /** Every workflow has reached its end, or waits over a row that waits. */
