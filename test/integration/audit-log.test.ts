@@ -171,6 +171,7 @@ test('bad input is 400, whoever has no credential 401, without the right 403', a
     'colour=red',
     'page=0',
     'q=%00',
+    'action=%00',
   ]) {
     await get(`/audit-logs?${query}`, 400);
   }

@@ -1,4 +1,5 @@
 import { jest } from '@jest/globals';
+import pg from 'pg';
 import { ScopedRunner } from '../../src/platform/scoped-runner.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { nextOf, walk } from '../support/operations/walks.js';
@@ -50,6 +51,12 @@ beforeAll(async () => {
     statements.push({ text, values: (values as unknown[]) ?? [] });
     return query.call(this, text, values, ...rest);
   });
+  const { db } = api.database;
+  const { statementIn } = db;
+  jest.spyOn(db, 'statementIn').mockImplementation((scope, statement, values) => {
+    statements.push({ text: statement.text, values });
+    return statementIn(scope, statement, values);
+  });
 });
 afterAll(async () => {
   jest.restoreAllMocks();
@@ -89,12 +96,18 @@ test('every page is its part of the whole, in either order, filtered or not', as
   }
 });
 
-/** Which tables the statement reads, when it is run as the service does it. */
+/** Which tables the statement reads, when it is run as the service does it: by a plan for whatever values. */
 async function tablesRead({ text, values }: (typeof statements)[number]): Promise<string[]> {
   const { accountId, environmentId } = account.scope;
-  const [plan] = await api.database.db.transaction({ accountId, environmentId }, (tx) =>
-    tx.query(`explain (analyze, costs off, timing off, summary off, format json) ${text}`, values),
-  );
+  const literal = (value: unknown) => pg.escapeLiteral(value instanceof Date ? value.toISOString() : String(value));
+  const [plan] = await api.database.db.transaction({ accountId, environmentId }, async (tx) => {
+    await tx.query('set local plan_cache_mode = force_generic_plan');
+    await tx.query(`prepare explained as ${text}`);
+    const executed = `execute explained (${values.map(literal).join()})`;
+    const plans = await tx.query(`explain (analyze, costs off, timing off, summary off, format json) ${executed}`);
+    await tx.query('deallocate explained');
+    return plans;
+  });
   const tables = new Set<string>();
   const walk = (node: Record<string, unknown>) => {
     if (node['Relation Name'] && Number(node['Actual Loops']) > 0) tables.add(node['Relation Name'] as string);

@@ -7,6 +7,7 @@ import { createErasures } from '../../src/domain/erasures/erasures.js';
 import { kindNames } from '../../src/domain/processes/kind.js';
 import { states } from '../../src/domain/processes/kinds.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { problemsOfWalks } from '../support/operations/walks.js';
 import { patience } from '../support/patience.js';
 import { comingUpon } from '../support/uncommitted.js';
 import { deliver, webhookRow } from '../support/webhooks.js';
@@ -241,7 +242,9 @@ test('however it is narrowed, the list and its total are what of the whole is so
       ...['expired', 'cancelled', 'running'].map((state) => `mfa_grace ${state}`),
     ]),
   );
+  const ask = (query: Record<string, string>) => owner('GET', `/processes?${new URLSearchParams(query)}`);
   for (const kind of [undefined, ...kindNames]) {
+    expect([kind, await problemsOfWalks(ask, { ...(kind && { kind }) }, ({ id }) => String(id))]).toEqual([kind, []]);
     for (const state of [undefined, ...states]) {
       for (const open of [undefined, true, false]) {
         const given = Object.entries({ kind, state, open, take: 100 }).filter(([, value]) => value !== undefined);

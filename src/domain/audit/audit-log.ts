@@ -6,12 +6,13 @@ import { recordEvent } from '../events.js';
 import { type Page, type PageRequest, pageOf, type Stretch, stretchForwards } from '../paging.js';
 import { behind, type Place, placeIn } from '../places.js';
 import type { Put } from '../put.js';
+import { statementOf } from '../row-pages.js';
 import type { Turns } from '../turns.js';
 import type { AuditFilters, AuditPlace } from './conditions.js';
-import { timesOf } from './conditions.js';
+import { isPlannedOnce, timesOf } from './conditions.js';
 import { countDays, locate, reach } from './days.js';
 import { nameThePeople } from './labels.js';
-import { type AuditRow, nearId, readRows } from './rows.js';
+import { type Ask, type AuditRow, nearId, readRows } from './rows.js';
 
 export interface AuditDetail extends AuditRow {
   /** With the same correlation id, itself too: oldest first, at most 50. */
@@ -26,16 +27,20 @@ const rowsPerBatch = 500;
 
 export type AuditPage = Pick<PageRequest, 'page' | 'take' | 'order' | 'after'>;
 
+export interface AuditLogDeps {
+  db: Pick<Db, 'transaction' | 'statement' | 'statementIn'>;
+  broadReads: Turns;
+}
+
 export type AuditLog = ReturnType<typeof createAuditLog>;
 
 /** The audit log of an Account, or of one of its Environments (specification, "Audit row"; docs/decisions/0027). */
-export function createAuditLog({ db, broadReads }: { db: Pick<Db, 'transaction'>; broadReads: Turns }) {
-  const named = async (accountId: string, rows: AuditRow[]) =>
-    rows.length === 0 ? rows : db.transaction('system', (tx) => nameThePeople(tx, accountId, rows));
+export function createAuditLog({ db, broadReads }: AuditLogDeps) {
+  const named = (accountId: string, rows: AuditRow[]) => nameThePeople(db, accountId, rows);
 
   const read = (place: AuditPlace, filters: AuditFilters, snapshot: string, after?: AuditRow): Promise<AuditRow[]> =>
     db.transaction(scopeOf(place), (tx) =>
-      readRows(tx, place, filters, {
+      readRows(asking(tx), place, filters, {
         order: 'asc',
         take: rowsPerBatch,
         and: (put) => [
@@ -61,7 +66,10 @@ export function createAuditLog({ db, broadReads }: { db: Pick<Db, 'transaction'>
   return {
     /** One page, in the order of time. Its number of rows is exact, and a page deep in it costs like the first. */
     async list(place: AuditPlace, filters: AuditFilters, page: AuditPage): Promise<Page<AuditRow>> {
-      const found = await db.transaction(scopeOf(place), (tx) => readPage(tx, place, filters, page));
+      const scope = scopeOf(place);
+      const found = await (isPlannedOnce(place, filters)
+        ? readPage((text, values) => db.statementIn(scope, statementOf(text), values), place, filters, page)
+        : db.transaction(scope, (tx) => readPage(asking(tx), place, filters, page)));
       return { ...found, rows: await named(place.accountId, found.rows) };
     },
 
@@ -73,7 +81,7 @@ export function createAuditLog({ db, broadReads }: { db: Pick<Db, 'transaction'>
     async view(place: AuditPlace, id: string): Promise<AuditDetail> {
       const { row, correlated, acted } = await db.transaction(scopeOf(place), async (tx) => {
         const [row] = await readRows(
-          tx,
+          asking(tx),
           place,
           {},
           { order: 'asc', take: 1, and: (put) => [`id = ${put(id)}`, ...nearId(id, put)] },
@@ -117,13 +125,8 @@ export function createAuditLog({ db, broadReads }: { db: Pick<Db, 'transaction'>
   };
 }
 
-async function readPage(
-  tx: EntityManager,
-  place: AuditPlace,
-  filters: AuditFilters,
-  page: AuditPage,
-): Promise<Page<AuditRow>> {
-  const days = await countDays(tx, place, filters);
+async function readPage(ask: Ask, place: AuditPlace, filters: AuditFilters, page: AuditPage): Promise<Page<AuditRow>> {
+  const days = await countDays(ask, place, filters);
   const itemCount = days.reduce((sum, { count }) => sum + count, 0);
   const request = { ...page, sortBy: 'created_at' };
   const paged = (stretch: Pick<Stretch, 'count' | 'fromBack' | 'behind'>, rows: AuditRow[]) =>
@@ -133,12 +136,12 @@ async function readPage(
   if (last) {
     const within = reach(days, direction, new Date(last.createdAt), forwards.count);
     const and = (put: Put) => [behind(last, byAge, direction, put), ...timesOf(within, put), ...timesOf(filters, put)];
-    return paged(forwards, await readRows(tx, place, filters, { order: direction, take: forwards.count, and }));
+    return paged(forwards, await readRows(ask, place, filters, { order: direction, take: forwards.count, and }));
   }
   const count = Math.max(0, Math.min(page.take, itemCount - forwards.at));
   if (count === 0) return paged({ count, fromBack: false }, []);
   const start = locate(days, page.order, forwards.at, count);
-  const rows = await readRows(tx, place, filters, {
+  const rows = await readRows(ask, place, filters, {
     order: start.direction,
     skip: start.skip,
     take: count,
@@ -148,13 +151,13 @@ async function readPage(
 }
 
 const correlatedWith = (tx: EntityManager, place: AuditPlace, { correlationId }: AuditRow) =>
-  readRows(tx, place, { correlationId }, { order: 'asc', take: relatedByCorrelation });
+  readRows(asking(tx), place, { correlationId }, { order: 'asc', take: relatedByCorrelation });
 
 async function actedBefore(tx: EntityManager, place: AuditPlace, row: AuditRow) {
   const { actorId, actorType } = row;
   if (actorId === null) return [];
   return readRows(
-    tx,
+    asking(tx),
     place,
     { actorId },
     {
@@ -178,6 +181,11 @@ const beyond = (place: Place, put: Put): string[] => [
   behind(place, byAge, 'asc', put),
 ];
 const byAge = ['created_at', 'id'];
+
+const asking =
+  (tx: EntityManager): Ask =>
+  (text, values) =>
+    tx.query(text, values);
 
 const scopeOf = ({ accountId, environmentId }: AuditPlace) =>
   environmentId === undefined ? { accountId } : { accountId, environmentId };

@@ -1,3 +1,4 @@
+import { isStorable } from '../../platform/storable.js';
 import type { Reach } from '../capabilities/reach.js';
 import { type Put, putInto } from '../put.js';
 
@@ -36,6 +37,8 @@ export function parameters() {
 export interface Conditions {
   /** Of columns that `event_counts` has too. */
   common: string[];
+  /** The same of rows: those of an Environment are found by it alone, though a plan for any may take its Account for as small. */
+  ofRows: string[];
   /** Of columns that only the rows themselves have. */
   own: string[];
   /** Whether those in `own` are such that an index leads to few rows, and counts know nothing of them. */
@@ -73,13 +76,28 @@ export function conditionsOf(place: AuditPlace, filters: AuditFilters, put: Put)
     const id = put(q.toLowerCase());
     own.push(`(actor_id = ${id} or resource_id = ${id} or correlation_id = ${id}::text::uuid)`);
   } else if (q) common.push(`position(${put(q.toLowerCase())} in action) > 0`);
-  return { common, own: ['customer_visible', ...own], isSelective: own.length > 0 };
+  const [ofAccount, ...others] = common;
+  const ofRows = environmentId === undefined ? common : [`(${ofAccount}) is true`, ...others];
+  return { common, ofRows, own: ['customer_visible', ...own], isSelective: own.length > 0 };
 }
 
 /** What happened to nodes in these subtrees, and to the organizations that they are. */
 const ofNodes = (accountId: string, nodeIds: string) =>
   `resource_type in ('node', 'organization') and resource_id = any(array(
     select n.id::text from nodes n where n.account_id = ${accountId} and n.path && ${nodeIds}::uuid[]))`;
+
+/**
+ * Whether one plan is right whatever the values: all of a place, or by one of what days are counted by, in the days that have it. Each
+ * combination has a text of its own, and connections keep them all. What PostgreSQL would refuse is not asked so: it costs the connection.
+ */
+export function isPlannedOnce(
+  { reach }: AuditPlace,
+  { actorId, resourceId, correlationId, q, from, to, ...counted }: AuditFilters,
+): boolean {
+  const others = [actorId, resourceId, correlationId, from, to].some((filter) => filter !== undefined);
+  const values = Object.values(counted).filter((filter) => filter !== undefined);
+  return reach === null && !others && !q && values.length <= 1 && isStorable(values);
+}
 
 /** The times of `from` and `to`, as conditions on `created_at`. */
 export function timesOf({ from, to }: Pick<AuditFilters, 'from' | 'to'>, put: Put): string[] {

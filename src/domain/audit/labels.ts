@@ -1,19 +1,27 @@
-import type { EntityManager } from 'typeorm';
+import type { Db } from '../../platform/db.js';
 import type { AuditRow } from './rows.js';
 
 /**
  * Gives people in audit rows the names that they have now: whoever is erased leaves no name in the log, which nobody can
  * change. Rows of things mostly carry their own; what something of a name belongs to is looked up too.
  */
-export async function nameThePeople(tx: EntityManager, accountId: string, rows: AuditRow[]): Promise<AuditRow[]> {
-  const named = rows.flatMap((row) => [actorOf(row), resourceOf(row)]).filter((one) => one !== null);
-  const names = await namesOf(tx, accountId, named);
+export async function nameThePeople(
+  db: Pick<Db, 'statement'>,
+  accountId: string,
+  rows: AuditRow[],
+): Promise<AuditRow[]> {
+  const named = rows.map((row) => ({ row, actor: actorOf(row), resource: resourceOf(row) }));
+  const names = await namesOf(
+    db,
+    accountId,
+    named.flatMap(({ actor, resource }) => [actor, resource]),
+  );
   const nameOf = (one: Named | null) => (one && names.get(`${one.kind} ${one.id}`)) ?? null;
-  return rows.map((row) => ({
-    ...row,
-    actorLabel: row.actorLabel ?? (row.actorType === 'system' ? 'System' : nameOf(actorOf(row))),
-    resourceLabel: row.resourceLabel ?? nameOf(resourceOf(row)),
-  }));
+  for (const { row, actor, resource } of named) {
+    row.actorLabel ??= row.actorType === 'system' ? 'System' : nameOf(actor);
+    row.resourceLabel ??= nameOf(resource);
+  }
+  return rows;
 }
 
 interface Named {
@@ -57,17 +65,26 @@ const namedBy = (kind: Named['kind'], id: unknown): Named | null =>
 
 const person = `coalesce(nullif(trim(coalesce(first_name, '') || ' ' || coalesce(last_name, '')), ''), email::text)`;
 
-async function namesOf(tx: EntityManager, accountId: string, named: Named[]): Promise<Map<string, string>> {
-  if (named.length === 0) return new Map();
-  const idsOf = (kind: Named['kind']) => [...new Set(named.flatMap((one) => (one.kind === kind ? [one.id] : [])))];
-  // Users who have left the Account are named too: that they acted in it is what the rows say.
-  const found = await tx.query<{ key: string; name: string }[]>(
-    `select 'identity ' || id as key, ${person} as name from identities where account_id = $1 and id = any($2::uuid[])
-     union all select 'role ' || id, name from roles where account_id = $1 and id = any($3::uuid[])
-     union all select 'environment ' || id, name from environments where account_id = $1 and id = any($4::uuid[])
-     union all select 'node ' || id, name from nodes where account_id = $1 and id = any($5::uuid[])
-     union all select 'user ' || id, ${person} from users where id = any($6::uuid[])`,
-    [accountId, idsOf('identity'), idsOf('role'), idsOf('environment'), idsOf('node'), idsOf('user')],
-  );
+/** Their ids in the order of `namesOf`. Users who have left the Account are named too: that they acted in it is what the rows say. */
+const namesStatement = {
+  name: 'names_of_audit_rows',
+  text: `
+select 'identity ' || id as key, ${person} as name from identities where account_id = $1 and id = any($2::uuid[])
+union all select 'role ' || id, name from roles where account_id = $1 and id = any($3::uuid[])
+union all select 'environment ' || id, name from environments where account_id = $1 and id = any($4::uuid[])
+union all select 'node ' || id, name from nodes where account_id = $1 and id = any($5::uuid[])
+union all select 'user ' || id, ${person} from users where id = any($6::uuid[])`,
+};
+
+async function namesOf(
+  db: Pick<Db, 'statement'>,
+  accountId: string,
+  named: readonly (Named | null)[],
+): Promise<Map<string, string>> {
+  const kinds = ['identity', 'role', 'environment', 'node', 'user'] as const;
+  const ids = kinds.map((kind) => [...new Set(named.flatMap((one) => (one?.kind === kind ? [one.id] : [])))]);
+  if (ids.every(({ length }) => length === 0)) return new Map();
+  const values = [accountId, ...ids];
+  const found = await db.statement<{ key: string; name: string }>(namesStatement, values);
   return new Map(found.map(({ key, name }) => [key, name]));
 }

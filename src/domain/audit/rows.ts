@@ -1,4 +1,3 @@
-import type { EntityManager } from 'typeorm';
 import type { Event } from '../../../entities/event.js';
 import { type Placed, placedBy } from '../places.js';
 import type { Put } from '../put.js';
@@ -13,6 +12,9 @@ const columns = `id, account_id as "accountId", application_id as "applicationId
   correlation_id as "correlationId", customer_visible as "customerVisible", identity_visible as "identityVisible",
   created_at as "createdAt", ${placedBy('created_at', 'id')}`;
 
+/** Runs one statement in the scope of a place. */
+export type Ask = <Row>(text: string, values: unknown[]) => Promise<Row[]>;
+
 export interface RowsWanted {
   /** Further conditions, given what names a value. */
   and?(put: Put): string[];
@@ -23,15 +25,15 @@ export interface RowsWanted {
 
 /** Rows in the order of their times. Every query of the audit log's rows is this one, so each keeps to its place. */
 export async function readRows(
-  tx: EntityManager,
+  ask: Ask,
   place: AuditPlace,
   filters: AuditFilters,
   { and = () => [], order, skip = 0, take }: RowsWanted,
 ): Promise<AuditRow[]> {
   const { values, put } = parameters();
-  const { common, own } = conditionsOf(place, filters, put);
-  const conditions = [...common, ...own, ...and(put)].join(' and ');
-  return tx.query<AuditRow[]>(
+  const { ofRows, own } = conditionsOf(place, filters, put);
+  const conditions = [...ofRows, ...own, ...and(put)].join(' and ');
+  return ask<AuditRow>(
     `select ${columns} from events where ${conditions} order by created_at ${order}, id ${order}
      offset ${put(skip)} limit ${put(take)}`,
     values,

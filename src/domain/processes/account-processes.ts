@@ -12,6 +12,7 @@ import { type Extension, extendInvite } from './extend.js';
 import type { Kind, ProcessRow, Standing, Verb, WaitsFor } from './kind.js';
 import { createKinds, type Kinds, type KindsDeps } from './kinds.js';
 import { findRow, type ListRequest, listRows } from './list.js';
+import { isWhole, readWhole } from './whole.js';
 
 /** Where a process stands, and what can be done with it. */
 export interface StandingProcess {
@@ -71,6 +72,7 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
     const kind = kinds[row.kind] as Kind;
     const { nextWakeUp, verbs } = standing(row);
     const waitsFor = kind.open[row.state] ?? null;
+    // Not one literal: of one that begins with a spread each member behind it takes V8 a microsecond.
     return Object.assign({ ...row }, { workflowId: kind.workflowId(row), waitsFor, nextWakeUp, verbs });
   };
 
@@ -100,11 +102,13 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
   };
 
   return {
-    list: (scope: AccountScope, request: ListRequest): Promise<Page<ShownProcess>> =>
-      within(async (tx) => {
-        const { rows, ...page } = await listRows(tx, kinds, scope, { ...request, now: now() });
-        return { ...page, rows: rows.map(shown) };
-      }),
+    async list(scope: AccountScope, request: ListRequest): Promise<Page<ShownProcess>> {
+      const asked = { ...request, now: now() };
+      const { rows, ...page } =
+        (isWhole(asked) && (await readWhole(db, kinds, scope, asked))) ||
+        (await within((tx) => listRows(tx, kinds, scope, asked)));
+      return { ...page, rows: rows.map(shown) };
+    },
 
     /** @throws DomainError process.not_found */
     async get(scope: AccountScope, id: string): Promise<LookedAtProcess> {

@@ -31,13 +31,17 @@ export const kindsIn = (
 export const standsIn = (environmentId: string) =>
   `not exists (select from environments e where e.id = ${environmentId} and e.account_id is null)`;
 
+/** The same as one look-up by key for each row, whatever the plan: a plan that is kept does not know how many rows there are. */
+export const standsByKey = (environmentId: string) =>
+  `(select e.account_id is null from environments e where e.id = ${environmentId}) is not true`;
+
 /** SQL: all rows of some kinds, one at least, of which `$1` is the Account and `$2` is now. @param each those of a kind */
 export const union = (kinds: readonly Kind[], each: (kind: Kind) => string = (kind) => rowsOf(kind, [])): string =>
   kinds.map(each).join('\nunion all\n');
 
 /** SQL: the rows of a kind that meet conditions, of which not every one need ask for the time. */
-export const rowsOf = ({ sql }: Kind, where: readonly string[]): string =>
-  `select * from (${sql}) listed where ${['$2::timestamptz is not null', standsIn('listed."environmentId"'), ...where].join(' and ')}`;
+export const rowsOf = ({ sql }: Kind, where: readonly string[], stands = standsIn): string =>
+  `select * from (${sql}) listed where ${['$2::timestamptz is not null', stands('listed."environmentId"'), ...where].join(' and ')}`;
 
 /** SQL: what rows of any kind are narrowed by. */
 export function conditions({ state, subjectId, olderThanMs, open, q }: Filters, now: Date, put: Put): string[] {

@@ -43,4 +43,7 @@ export async function readTotal(
 }
 
 /** With mails of Environments that are gone, as the list has them. */
-const wholeOf = (accountId: string) => ({ accountId, stands: (row: string) => standsIn(`${row}.environment_id`) });
+export const wholeOf = (accountId: string) => ({
+  accountId,
+  stands: (row: string) => standsIn(`${row}.environment_id`),
+});
