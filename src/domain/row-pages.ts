@@ -4,7 +4,7 @@ import { inSnakeCase } from '../platform/naming.js';
 import { isFollowing, type Page, pageOf, type Sorted, type Stretch, stretchForwards, stretchOf } from './paging.js';
 import { behind, type Placed, placedBy } from './places.js';
 import { type Put, putInto } from './put.js';
-import type { AccountScope, EnvironmentScope } from './scope.js';
+import type { AccountScope } from './scope.js';
 
 /**
  * A list of plain rows, as SQL: a page of fifty costs a fraction of what entities would. A page is found first and then read by
@@ -13,7 +13,7 @@ import type { AccountScope, EnvironmentScope } from './scope.js';
 export interface RowList {
   /** What rows are found in, by an alias. */
   from: string;
-  /** Which of them, account (`$1`) and Environment (`$2`; null in a list of all of an Account's) among the conditions. */
+  /** Which of them, account (`$1`) and Environment (`$2`, null where the scope is the Account) among the conditions. */
   where(put: Put): string;
   /** A column of the alias. */
   key: string;
@@ -35,7 +35,7 @@ export const columnsOf = (alias: string, properties: readonly string[]): string 
 type Rows = Pick<RowList, 'select' | 'from' | 'where'>;
 
 /** All of a list's rows, by an open transaction. @param ending how they are sorted, and how many may come at the most */
-export function readRows<Row>(tx: EntityManager, scope: EnvironmentScope, list: Rows, ending: string): Promise<Row[]> {
+export function readRows<Row>(tx: EntityManager, scope: AccountScope, list: Rows, ending: string): Promise<Row[]> {
   const { text, values } = allOf(scope, list, ending);
   return tx.query(text, values);
 }
@@ -46,7 +46,7 @@ const portion = 1000;
 /** The same where they may be thousands: read in portions, between which other requests have their turns. */
 export async function readManyRows<Row>(
   tx: EntityManager,
-  scope: EnvironmentScope,
+  scope: AccountScope,
   list: Rows,
   ending: string,
 ): Promise<Row[]> {
@@ -62,7 +62,7 @@ export async function readManyRows<Row>(
   return all;
 }
 
-function allOf(scope: EnvironmentScope, list: Rows, ending: string) {
+function allOf(scope: AccountScope, list: Rows, ending: string) {
   const { put, values } = valuesIn(scope);
   const where = list.where(put);
   return { text: `select ${list.select(put)} from ${list.from} where ${where} ${ending}`, values };

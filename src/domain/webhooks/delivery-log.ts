@@ -1,8 +1,8 @@
-import { type EntityManager, In } from 'typeorm';
+import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import type { Webhook } from '../../../entities/webhook.js';
 import { WebhookAttempt } from '../../../entities/webhook-attempt.js';
-import { WebhookDelivery, type WebhookDeliveryStatus } from '../../../entities/webhook-delivery.js';
+import { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { createLimiter } from '../../platform/limiter.js';
@@ -12,31 +12,18 @@ import { recordEvent } from '../events.js';
 import { letStop } from '../let-stop.js';
 import { countUse } from '../limits.js';
 import { startLater } from '../outbox.js';
-import { containing, type Page, type PageRequest, readPage } from '../paging.js';
-import { putInto } from '../put.js';
-import { rowCount } from '../row-counts.js';
+import type { Page } from '../paging.js';
 import type { RunningProcesses } from '../running-processes.js';
+import { type DeliveryPage, listDeliveries, type ShownDelivery } from './delivery-rows.js';
 import { findWebhook, ownOf, type WebhookScope } from './find.js';
 import { processInput } from './process.js';
 import { attemptNow } from './standing.js';
-import { asTheyStand, hasStops, waitsStill } from './stops.js';
+import { asItStands } from './stops.js';
 
-export interface DeliveryFilters {
-  status?: WebhookDeliveryStatus | undefined;
-  eventType?: string | undefined;
-}
-export interface ShownDelivery {
-  delivery: WebhookDelivery;
-  /** In the order in which they were made. */
-  attempts: WebhookAttempt[];
-}
+/** With what lists leave out. */
+export type WholeDelivery = WebhookDelivery & Pick<ShownDelivery, 'attempts'>;
 
 export type WebhookDeliveryLog = ReturnType<typeof createWebhookDeliveryLog>;
-
-const columns = ['delivery.createdAt', 'delivery.id'];
-
-/** Few are, and have an index, which PostgreSQL takes only where the text says so. */
-const unsuccessful = `status <> 'succeeded'`;
 
 /** Of one subscription. Each is a process of its own and a call of somebody's server. */
 const manualRetries = { name: 'webhook-retries', points: 600, windowSeconds: 60 };
@@ -57,45 +44,25 @@ export function createWebhookDeliveryLog({ db, rateLimits, now, processes }: Del
     if (rateLimits) await countUse(limiters[what], `${accountId} ${webhookId}`);
   }
 
+  /** @throws DomainError webhook.not_found */
+  const exists = (scope: WebhookScope, id: string) => db.transaction(scope, (tx) => findWebhook(tx, scope, id));
+
   return {
-    /** @throws DomainError webhook.not_found */
-    list: (
-      scope: WebhookScope,
-      webhookId: string,
-      page: PageRequest<'created_at'>,
-      { status, eventType }: DeliveryFilters,
-    ): Promise<Page<ShownDelivery>> =>
-      db.transaction(scope, async (tx) => {
-        await findWebhook(tx, scope, webhookId);
-        const isSearched = Boolean(eventType || page.q);
-        const isEither = status === 'pending' || status === 'cancelled';
-        const isStopped = isEither && (await hasStops(tx, scope, webhookId));
-        const query = tx
-          .createQueryBuilder(WebhookDelivery, 'delivery')
-          .where({
-            webhookId,
-            ...(isSearched && ownOf(scope)),
-            ...(status && { status: isStopped ? In(['pending', 'cancelled']) : status }),
-            ...(eventType && { eventType }),
-          })
-          // In a way that no index has: by age the Account's would be as good, if others' were not among its deliveries.
-          .andWhere('(delivery.account_id = :accountId) is true', { accountId: scope.accountId });
-        if (status && status !== 'succeeded') query.andWhere(`delivery.${unsuccessful}`);
-        if (isStopped)
-          query.andWhere(`${waitsStill('delivery', ':webhookId')} is ${status === 'pending'}`, { webhookId });
-        if (page.q) query.andWhere('delivery.event_type ilike :pattern', { pattern: containing(page.q) });
-        const isCounted = !isSearched && (!status || status === 'succeeded');
-        const total = isCounted ? await totalOf(tx, scope, webhookId, status) : undefined;
-        const found = await readPage(query, page, columns, total);
-        const rows = await asTheyStand(tx, scope, found.rows);
-        return { ...found, rows: await withAttempts(tx, scope, rows) };
-      }),
+    /** @throws DomainError webhook.not_found, and as `stretchOf` */
+    async list(scope: WebhookScope, webhookId: string, page: DeliveryPage): Promise<Page<ShownDelivery>> {
+      const found = await listDeliveries(db, scope, webhookId, page).catch(async (error: unknown) => {
+        if (error instanceof DomainError) await exists(scope, webhookId); // a 404 comes before any 400
+        throw error;
+      });
+      if (found.rows.length === 0) await exists(scope, webhookId);
+      return found;
+    },
 
     /** @throws DomainError webhook.not_found, webhook.delivery_not_found */
-    get: (scope: WebhookScope, webhookId: string, id: string): Promise<ShownDelivery> =>
+    get: (scope: WebhookScope, webhookId: string, id: string): Promise<WholeDelivery> =>
       db.transaction(scope, async (tx) => {
         await findWebhook(tx, scope, webhookId);
-        return withAttemptsOf(tx, scope, await findDelivery(tx, scope, webhookId, id));
+        return withAttempts(tx, scope, await findDelivery(tx, scope, webhookId, id));
       }),
 
     /**
@@ -103,7 +70,7 @@ export function createWebhookDeliveryLog({ db, rateLimits, now, processes }: Del
      * @throws DomainError webhook.not_found, webhook.delivery_not_found, webhook.inactive, webhook.too_many_attempts,
      *   rate_limit.exceeded; service.unavailable while the run of one that was cancelled stops
      */
-    async retry(scope: WebhookScope, webhookId: string, id: string): Promise<ShownDelivery> {
+    async retry(scope: WebhookScope, webhookId: string, id: string): Promise<WholeDelivery> {
       const before = await db.transaction(scope, async (tx) => {
         await findWebhook(tx, scope, webhookId);
         return findDelivery(tx, scope, webhookId, id);
@@ -125,13 +92,13 @@ export function createWebhookDeliveryLog({ db, rateLimits, now, processes }: Del
             status: current.status,
           },
         });
-        return withAttemptsOf(tx, scope, { ...current, ...again });
+        return withAttempts(tx, scope, { ...current, ...again });
       });
     },
 
     /** Sends `webhook.test` to this one alone. @throws DomainError webhook.not_found, webhook.inactive, rate_limit.exceeded */
-    async test(scope: WebhookScope, webhookId: string): Promise<ShownDelivery> {
-      await db.transaction(scope, (tx) => findWebhook(tx, scope, webhookId));
+    async test(scope: WebhookScope, webhookId: string): Promise<WholeDelivery> {
+      await exists(scope, webhookId);
       await count('test', scope, webhookId);
       return db.transaction(scope, async (tx) => {
         const webhook = await activeWebhook(tx, scope, webhookId);
@@ -139,31 +106,10 @@ export function createWebhookDeliveryLog({ db, rateLimits, now, processes }: Del
         const delivery = testOf(webhook, eventId, now());
         await tx.insert(WebhookDelivery, delivery);
         await startLater(tx, 'webhookDelivery', processInput(delivery));
-        return { delivery, attempts: [] };
+        return { ...delivery, attempts: [] };
       });
     },
   };
-}
-
-/** Of all, as they are counted; those that succeeded are what is left without the others, as of the same moment. */
-async function totalOf(
-  tx: EntityManager,
-  { accountId, environmentId }: WebhookScope,
-  webhookId: string,
-  status: 'succeeded' | undefined,
-): Promise<number> {
-  const values: unknown[] = [];
-  const put = putInto(values);
-  const all = rowCount(
-    put,
-    { accountId, environmentId: environmentId ?? null, ownerId: webhookId },
-    'webhook_deliveries',
-  );
-  const others = status
-    ? `(select count(*) from webhook_deliveries where account_id = ${put(accountId)} and webhook_id = ${put(webhookId)} and ${unsuccessful})`
-    : '0';
-  const [row] = await tx.query<{ total: string }[]>(`select ${all} - ${others} as total`, values);
-  return Number(row!.total);
 }
 
 /** Nobody switches it off, which ends what is pending, before this transaction has ended. */
@@ -183,30 +129,16 @@ async function findDelivery(
   const where = { ...ownOf(scope), webhookId, id };
   const delivery = await tx.findOne(WebhookDelivery, lock ? { where, lock: { mode: 'pessimistic_write' } } : { where });
   if (!delivery) throw new DomainError('webhook.delivery_not_found');
-  const [standing] = await asTheyStand(tx, scope, [delivery]);
-  return standing as WebhookDelivery;
+  return asItStands(tx, scope, delivery);
 }
 
-/** Each with its attempts, which one query finds for all of them. */
 async function withAttempts(
   tx: EntityManager,
   { accountId }: WebhookScope,
-  deliveries: WebhookDelivery[],
-): Promise<ShownDelivery[]> {
-  const where = { accountId, deliveryId: In(deliveries.map(({ id }) => id)) };
-  const attempts = deliveries.length ? await tx.find(WebhookAttempt, { where, order: { number: 'ASC' } }) : [];
-  const shown = new Map(deliveries.map((delivery) => [delivery.id, { delivery, attempts: [] as WebhookAttempt[] }]));
-  for (const attempt of attempts) shown.get(attempt.deliveryId)?.attempts.push(attempt);
-  return [...shown.values()];
-}
-
-async function withAttemptsOf(
-  tx: EntityManager,
-  scope: WebhookScope,
   delivery: WebhookDelivery,
-): Promise<ShownDelivery> {
-  const [shown] = await withAttempts(tx, scope, [delivery]);
-  return shown as ShownDelivery;
+): Promise<WholeDelivery> {
+  const where = { accountId, deliveryId: delivery.id };
+  return { ...delivery, attempts: await tx.find(WebhookAttempt, { where, order: { number: 'ASC' } }) };
 }
 
 const placeOf = ({ accountId, applicationId, environmentId }: WebhookScope) => ({

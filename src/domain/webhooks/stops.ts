@@ -26,10 +26,18 @@ export async function stopWaiting(
 /** SQL: since when a delivery waits. */
 const waitsSince = (delivery: string) => `coalesce(${delivery}.retried_at, ${delivery}.created_at)`;
 
+/** SQL: the stop that a delivery has met first. */
+const firstStopOf = (columns: string, delivery: string, and = '') =>
+  `(select ${columns} from webhook_stops s where s.webhook_id = ${delivery}.webhook_id and s.account_id = ${delivery}.account_id
+    and s.stopped_at >= ${waitsSince(delivery)}${and} order by s.stopped_at limit 1)`;
+
 /** SQL: of the stop that a delivery has met first, null where it has met none; of one that is pending, which decides nothing else. */
 export const stopOf = (column: 'reason' | 'stopped_at', delivery: string): string =>
-  `(select s.${column} from webhook_stops s where s.webhook_id = ${delivery}.webhook_id and s.account_id = ${delivery}.account_id
-    and s.stopped_at >= ${waitsSince(delivery)} order by s.stopped_at limit 1)`;
+  firstStopOf(`s.${column}`, delivery);
+
+/** SQL: the same as a row, to be joined; none where the delivery does not wait. */
+export const firstStop = (delivery: string): string =>
+  firstStopOf('s.reason, s.stopped_at', delivery, ` and ${delivery}.status = 'pending'`);
 
 /** SQL: whether a delivery, of an alias, waits. @param webhookId the value's name */
 export const waitsStill = (delivery: string, webhookId: string): string =>
@@ -42,26 +50,21 @@ export async function hasStops(tx: EntityManager, { accountId }: AccountScope, w
   return (await tx.query<unknown[]>(text, [accountId, webhookId])).length > 0;
 }
 
-/** Deliveries as they stand, whatever is not written down yet. */
-export async function asTheyStand(
+/** A delivery as it stands, whatever is not written down yet. */
+export async function asItStands(
   tx: EntityManager,
   { accountId }: AccountScope,
-  deliveries: WebhookDelivery[],
-): Promise<WebhookDelivery[]> {
-  const pending = deliveries.filter(({ status }) => status === 'pending').map(({ id }) => id);
-  if (pending.length === 0) return deliveries;
-  const stopped = await tx.query<{ id: string; reason: WebhookStopReason; stoppedAt: Date }[]>(
-    `select * from (select d.id, ${stopOf('reason', 'd')} as reason, ${stopOf('stopped_at', 'd')} as "stoppedAt"
-       from webhook_deliveries d where d.account_id = $1 and d.id = any($2)) stopped where reason is not null`,
-    [accountId, pending],
+  delivery: WebhookDelivery,
+): Promise<WebhookDelivery> {
+  if (delivery.status !== 'pending') return delivery;
+  const [stop] = await tx.query<{ reason: WebhookStopReason; stoppedAt: Date }[]>(
+    `select stop.reason, stop.stopped_at as "stoppedAt" from webhook_deliveries d cross join lateral ${firstStop('d')} stop
+     where d.account_id = $1 and d.id = $2`,
+    [accountId, delivery.id],
   );
-  const stops = new Map(stopped.map(({ id, ...stop }) => [id, stop]));
-  return deliveries.map((delivery) => {
-    const stop = stops.get(delivery.id);
-    if (!stop) return delivery;
-    const { reason: endedReason, stoppedAt: settledAt } = stop;
-    return { ...delivery, status: 'cancelled', endedReason, settledAt, nextAttemptAt: null };
-  });
+  if (!stop) return delivery;
+  const { reason: endedReason, stoppedAt: settledAt } = stop;
+  return { ...delivery, status: 'cancelled', endedReason, settledAt, nextAttemptAt: null };
 }
 
 const ending = (which: string) => `

@@ -47,11 +47,8 @@ export const listWebhookDeliveries = ({ level, tag, prefix, owner, viewing }: We
     answers: { 200: listOf(DeliveryView), ...errors('webhook.not_found') },
     isBroad: always,
     async handle({ services, scope, params, query: { sort_by: sortBy, status, event_type: eventType, ...page } }) {
-      const filters = { status, eventType };
-      return paginated(
-        await services.webhookDeliveryLog.list(scope, params.id, { ...page, sortBy }, filters),
-        presentDelivery(services),
-      );
+      const asked = { ...page, sortBy, status, eventType };
+      return paginated(await services.webhookDeliveryLog.list(scope, params.id, asked), presentDelivery(services));
     },
   });
 

@@ -2,7 +2,8 @@ import { Type } from 'typebox';
 import type { Webhook } from '../../../entities/webhook.js';
 import { webhookDeliveryStatuses } from '../../../entities/webhook-delivery.js';
 import { standingOfDelivery } from '../../domain/processes/kind-webhook.js';
-import type { ShownDelivery } from '../../domain/webhooks/delivery-log.js';
+import type { WholeDelivery } from '../../domain/webhooks/delivery-log.js';
+import type { ShownAttempt, ShownDelivery } from '../../domain/webhooks/delivery-rows.js';
 import { Id, Nullable, OneOf, Timestamp, Url } from '../schemas.js';
 import { type Presenting, ProcessOfResource, presentProcess } from './process-of-resource.js';
 
@@ -107,7 +108,7 @@ export const presentWebhook = (webhook: Webhook) => ({
 
 export const presentDelivery =
   ({ accountProcesses }: Presenting) =>
-  ({ delivery, attempts }: ShownDelivery) => ({
+  (delivery: ShownDelivery) => ({
     id: delivery.id,
     webhook_id: delivery.webhookId,
     event_id: delivery.eventId,
@@ -116,20 +117,22 @@ export const presentDelivery =
     ended_reason: delivery.endedReason,
     attempt_count: delivery.attemptCount,
     next_attempt_at: delivery.nextAttemptAt,
-    attempts: attempts.map((attempt) => ({
-      number: attempt.number,
-      started_at: attempt.startedAt,
-      duration_ms: attempt.durationMs,
-      status_code: attempt.statusCode,
-      error: attempt.error,
-      response_excerpt: attempt.responseExcerpt,
-    })),
+    attempts: delivery.attempts.map(presentAttempt),
     created_at: delivery.createdAt,
     settled_at: delivery.settledAt,
     process: presentProcess(accountProcesses.of(standingOfDelivery(delivery))),
   });
 
-export const presentDetail = (services: Presenting) => (shown: ShownDelivery) => ({
-  ...presentDelivery(services)(shown),
-  body: shown.delivery.body,
+const presentAttempt = (attempt: ShownAttempt) => ({
+  number: attempt.number,
+  started_at: attempt.startedAt,
+  duration_ms: attempt.durationMs,
+  status_code: attempt.statusCode,
+  error: attempt.error,
+  response_excerpt: attempt.responseExcerpt,
+});
+
+export const presentDetail = (services: Presenting) => (delivery: WholeDelivery) => ({
+  ...presentDelivery(services)(delivery),
+  body: delivery.body,
 });

@@ -1,0 +1,138 @@
+import type { WebhookAttempt } from '../../../entities/webhook-attempt.js';
+import type { WebhookDelivery, WebhookDeliveryStatus } from '../../../entities/webhook-delivery.js';
+import type { Db } from '../../platform/db.js';
+import { inSnakeCase } from '../../platform/naming.js';
+import { containing, type Page, type PageRequest } from '../paging.js';
+import type { Put } from '../put.js';
+import { rowCount } from '../row-counts.js';
+import { columnsOf, type RowList, readPart, readWhole } from '../row-pages.js';
+import type { WebhookScope } from './find.js';
+import { firstStop, hasStops, waitsStill } from './stops.js';
+
+/** What no stop changes. The body, which may be large, is not among what lists show. */
+const shownAsKept = ['id', 'webhookId', 'eventId', 'eventType', 'attemptCount', 'createdAt'] as const;
+/** What a stop changes of a delivery that waits. */
+const shownAsItStands = ['status', 'endedReason', 'nextAttemptAt', 'settledAt'] as const;
+const shownOfAttempt = ['number', 'startedAt', 'durationMs', 'statusCode', 'error', 'responseExcerpt'] as const;
+
+export type ShownAttempt = Pick<WebhookAttempt, (typeof shownOfAttempt)[number]>;
+export interface ShownDelivery
+  extends Pick<WebhookDelivery, (typeof shownAsKept)[number] | (typeof shownAsItStands)[number]> {
+  /** In the order in which they were made. */
+  attempts: ShownAttempt[];
+}
+
+export interface DeliveryFilters {
+  status?: WebhookDeliveryStatus | undefined;
+  eventType?: string | undefined;
+}
+export type DeliveryPage = PageRequest<'created_at'> & DeliveryFilters;
+
+const columns = ['delivery.created_at', 'delivery.id'];
+
+/** Few are, and have an index, which PostgreSQL takes only where the text says so. */
+const unsuccessful = `status <> 'succeeded'`;
+
+const asItStands = `
+  case when stop.reason is null then delivery.status else 'cancelled' end as status,
+  coalesce(stop.reason, delivery.ended_reason) as "endedReason",
+  case when stop.reason is null then delivery.next_attempt_at end as "nextAttemptAt",
+  coalesce(stop.stopped_at, delivery.settled_at) as "settledAt"`;
+
+const attempts = `
+  (select coalesce(json_agg(made), '[]') from (select ${columnsOf('attempt', shownOfAttempt)} from webhook_attempts attempt
+    where attempt.delivery_id = delivery.id and attempt.account_id = $1 order by attempt.number) made) as attempts`;
+
+/** @param conditions on a row `delivery` of a subscription of the scope */
+const deliveriesOf = (webhookId: string, conditions: (put: Put) => string[]): RowList => ({
+  from: 'webhook_deliveries delivery',
+  where: (put) =>
+    [
+      `delivery.webhook_id = ${put(webhookId)}`,
+      // In a way that no index has: by age the Account's would be as good, if others' were not among its deliveries.
+      '(delivery.account_id = $1) is true',
+      isThere(put(webhookId)),
+      ...conditions(put),
+    ].join(' and '),
+  key: 'delivery.id',
+  // An index has the order nearly always, so that nothing is sorted, nor read again by its key.
+  carried: [...shownAsKept.slice(1), ...shownAsItStands, 'retriedAt' as const]
+    .map((property) => `delivery.${inSnakeCase(property)}`)
+    .join(', '),
+  shownBy: `lateral (select found.key as id, $1::uuid as account_id, found.*) delivery on true
+    left join lateral ${firstStop('delivery')} stop on true`,
+  select: () => `${columnsOf('delivery', shownAsKept)}, ${asItStands}, ${attempts}`,
+});
+
+/** Whether the subscription is the scope's own: `ownOf`, in SQL. */
+const isThere = (webhookId: string) => `exists (select from webhooks webhook where webhook.id = ${webhookId}
+  and webhook.account_id = $1 and webhook.environment_id is not distinct from $2)`;
+
+/**
+ * The deliveries to a subscription; there are none to one that is not there. The total of all is kept, and so is that of those which
+ * succeeded; others are counted.
+ */
+export async function listDeliveries(
+  db: Pick<Db, 'statementIn' | 'transaction'>,
+  scope: WebhookScope,
+  webhookId: string,
+  { status, eventType, ...page }: DeliveryPage,
+): Promise<Page<ShownDelivery>> {
+  const isSearched = Boolean(eventType || page.q);
+  if (!isSearched && (!status || status === 'succeeded')) {
+    const all = deliveriesOf(webhookId, (put) => [
+      atAnyTime(put),
+      ...(status ? [`delivery.status = '${status}'`] : []),
+    ]);
+    const total = totalOf(scope, webhookId, status);
+    return withMoments(await readWhole<ShownDelivery>(db, scope, { ...all, total }, page, columns));
+  }
+  return db.transaction(scope, async (tx) => {
+    const isEither = status === 'pending' || status === 'cancelled';
+    const isStopped = isEither && (await hasStops(tx, scope, webhookId));
+    const found = deliveriesOf(webhookId, (put) => [
+      ...(isSearched ? searched({ q: page.q, eventType }, put) : []),
+      ...(status ? havingStatus(status, isStopped ? put(webhookId) : null) : []),
+    ]);
+    return withMoments(await readPart<ShownDelivery>(tx, scope, found, page, columns));
+  });
+}
+
+/**
+ * Always: with bounds that it does not know, PostgreSQL takes few for granted, and goes by the index in its order instead of
+ * sorting all deliveries of a subscription that has more than most.
+ */
+const atAnyTime = (put: Put) => `delivery.created_at between ${put('-infinity')} and ${put('infinity')}`;
+
+function searched({ q, eventType }: { q: string | undefined; eventType: string | undefined }, put: Put): string[] {
+  const conditions = ['delivery.account_id = $1 and delivery.environment_id is not distinct from $2'];
+  if (eventType) conditions.push(`delivery.event_type = ${put(eventType)}`);
+  if (q) conditions.push(`delivery.event_type ilike ${put(containing(q))}`);
+  return conditions;
+}
+
+/** @param stopped the name of the subscription's id, where it has stops */
+function havingStatus(status: WebhookDeliveryStatus, stopped: string | null): string[] {
+  if (status === 'succeeded') return [`delivery.status = 'succeeded'`];
+  const kept = stopped ? `in ('pending', 'cancelled')` : `= '${status}'`;
+  const conditions = [`delivery.status ${kept}`, `delivery.${unsuccessful}`];
+  if (stopped) conditions.push(`${waitsStill('delivery', stopped)} is ${status === 'pending'}`);
+  return conditions;
+}
+
+/** Of all, as they are counted; those that succeeded are what is left without the others, as of the same moment. */
+const totalOf =
+  ({ accountId, environmentId }: WebhookScope, webhookId: string, status: 'succeeded' | undefined) =>
+  (put: Put): string => {
+    const counted = { accountId, environmentId: environmentId ?? null, ownerId: webhookId };
+    const others = () => `(select count(*) from webhook_deliveries
+      where account_id = $1 and webhook_id = ${put(webhookId)} and ${unsuccessful})`;
+    return `(case when ${isThere(put(webhookId))}
+      then ${rowCount(put, counted, 'webhook_deliveries')}${status ? ` - ${others()}` : ''} else 0 end)`;
+  };
+
+/** Those of attempts have come as JSON, which has none. */
+function withMoments(page: Page<ShownDelivery>): Page<ShownDelivery> {
+  for (const { attempts } of page.rows) for (const attempt of attempts) attempt.startedAt = new Date(attempt.startedAt);
+  return page;
+}
