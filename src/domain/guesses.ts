@@ -2,7 +2,7 @@ import { after, type Clock, days, minutes, seconds } from '../platform/clock.js'
 import type { Db } from '../platform/db.js';
 import { createLimitsInTurn, type LimitPolicy } from '../platform/limiter.js';
 import { DomainError } from './errors.js';
-import { lookAt } from './limits.js';
+import { givingBack } from './limits.js';
 
 /** Limits on guessing at one account: exact, shared by all processes, and counted alike whether or not anybody has it. */
 export interface Guesses<Whose, Guess extends Whose = Whose> {
@@ -83,7 +83,7 @@ export function createGuesses<Whose, Guess extends Whose = Whose>(
       const last = states.at(-1);
       return last?.remaining === 0 ? after(now(), seconds(last.resetSeconds)) : null;
     },
-    look: (guess, look) => lookAt(look, () => withdrawn(guess)),
+    look: (guess, look) => givingBack(look, () => withdrawn(guess)),
     succeeded: (guess) => inTurn.takeBack(keysOf(guess), [...(network ? (['one'] as const) : []), 'one', 'all']),
     withdrawn,
     missed: (guess) => account.takeBack(accountKeys(guess), ['one', 'one']),

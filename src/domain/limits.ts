@@ -9,13 +9,13 @@ export async function countUse(limiter: Limiter | null, key: string): Promise<vo
 }
 
 /**
- * Looks at a guess that was counted before. What overload or an outage keeps from being looked at tells nobody anything and is no
- * failure of anybody's: it is given back. A refusal that the look itself comes to stays counted.
- * @throws whatever the look throws
+ * Does what something was counted or spent for before. What overload or an outage keeps from being done tells nobody anything and is
+ * nobody's failure: that is given back. A refusal that the work itself comes to leaves it.
+ * @throws whatever the work throws
  */
-export async function lookAt<T>(look: () => Promise<T>, giveBack: () => Promise<unknown>): Promise<T> {
+export async function givingBack<T>(work: () => Promise<T>, giveBack: () => Promise<unknown>): Promise<T> {
   try {
-    return await look();
+    return await work();
   } catch (error) {
     const isRefusal = error instanceof DomainError && error.code !== 'service.unavailable';
     // In an outage that lasts there is nobody to give it back; what went wrong first is what is told.

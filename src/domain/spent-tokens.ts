@@ -11,6 +11,13 @@ const isSpentStatement = {
   text: 'select from spent_tokens where token_hash = $1 and expires_at > $2',
 };
 
+const unspendStatement = { name: 'unspend_sealed_token', text: 'delete from spent_tokens where token_hash = $1' };
+
+/** Takes the mark of `spend` away again, where what it was spent for could not be done. */
+export async function unspend(db: Pick<Db, 'statement'>, secret: string): Promise<void> {
+  await db.statement(unspendStatement, [hashSecret(secret)]);
+}
+
 /** Whether it was marked, and has not expired since. */
 export const isSpent = async (db: Pick<Db, 'statement'>, secret: string, now: Date): Promise<boolean> =>
   (await db.statement(isSpentStatement, [hashSecret(secret), now])).length > 0;

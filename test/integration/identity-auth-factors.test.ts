@@ -1,6 +1,8 @@
+import { jest } from '@jest/globals';
 import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import type { EnvironmentSettings } from '../../entities/environment-settings.js';
+import { DomainError } from '../../src/domain/errors.js';
 import { settleNewPassword } from '../../src/domain/passwords/new-password.js';
 import { minutes } from '../../src/platform/clock.js';
 import { joining } from '../../src/platform/joining.js';
@@ -312,7 +314,11 @@ describe('whoever has a factor', () => {
       user: { name: ana.email, displayName: 'Ana Arendt' },
     });
     const proof = { enrollment_token: begun.enrollment_token, response: key.create(begun.options) };
-    const added = await api.post('/mfa/webauthn/enroll/verify', proof, as);
+    const overload = new DomainError('service.unavailable');
+    const failing = jest.spyOn(provider.logins.factors, 'enroll').mockRejectedValueOnce(overload);
+    expect((await api.post('/mfa/webauthn/enroll/verify', proof, as)).statusCode).toBe(503);
+    failing.mockRestore();
+    const added = await api.post('/mfa/webauthn/enroll/verify', proof, as); // the same answer is good once more
     expect([added.statusCode, added.json().data.recovery_codes]).toEqual([201, null]);
     expect((await summary(as)).factors[2]).toEqual(added.json().data.factor);
     expect((await api.delete(`/mfa/factors/${added.json().data.factor.id}`, as)).statusCode).toBe(204);

@@ -1,5 +1,7 @@
+import { jest } from '@jest/globals';
 import type { LightMyRequestResponse } from 'fastify';
 import type { EnvironmentSettings } from '../../entities/environment-settings.js';
+import { DomainError } from '../../src/domain/errors.js';
 import { minutes } from '../../src/platform/clock.js';
 import { accountUrl, follow, openAccount, send } from '../support/account.js';
 import { codeIn, passwordStep, totpCode } from '../support/mfa.js';
@@ -79,6 +81,17 @@ describe.each(flows)('in %s, %s', (_, kind, begin) => {
       if (begin === signingIn) codeIn(await browser.submit(last, {}));
     },
   );
+
+  test('what overload kept from being enrolled is enrolled by the same form, sent again', async () => {
+    const { ana, browser, submit } = await begin(kind);
+    const { mfaEnrollments, factors } = provider.logins;
+    const enrolling: { enroll(...args: never[]): Promise<unknown> } = begin === signingIn ? mfaEnrollments : factors;
+    jest.spyOn(enrolling, 'enroll').mockRejectedValueOnce(new DomainError('service.unavailable'));
+    expect((await submit()).statusCode).toBe(503);
+    expect(codesOn(await follow(browser, await submit()))).toHaveLength(10);
+    expect(await factorsOf(ana.id)).toEqual([{ type: kind }]);
+    jest.restoreAllMocks();
+  });
 
   test('a minute later it is one that is over, and says nothing', async () => {
     const { submit } = await begin(kind);

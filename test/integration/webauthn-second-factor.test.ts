@@ -1,9 +1,11 @@
+import { jest } from '@jest/globals';
 import type {
   PublicKeyCredentialCreationOptionsJSON,
   PublicKeyCredentialRequestOptionsJSON,
   RegistrationResponseJSON,
 } from '@simplewebauthn/server';
 import { decodeJwt } from 'jose';
+import { DomainError } from '../../src/domain/errors.js';
 import { readAttestation } from '../../src/domain/mfa/webauthn-responses.js';
 import { type AuthenticatorOptions, createAuthenticator, type Flaws } from '../support/authenticator.js';
 import type { CborValue } from '../support/cbor.js';
@@ -324,6 +326,19 @@ describe('enrolling a key', () => {
     post('/oauth/mfa/webauthn/enroll/verify', { enrollment_token: token, credential, ...more });
   const factorsOf = (identityId: string) =>
     provider.query<Record<string, unknown>>('select * from mfa_factors where identity_id = $1', [identityId]);
+
+  test('which overload kept from being enrolled is enrolled by the same answer, sent again', async () => {
+    const { identity, token } = await enrolling();
+    const { options, enrollment_token: fresh } = await creationFor(token);
+    const credential = securityKey().create(options);
+    const { mfaEnrollments } = provider.logins;
+    const failing = jest.spyOn(mfaEnrollments, 'enroll').mockRejectedValueOnce(new DomainError('service.unavailable'));
+    const refused = await enroll(fresh, credential);
+    expect([refused.statusCode, refused.json()]).toEqual([503, { error: 'service.unavailable' }]);
+    expect((await enroll(fresh, credential)).json().redirect_to).toMatch(/codes_token=/);
+    expect(await factorsOf(identity.id)).toHaveLength(1);
+    failing.mockRestore();
+  });
 
   test('as the first factor: recovery codes are shown once, and the sign-in goes on', async () => {
     const { identity, token, verifier } = await enrolling();

@@ -1,6 +1,7 @@
 import type { PublicKeyCredentialCreationOptionsJSON } from '@simplewebauthn/server';
 import { gatehouse } from '../../platform/mail/brand.js';
 import { DomainError } from '../errors.js';
+import { givingBack } from '../limits.js';
 import type { MfaAttempts } from '../mfa/attempts.js';
 import type { OwnAttestation, OwnWebauthn } from '../mfa/own-webauthn.js';
 import type { TotpEnrollment } from '../mfa/totp-codes.js';
@@ -78,8 +79,12 @@ export function createOwnAdminMfa(deps: OwnAdminMfaDeps): OwnAdminMfa {
 
     async confirmWebauthn(admin, answer, locale) {
       await proof.require(admin);
-      const { sessionId } = admin;
-      return factors.enroll(admin, await ownWebauthn.verify({ sessionId, ...answer }), locale);
+      const begun = { sessionId: admin.sessionId, ...answer };
+      const proved = await ownWebauthn.verify(begun);
+      return givingBack(
+        () => factors.enroll(admin, proved, locale),
+        () => ownWebauthn.giveBack(begun),
+      );
     },
 
     rename: factors.rename,

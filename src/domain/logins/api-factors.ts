@@ -1,6 +1,7 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
+import { givingBack } from '../limits.js';
 import type { FactorSummary, NewFactor } from '../mfa/factors.js';
 import { withSecondFactor } from '../mfa/second-factor.js';
 import type { Acr } from '../sessions/first-factor.js';
@@ -100,8 +101,12 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
       answer: { token: string; sent: unknown; label: string | null },
     ): Promise<AddedFactor> {
       const standing = await own.assertRecent(subject);
-      const { factor, amr } = await ownWebauthn.verify({ sessionId: subject.sessionId, ...answer });
-      return add(subject, standing, { factor, proved: amr });
+      const begun = { sessionId: subject.sessionId, ...answer };
+      const { factor, amr } = await ownWebauthn.verify(begun);
+      return givingBack(
+        () => add(subject, standing, { factor, proved: amr }),
+        () => ownWebauthn.giveBack(begun),
+      );
     },
 
     /** @throws DomainError mfa.factor_not_found, mfa.last_factor, auth.reauthentication_required, identity.in_production */

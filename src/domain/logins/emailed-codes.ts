@@ -85,6 +85,11 @@ const consumeStatement = {
   text: `update emailed_codes set consumed_at = $2 where id = $1 and consumed_at is null returning id`,
 };
 
+const giveBackStatement = {
+  name: 'give_emailed_code_back',
+  text: 'update emailed_codes set consumed_at = null where id = $1',
+};
+
 /** Emailed codes (contract §3): six digits, ten minutes, five tries, once; a newer one of the same flow makes older ones void. */
 export function createEmailedCodes({ db, sealing, now }: { db: Db; sealing: Pick<Sealing, 'derive'>; now: Clock }) {
   return {
@@ -133,6 +138,11 @@ export function createEmailedCodes({ db, sealing, now }: { db: Db; sealing: Pick
       if (!isTyped(code, digits)) return 'wrong';
       const consumed = await on.statement(consumeStatement, [tried.id, now()]);
       return consumed.length === 0 ? 'void' : { id: tried.id, identityId: tried.identityId, email: tried.email };
+    },
+
+    /** Has one that was redeemed count again, where what it was redeemed for could not be done. @param id as `redeem` answers it */
+    async giveBack(id: string): Promise<void> {
+      await db.statement(giveBackStatement, [id]);
     },
 
     /** Whose code this was, where it was right and spent within the last minute: its form has been sent twice. It proves nothing. */

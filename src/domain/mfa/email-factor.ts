@@ -67,6 +67,9 @@ export function createEmailFactor({ db, emailedCodes, attempts }: EmailFactorDep
       return { id, type: 'email_otp', label: 'Email' };
     },
 
+    /** Has the code that would have made a factor count again: for want of capacity it was not made. */
+    giveBack: ({ id }: Pick<NewFactor, 'id'>): Promise<void> => emailedCodes.giveBack(id),
+
     /** The id of the factor that this code made within the last minute, if it was enrolled; null for any other code. */
     async justEnrolled(scope: EnvironmentScope, tried: TriedFactorCode): Promise<string | null> {
       const spent = await emailedCodes.justSpent(scope, enrolling(tried));

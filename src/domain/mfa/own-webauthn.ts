@@ -3,7 +3,7 @@ import { after, type Clock, minutes } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
-import { spend } from '../spent-tokens.js';
+import { spend, unspend } from '../spent-tokens.js';
 import type { WebauthnPerson } from './webauthn.js';
 import type { EnrollmentAnswer, VerifiedAttestation } from './webauthn-ceremonies.js';
 
@@ -57,6 +57,12 @@ export function createOwnWebauthn<Person>({ db, sealing, webauthn, now }: OwnWeb
       const { challenge, expiresAt } = held;
       if (!(await spend(db, challenge, new Date(expiresAt)))) throw new DomainError('mfa.enrollment_expired');
       return webauthn.verifyEnrollment({ challenge, sent, label });
+    },
+
+    /** Has the same answer be taken once more: for want of capacity nothing was enrolled by it. */
+    async giveBack({ sessionId, token }: Pick<OwnAttestation, 'sessionId' | 'token'>): Promise<void> {
+      const held = openOrNull(token, sessionId);
+      if (held) await unspend(db, held.challenge);
     },
   };
 

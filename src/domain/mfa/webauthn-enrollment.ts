@@ -74,6 +74,11 @@ export function createWebauthnEnrollments({ sealing, pendingSignIns, webauthn, n
       }
       return webauthn.verifyEnrollment({ challenge, sent, label });
     },
+
+    /** Has the same answer be taken once more: for want of capacity nothing was enrolled by it. */
+    async giveBack(pending: OpenSignIn, challenge: string | null): Promise<void> {
+      if (challenge !== null) await pendingSignIns.setWebauthnChallenge(pending.id, challenge);
+    },
   };
 }
 

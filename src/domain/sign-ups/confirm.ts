@@ -4,7 +4,7 @@ import type { Db } from '../../platform/db.js';
 import { stays } from '../erasures/staying.js';
 import { recordOfIdentity, updated } from '../identity-events.js';
 import { type FoundLink, findIdentityLink } from '../identity-links.js';
-import { lookAt } from '../limits.js';
+import { givingBack } from '../limits.js';
 import { isBrowserOf, mostLinkTries } from '../link-proof.js';
 import { endAccessOfBefore } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
@@ -78,7 +78,7 @@ export function createConfirmSignUp({ db, passwords, now }: ConfirmSignUpDeps): 
         const tried = await db.statement(tryStatement, [link.id]);
         if (tried.length === 0) return { outcome: 'void', link };
         const look = () => verifyTyped(passwords, passwordOf(link), password);
-        if (!(await lookAt(look, () => db.statement(giveTryBackStatement, [link.id]))))
+        if (!(await givingBack(look, () => db.statement(giveTryBackStatement, [link.id]))))
           return { outcome: 'password_required', link, wrong: true };
       }
       const { accountId } = link;

@@ -4,7 +4,7 @@ import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { joining } from '../../platform/joining.js';
 import { createLimiter } from '../../platform/limiter.js';
 import { recordEvent } from '../events.js';
-import { countUse, lookAt } from '../limits.js';
+import { countUse, givingBack } from '../limits.js';
 import { looksLikeRecoveryCode } from '../mfa/recovery-code-form.js';
 import { type CodeHashing, createRecoveryCodeHashes, type KeptCode } from '../mfa/recovery-code-hashes.js';
 import { organizationsOf } from '../organizations/belonging.js';
@@ -121,7 +121,7 @@ export function createSsoRecovery({ db, sealing, passwords, rateLimits, now }: S
       const actor = { type: 'identity', id: identityId } as const;
       const giveBack = async () => limiter?.giveBack(identityId);
       // Before the transaction, since it waits for a hash.
-      const found = await lookAt(() => codeOf(scope, identityId, code), giveBack);
+      const found = await givingBack(() => codeOf(scope, identityId, code), giveBack);
       const form = found && browser !== null ? [browser, token, found.id].join('\n') : null;
       // Of the system, whose the marks of used forms are.
       const settle = () =>
@@ -144,7 +144,7 @@ export function createSsoRecovery({ db, sealing, passwords, rateLimits, now }: S
           await recordEvent(tx, 'auth.identity_sign_in_failed', { ...event, outcome: 'failure', metadata });
           return null;
         });
-      const spent = await lookAt(settle, giveBack);
+      const spent = await givingBack(settle, giveBack);
       if (!spent) return { isRight: false, offer };
       await giveBack();
       return { isRight: true, first: { ...first, ssoConnectionId: spent.connectionId } };

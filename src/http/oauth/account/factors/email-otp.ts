@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DomainError } from '../../../../domain/errors.js';
+import { givingBack } from '../../../../domain/limits.js';
 import type { TextKey } from '../../../../platform/mail/texts.js';
 import { wantsJson } from '../../pages.js';
 import type { AccountOptions } from '../options.js';
@@ -32,7 +33,10 @@ export const emailOtp: FastifyPluginAsyncTypebox<AccountOptions> = async (app, o
     }
     try {
       const factor = await logins.emailFactor.confirmEnrollment(scope, { ...ofSession, code });
-      return await adding.add(visit, page, { factor, amr: ['otp'] });
+      return await givingBack(
+        () => adding.add(visit, page, { factor, amr: ['otp'] }),
+        () => logins.emailFactor.giveBack(factor),
+      );
     } catch (error) {
       if (error instanceof DomainError && error.code === 'mfa.already_enrolled') {
         const id = await logins.emailFactor.justEnrolled(scope, { ...ofSession, code });

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { fullNameOf } from '../../../../domain/full-name.js';
+import { givingBack } from '../../../../domain/limits.js';
 import { answerWebauthnInJson, credentialIn } from '../../webauthn-json.js';
 import type { AccountOptions } from '../options.js';
 import { sendAccountPage } from '../page.js';
@@ -39,13 +40,13 @@ export const webauthn: FastifyPluginAsyncTypebox<AccountOptions> = async (app, o
     script.post('/oauth/account/factors/webauthn', async (request, reply) => {
       const visit = await visits.act(request, reply, page);
       if (!visit || !(await adding.mayAdd(visit, 'webauthn', page))) return reply;
-      const { factor, amr } = await logins.ownWebauthn.verify({
-        sessionId: visit.session.id,
-        token: visit.form.get('enrollment') ?? '',
-        sent: credentialIn(request.body),
-        label: labelIn(visit) ?? null,
-      });
-      return adding.add(visit, page, { factor, amr });
+      const begun = { sessionId: visit.session.id, token: visit.form.get('enrollment') ?? '' };
+      const answer = { sent: credentialIn(request.body), label: labelIn(visit) ?? null };
+      const proved = await logins.ownWebauthn.verify({ ...begun, ...answer });
+      return givingBack(
+        () => adding.add(visit, page, proved),
+        () => logins.ownWebauthn.giveBack(begun),
+      );
     });
   });
 };

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DomainError } from '../../../../domain/errors.js';
+import { givingBack } from '../../../../domain/limits.js';
 import type { HostedOptions } from '../../options.js';
 import { localeOf } from '../../pages.js';
 import { throttled } from '../../throttles.js';
@@ -44,7 +45,11 @@ export const mfaEmailOtpEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async
       try {
         const factor = await logins.emailFactor.confirmEnrollment(pending, tried);
         const codes = steps.codesFor(step, factor);
-        return await steps.enrolled(step, await logins.mfaEnrollments.enroll(pending, factor, ['otp'], codes));
+        const enrolled = await givingBack(
+          () => logins.mfaEnrollments.enroll(pending, factor, ['otp'], codes),
+          () => logins.emailFactor.giveBack(factor),
+        );
+        return await steps.enrolled(step, enrolled);
       } catch (error) {
         if (!(error instanceof DomainError)) throw error;
         if (error.code === 'mfa.code_invalid') {

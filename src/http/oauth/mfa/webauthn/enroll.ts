@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../../../../domain/errors.js';
+import { givingBack } from '../../../../domain/limits.js';
 import { onlyOnce, readParameters } from '../../../../domain/oidc/parameters.js';
 import type { HostedOptions } from '../../options.js';
 import { assertOwnOrigin } from '../../origin.js';
@@ -59,7 +60,11 @@ export const enroll: FastifyPluginAsyncTypebox<HostedOptions> = async (app, opti
           sent,
           label: form.get('label') ?? null,
         });
-        return await steps.enrolled(step, await mfaEnrollments.enroll(pending, factor, amr));
+        const enrolled = await givingBack(
+          () => mfaEnrollments.enroll(pending, factor, amr),
+          () => webauthnEnrollments.giveBack(pending, challenge),
+        );
+        return await steps.enrolled(step, enrolled);
       } catch (error) {
         if (error instanceof DomainError && error.code === 'mfa.enrollment_expired') {
           return refuseInJson(reply, 'expired');
