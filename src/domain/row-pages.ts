@@ -124,7 +124,10 @@ async function readSlice<Row>(
     return `select ${list.select(put)}${place}${more} from (${found}) found join ${list.shownBy} ${sorted}`;
   };
   const totalAlone = async () => {
-    const [row] = await run<{ total: string }>((put) => `select ${totalOf(put, () => list.where(put))} as total`);
+    // A total need not name the scope's values, and PostgreSQL tells no type of one that nothing names.
+    const [row] = await run<{ total: string }>(
+      (put) => `select ${totalOf(put, () => list.where(put))} as total from (select $1::uuid, $2::uuid) scope`,
+    );
     return Number(row!.total);
   };
   if (request.page === 1 || isFollowing(request)) {

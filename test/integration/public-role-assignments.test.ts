@@ -346,9 +346,7 @@ test("another account's identity, role, node and assignment are 404", async () =
   const [{ assignment_id }] = (await call('GET', path, 200)).json().items;
   await call('GET', path, 404, undefined, theirs);
   expect(codeOf(await call('POST', path, 404, { role_id: roleId }, theirs))).toBe('identity.not_found');
-  expect(codeOf(await call('DELETE', `${path}/${assignment_id}`, 404, undefined, theirs))).toBe(
-    'role_assignments.not_found',
-  );
+  expect(codeOf(await call('DELETE', `${path}/${assignment_id}`, 404, undefined, theirs))).toBe('identity.not_found');
   const bulk = await call('DELETE', '/role-assignments', 200, { assignment_ids: [assignment_id] }, theirs);
   expect(bulk.json().items[0].error.code).toBe('role_assignments.not_found');
   expect((await call('GET', path, 200)).json().items).toHaveLength(1);
