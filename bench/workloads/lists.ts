@@ -1,7 +1,7 @@
 import { demoAdmin } from '../../src/dev/demo-data.js';
-import { minutes } from '../../src/platform/clock.js';
 import { type Connection, jsonOf } from '../connection.js';
 import type { SizedSeed } from '../sized/seed.js';
+import { createKept } from './kept.js';
 import { headersOf, listed } from './management.js';
 import type { SizedWorkload } from './sized-workload.js';
 
@@ -11,18 +11,10 @@ interface SignedIn {
   path: string;
 }
 
-/** A run takes longer than an access token lives, and there may be five sign-ins in a quarter of an hour. */
-const keptMs = minutes(5);
 /** One sign-in for all workers of a cell and of those after it: none of them measures it. */
-const administrators = new WeakMap<SizedSeed, { since: number; signedIn: Promise<SignedIn> }>();
-
-function administratorOf(connection: Connection, seed: SizedSeed): Promise<SignedIn> {
-  const known = administrators.get(seed);
-  if (known && Date.now() - known.since < keptMs) return known.signedIn;
-  const signedIn = signIn(connection, seed);
-  administrators.set(seed, { since: Date.now(), signedIn });
-  return signedIn;
-}
+const administrators = createKept<SizedSeed, Promise<SignedIn>>();
+const administratorOf = (connection: Connection, seed: SizedSeed): Promise<SignedIn> =>
+  administrators(seed, () => signIn(connection, seed));
 
 async function signIn(connection: Connection, { password }: SizedSeed): Promise<SignedIn> {
   const answer = await connection.postJson('/v1/auth/login', { email: demoAdmin, password });

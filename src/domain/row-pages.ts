@@ -26,7 +26,7 @@ export interface RowList {
 }
 
 /** Runs one statement in the scope of a list. */
-type Ask = <Row>(text: string, values: unknown[]) => Promise<Row[]>;
+export type Ask = <Row>(text: string, values: unknown[]) => Promise<Row[]>;
 
 /** @returns columns for a select list, of a table's alias and by the names of properties */
 export const columnsOf = (alias: string, properties: readonly string[]): string =>

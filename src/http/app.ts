@@ -20,6 +20,7 @@ import { readJsonBodies } from './json-bodies.js';
 import { countRequest, type HttpMetrics } from './metrics.js';
 import { linkPages } from './next-pages.js';
 import { openApi } from './openapi/index.js';
+import { uuid } from './path-ids.js';
 import { proveAgainWhenLate } from './proofs.js';
 import { registerEach } from './register-each.js';
 import { answeredId, newRequestId } from './request-ids.js';
@@ -51,7 +52,6 @@ export interface AppOptions {
 }
 
 const mebibyte = 1024 * 1024;
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 declare module 'fastify' {
   interface FastifyRequest {

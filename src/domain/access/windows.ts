@@ -3,7 +3,6 @@ import { RoleAssignment } from '../../../entities/role-assignment.js';
 import { RoleAssignmentWindow, type RoleAssignmentWindowStatus } from '../../../entities/role-assignment-window.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
-import { applicationOf } from '../application-of.js';
 import { recordEvent } from '../events.js';
 import { metadataOf } from './assigning.js';
 import { windowEmail } from './window-mails.js';
@@ -53,7 +52,7 @@ export function createRoleWindows({ db, now, notices }: RoleWindowsDeps) {
         const ahead = momentsOf(assignment, notices).filter((moment) => moment.at > toldUntil);
         const due = ahead.filter((moment) => moment.at <= at);
         const next = ahead[due.length];
-        const place = await placeOf(tx, assignment);
+        const place = placeOf(assignment);
         for (const moment of due) {
           const metadata = { ...metadataOf(assignment), at: moment.at };
           const eventId = await recordEvent(tx, moment.action, { ...place, resourceId: id, metadata });
@@ -72,13 +71,11 @@ export function createRoleWindows({ db, now, notices }: RoleWindowsDeps) {
       ofRunning(id, async (tx, _, assignment) => {
         await tx.update(RoleAssignmentWindow, { id }, { status: 'cancelled', endedReason: reason, endedAt: now() });
         const metadata = { ...metadataOf(assignment), reason };
-        const place = await placeOf(tx, assignment);
+        const place = placeOf(assignment);
         await recordEvent(tx, 'role_assignment.window_cancelled', { ...place, resourceId: id, metadata });
         return { status: 'cancelled', wakeAt: null };
       }),
   };
 }
 
-async function placeOf(tx: EntityManager, { accountId, environmentId }: RoleAssignment) {
-  return { accountId, environmentId, applicationId: await applicationOf(tx, environmentId) };
-}
+const placeOf = ({ accountId, environmentId }: RoleAssignment) => ({ accountId, environmentId });

@@ -1,18 +1,17 @@
 import type { EntityManager } from 'typeorm';
 import type { Db } from '../../platform/db.js';
-import { applicationOf } from '../application-of.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { type Page, type PageRequest, pageOf, type Stretch, stretchForwards } from '../paging.js';
 import { behind, type Place, placeIn } from '../places.js';
 import type { Put } from '../put.js';
-import { statementOf } from '../row-pages.js';
+import { type Ask, statementOf } from '../row-pages.js';
 import type { Turns } from '../turns.js';
 import type { AuditFilters, AuditPlace } from './conditions.js';
 import { isPlannedOnce, timesOf } from './conditions.js';
 import { countDays, locate, reach } from './days.js';
 import { nameThePeople } from './labels.js';
-import { type Ask, type AuditRow, nearId, readRows } from './rows.js';
+import { type AuditRow, nearId, readRows } from './rows.js';
 
 export interface AuditDetail extends AuditRow {
   /** With the same correlation id, itself too: oldest first, at most 50. */
@@ -110,11 +109,9 @@ export function createAuditLog({ db, broadReads }: AuditLogDeps) {
       const begin = async (tx: EntityManager): Promise<string> => {
         const [now] = await tx.query<{ snapshot: string }[]>('select pg_current_snapshot()::text as snapshot');
         const chosen = Object.entries(filters).flatMap(([name, value]) => (value === undefined ? [] : [name]));
-        const { environmentId = null } = place;
-        const applicationId = await applicationOf(tx, environmentId);
+        const { accountId, environmentId = null } = place;
         const metadata = { format, surface: place.surface, filters: chosen };
-        const about = { accountId: place.accountId, applicationId, environmentId, resourceId: null, metadata };
-        await recordEvent(tx, 'audit.exported', about);
+        await recordEvent(tx, 'audit.exported', { accountId, environmentId, resourceId: null, metadata });
         return now?.snapshot as string;
       };
       return broadReads(async () => {

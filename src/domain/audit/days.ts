@@ -1,7 +1,7 @@
 import { days as daysOfMs } from '../../platform/clock.js';
 import type { Put } from '../put.js';
+import type { Ask } from '../row-pages.js';
 import { type AuditFilters, type AuditPlace, conditionsOf, parameters, timesOf } from './conditions.js';
-import type { Ask } from './rows.js';
 
 /** How many rows a day has, in UTC. */
 export interface Day {

@@ -1,6 +1,7 @@
 import type { Event } from '../../../entities/event.js';
 import { type Placed, placedBy } from '../places.js';
 import type { Put } from '../put.js';
+import type { Ask } from '../row-pages.js';
 import { type AuditFilters, type AuditPlace, conditionsOf, parameters } from './conditions.js';
 
 /** An event as the audit log shows it. */
@@ -11,9 +12,6 @@ const columns = `id, account_id as "accountId", application_id as "applicationId
   resource_id as "resourceId", resource_label as "resourceLabel", metadata, outcome, category, severity,
   correlation_id as "correlationId", customer_visible as "customerVisible", identity_visible as "identityVisible",
   created_at as "createdAt", ${placedBy('created_at', 'id')}`;
-
-/** Runs one statement in the scope of a place. */
-export type Ask = <Row>(text: string, values: unknown[]) => Promise<Row[]>;
 
 export interface RowsWanted {
   /** Further conditions, given what names a value. */

@@ -27,7 +27,7 @@ export async function recordInvite(
   { id, accountId, environmentId, intent, organizationId }: Told,
   { metadata = {}, actor }: Pick<EventDetails, 'metadata' | 'actor'> = {},
 ): Promise<void> {
-  const scope = { accountId, environmentId, applicationId: await applicationOf(tx, environmentId) };
+  const scope = { accountId, environmentId };
   const by = actor && { actor };
   if (intent === 'organization') {
     const about = { invitation_id: id, ...metadata };

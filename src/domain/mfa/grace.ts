@@ -2,7 +2,6 @@ import type { EntityManager } from 'typeorm';
 import { MfaGrace } from '../../../entities/mfa-grace.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
-import { applicationOf } from '../application-of.js';
 import { recordEvent } from '../events.js';
 import { dueReminder, nextMoment, reminderEmail } from './grace-reminders.js';
 import { begin, isRequiredStill, type Policy, resetElsewhere, settleEnrollment, settlePolicy } from './grace-rules.js';
@@ -109,7 +108,6 @@ export function createMfaGraces({ db, now, reminders }: MfaGracesDeps) {
     const { accountId, environmentId, identityId, expiresAt } = grace;
     await recordEvent(tx, `auth.mfa_grace_${status}`, {
       accountId,
-      applicationId: await applicationOf(tx, environmentId),
       environmentId,
       resourceId: identityId,
       metadata: { reason, expires_at: expiresAt },

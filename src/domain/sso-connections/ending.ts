@@ -3,7 +3,6 @@ import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { PendingSignIn } from '../../../entities/pending-sign-in.js';
 import { PendingUserSignIn } from '../../../entities/pending-user-sign-in.js';
 import { SsoConnection } from '../../../entities/sso-connection.js';
-import { applicationOf } from '../application-of.js';
 import { recordEvent, recordEvents } from '../events.js';
 import { recordConnectionEvent } from './events.js';
 
@@ -41,7 +40,6 @@ async function forgetDefault(tx: EntityManager, { id, accountId, environmentId }
   await recordEvent(tx, 'environment.settings_updated', {
     accountId,
     environmentId,
-    applicationId: await applicationOf(tx, environmentId),
     resourceId: environmentId,
     metadata: { changed: ['default_sso_connection_id'], version },
   });
@@ -71,7 +69,7 @@ async function endSessions(tx: EntityManager, connection: SsoConnection, reason:
      where account_id = $1 and session_id = any($2) and revoked_at is null`,
     [accountId, ended.map((session) => session.id), at, reason],
   );
-  const place = { accountId, environmentId, applicationId: await applicationOf(tx, environmentId) };
+  const place = { accountId, environmentId };
   const signedOut = ended.map((session) => ({ ...place, resourceId: session.id, metadata: { reason } }));
   await recordEvents(tx, 'auth.identity_signed_out', signedOut);
   const byPerson = new Map<string, string[]>();

@@ -1,6 +1,5 @@
 import type { EntityManager } from 'typeorm';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
-import { applicationOf } from '../application-of.js';
 import type { EventAction } from '../event-catalogue.js';
 import { type EventDetails, recordEvent } from '../events.js';
 
@@ -16,7 +15,6 @@ export async function recordConnectionEvent(
   return recordEvent(tx, action, {
     accountId,
     environmentId,
-    applicationId: await applicationOf(tx, environmentId),
     resourceId: id,
     resourceLabel: name,
     metadata: { type, scope, organization_id: organizationId, ...metadata },

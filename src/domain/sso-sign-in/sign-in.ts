@@ -5,7 +5,6 @@ import { after, type Clock, days, minutes } from '../../platform/clock.js';
 import { newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { alone, type Db, inTransaction } from '../../platform/db.js';
-import { applicationOf } from '../application-of.js';
 import { recordEvent } from '../events.js';
 import { noteFailure, noteSuccess } from '../sso-connections/outcomes.js';
 import { type ReadConnection, readConnection } from '../sso-connections/read.js';
@@ -233,7 +232,6 @@ const recordRefusal = async (
   recordEvent(tx, 'auth.identity_sign_in_failed', {
     accountId,
     environmentId,
-    applicationId: await applicationOf(tx, environmentId),
     resourceId: null,
     outcome: 'failure',
     metadata: { method: 'sso', connection_id: id, reason },

@@ -1,7 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { SsoDomain } from '../../../entities/sso-domain.js';
 import type { ProcessInput } from '../../platform/process-kinds.js';
-import { applicationOf } from '../application-of.js';
 import type { EventAction } from '../event-catalogue.js';
 import { recordEvent } from '../events.js';
 import { startLater } from '../outbox.js';
@@ -24,7 +23,6 @@ export async function recordDomainEvent(
   return recordEvent(tx, action, {
     accountId,
     environmentId,
-    applicationId: await applicationOf(tx, environmentId),
     resourceId: id,
     resourceLabel: domain,
     metadata: { domain, organization_id: organizationId, ...metadata },
