@@ -13,6 +13,7 @@ import { type Options, type PartOption, parseOptions } from './options.js';
 import { measurePages } from './page-weights.js';
 import { type BenchPart, benchParts } from './parts.js';
 import { targetOf, targetOfDemo } from './peers.js';
+import { readPeerFigures } from './report/peer-figures.js';
 import { keepResults, onServer } from './report/results.js';
 import { type Results, shareOf, tableOf } from './report.js';
 import { seed as seedData } from './seed.js';
@@ -88,6 +89,7 @@ const chosenBy = ({ only }: Pick<Options, 'only'>): Workload[] =>
 async function measure(options: Options, stops: Stops): Promise<number> {
   const chosen = chosenBy(options);
   const times = options.quick ? quickTimes : fullTimes;
+  const peers = options.beside === null ? [] : await readPeerFigures(options.beside); // before anything is started for nothing
   say('starting PostgreSQL and seeding');
   const installation = await install(stops);
   const seed = await seedData(installation.databaseUrl);
@@ -145,6 +147,7 @@ async function measure(options: Options, stops: Stops): Promise<number> {
     idleRssMb,
     pages: await measurePages(apis[0]!.origin, seed),
     cells,
+    ...(peers.length > 0 && { peers }),
   };
   const shown = [hello, ...chosen];
   process.stdout.write(`${[tableOf(results, shown), growthTable(results)].filter(Boolean).join('\n\n')}\n`);

@@ -11,6 +11,8 @@ export interface PartOption {
 export interface Options {
   /** One column of load and short cells: a look, not a measurement. */
   quick: boolean;
+  /** A file of what other services do on this machine, for the aims; null: those of another one. */
+  beside: string | null;
   /** Where the results go besides the table. */
   json: string | null;
   /** The folder for flame graphs of the workloads, which are drawn instead of measuring the machine too. */
@@ -35,10 +37,12 @@ const durable = benchParts
   .map(({ name }) => name)
   .join(', ');
 
-export const usage = `npm run bench -- [--quick] [--json FILE] [--flame FOLDER] [--peers] [--serve] [--temporal server] [PART [N…] | NAME…]
+export const usage = `npm run bench -- [--quick] [--json FILE] [--beside FILE] [--flame FOLDER] [--peers] [--serve] [--temporal server] [PART [N…] | NAME…]
 
   --quick      few loads, short cells, less data: a few minutes for all workloads
   --json FILE  writes the results there too
+  --beside FILE  takes the aims from what other services were measured to do on this machine: lines of JSON with target,
+               workload, c (connections) and rps (operations a second)
   --flame FOLDER  draws where an api process spends its CPU time under each workload, one SVG each; at full size, and
                with short cells and less data by --quick
   --peers      prints, from demo.json of a running \`npm start\`, what external drivers need to reach it; measures nothing
@@ -57,6 +61,7 @@ ${benchParts.map(partUsage).join('\n')}
 export function parseOptions(args: readonly string[]): Options {
   const options: Options = {
     quick: false,
+    beside: null,
     json: null,
     flame: null,
     peers: false,
@@ -69,6 +74,7 @@ export function parseOptions(args: readonly string[]): Options {
   for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
     if (arg === '--quick' || arg === '--peers' || arg === '--serve') options[arg.slice(2) as 'quick'] = true;
     else if (arg === '--json') options.json = rest.shift() ?? fail('--json needs a file');
+    else if (arg === '--beside') options.beside = rest.shift() ?? fail('--beside needs a file');
     else if (arg === '--flame') options.flame = rest.shift() ?? fail('--flame needs a folder');
     else if (arg === '--temporal') options.temporal = temporalNamed(rest.shift());
     else if (partNamed(arg)) options.part = { name: arg, counts: countsIn(rest, partNamed(arg)?.usual ?? []) };
@@ -77,6 +83,7 @@ export function parseOptions(args: readonly string[]): Options {
     else fail(`no workload is called ${arg}`);
   }
   const isDurable = options.part !== null && partNamed(options.part.name)?.isDurable;
+  if (options.beside !== null && options.part) fail('--beside is for workloads');
   if (options.flame !== null && options.part) fail('--flame is for workloads');
   if (options.temporal !== 'in memory' && !isDurable) fail(`--temporal is for ${durable}`);
   return options;

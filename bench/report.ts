@@ -1,6 +1,7 @@
 import type { Cell } from './cells.js';
 import type { Limit, Limits } from './limits/index.js';
 import type { PageWeight } from './page-weights.js';
+import type { PeerFigure } from './report/peer-figures.js';
 import type { Workload } from './workloads/index.js';
 
 export interface Results {
@@ -16,6 +17,8 @@ export interface Results {
   /** As they were served, the sign-in page first, then the heaviest. */
   pages: PageWeight[];
   cells: Cell[];
+  /** Other services, measured on this machine shortly before; without them the aims are of another machine's. */
+  peers?: PeerFigure[];
 }
 
 export interface Share {

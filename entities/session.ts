@@ -45,6 +45,8 @@ export class Session {
   @Column('text', { nullable: true }) userAgent!: string | null;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz') expiresAt!: Date;
+  /** As that of the session at the provider by which it goes on (`sso_sessions`): neither it nor its grants outlive it. */
+  @Column('timestamptz', { nullable: true }) notOnOrAfter!: Date | null;
   /** Its sign-in, and later uses to a minute where its Environment ends unused sessions; null of a release without those. */
   @Column('timestamptz', { nullable: true }) usedAt!: Date | null;
   @Column('timestamptz', { nullable: true }) revokedAt!: Date | null;

@@ -31,5 +31,7 @@ export class SsoSession {
   @Column('timestamptz') createdAt!: Date;
   /** Since when it is over, as the provider has said itself: nothing begins by it any more. */
   @Column('timestamptz', { nullable: true }) endedAt!: Date | null;
+  /** Until when the provider has it last, where it says so; null: it does not. */
+  @Column('timestamptz', { nullable: true }) notOnOrAfter!: Date | null;
   @Column('timestamptz') expiresAt!: Date;
 }

@@ -1,56 +1,94 @@
 import type { Cell } from '../cells.js';
 import type { Results, Share } from '../report.js';
+import { type PeerFigure, perSecondOf } from './peer-figures.js';
 
-/** What a workload is to reach at 16 connections, with one api process or with one for each core, whichever does better. */
-export interface Aim {
+/** What another service does of the same kind, as its driver calls them. */
+interface Peer {
+  name: string;
+  target: string;
   workload: string;
-  /** Operations per second, or the part of the machine's limit. */
-  atLeast: { perSecond: number } | { ofLimit: number };
-  /** What that is of. Peers were measured on a machine of two cores, with PostgreSQL and the load on it too (docs/performance.md). */
-  of: string;
+  /** Operations per second on a machine of two cores, with PostgreSQL and the load on it too (docs/performance.md). */
+  perSecond: number;
 }
 
-const keycloak = (perSecond: number, times = 1) => ({ perSecond: perSecond * times });
+/** What a workload is to reach at 16 connections, with one api process or with one for each core, whichever does better. */
+export type Aim = { workload: string /** What is to be known of the peer. */; but?: string } & (
+  | { times: number; peer: Peer }
+  | { ofLimit: number; limit: string }
+);
+
+const keycloak = (workload: string, perSecond: number, target = 'keycloak'): Peer => ({
+  name: 'Keycloak',
+  target,
+  workload,
+  perSecond,
+});
+const openFga = (workload: string, perSecond: number): Peer => ({
+  name: 'OpenFGA',
+  target: 'openfga',
+  workload,
+  perSecond,
+});
+const oidcProvider = { name: 'oidc-provider', target: 'oidc-provider-jwt', workload: 'refresh', perSecond: 1370 };
 
 export const aims: readonly Aim[] = [
-  { workload: 'refresh', atLeast: keycloak(552, 2), of: '2 × Keycloak, whose sessions are written asynchronously' },
-  { workload: 'refresh', atLeast: { perSecond: 0.9 * 1370 }, of: '0.9 × oidc-provider in memory, with JWTs' },
-  { workload: 'login', atLeast: { ofLimit: 0.95 }, of: 'of the argon2id limit' },
-  { workload: 'userinfo', atLeast: keycloak(5914), of: 'Keycloak' },
-  { workload: 'discovery', atLeast: keycloak(8802), of: 'Keycloak' },
-  { workload: 'jwks', atLeast: keycloak(8392), of: 'Keycloak' },
-  { workload: 'evaluate-allowed@large', atLeast: { perSecond: 4 * 1312 }, of: '4 × OpenFGA' },
-  { workload: 'evaluate-denied@large', atLeast: { perSecond: 4 * 994 }, of: '4 × OpenFGA' },
-  { workload: 'evaluate-bulk-50@large', atLeast: { perSecond: 40 * 26 }, of: '40 × OpenFGA' },
-  { workload: 'identities-first@large', atLeast: keycloak(625, 3), of: '3 × Keycloak' },
-  { workload: 'identities-last@large', atLeast: keycloak(27, 40), of: '40 × Keycloak' },
-  { workload: 'identities-search-one@large', atLeast: keycloak(87, 20), of: '20 × Keycloak' },
-  { workload: 'identities-create@large', atLeast: keycloak(737), of: 'Keycloak' },
+  {
+    workload: 'refresh',
+    times: 2,
+    peer: keycloak('refresh', 552, 'keycloak-rotate'),
+    but: 'whose sessions are written asynchronously',
+  },
+  { workload: 'refresh', times: 0.9, peer: oidcProvider, but: 'in memory, with JWTs' },
+  { workload: 'login', ofLimit: 0.95, limit: 'argon2id' },
+  { workload: 'userinfo', times: 1, peer: keycloak('userinfo', 5914) },
+  { workload: 'discovery', times: 1, peer: keycloak('discovery', 8802) },
+  { workload: 'jwks', times: 1, peer: keycloak('jwks', 8392) },
+  { workload: 'evaluate-allowed@large', times: 4, peer: openFga('check-allowed', 1312) },
+  { workload: 'evaluate-denied@large', times: 4, peer: openFga('check-denied', 994) },
+  { workload: 'evaluate-bulk-50@large', times: 40, peer: openFga('batch-check-50', 26) },
+  { workload: 'identities-first@large', times: 3, peer: keycloak('list-first@100k', 625) },
+  { workload: 'identities-last@large', times: 40, peer: keycloak('list-deep@100k', 27) },
+  { workload: 'identities-search-one@large', times: 20, peer: keycloak('search-one@100k', 87) },
+  { workload: 'identities-create@large', times: 1, peer: keycloak('create', 737) },
 ];
 
 export interface Reached {
   aim: Aim;
-  /** In what the aim counts. */
+  /** What the peer does; null of a part of the machine's limit. `isBeside`: in the same run, and not on that machine of before. */
+  peer: { perSecond: number; isBeside: boolean } | null;
+  /** In what the aim counts: operations per second, or the part of the limit. */
+  wanted: number;
   reached: number;
   /** Of the aim; 1 is there. */
   share: number;
   processes: number;
 }
 
-/** How near the run came to each aim whose workload was in it. */
-export function reachedAims({ cells }: Pick<Results, 'cells'>, shareOf: (cell: Cell) => Share | null): Reached[] {
+/** How near the run came to each aim whose workload was in it, beside the peers that were measured with it. */
+export function reachedAims(
+  { cells, peers = [] }: Pick<Results, 'cells' | 'peers'>,
+  shareOf: (cell: Cell) => Share | null,
+): Reached[] {
   return aims.flatMap((aim) => {
     const at16 = cells.filter(({ workload, concurrency }) => workload === aim.workload && concurrency === 16);
-    const [best] = at16.map((cell) => reachedBy(aim, cell, shareOf(cell))).sort((a, b) => b.share - a.share);
+    const [best] = at16.map((cell) => reachedBy(aim, cell, { peers, shareOf })).sort((a, b) => b.share - a.share);
     return best ? [best] : [];
   });
 }
 
-function reachedBy(aim: Aim, cell: Cell, share: Share | null): Reached {
+function reachedBy(
+  aim: Aim,
+  cell: Cell,
+  { peers, shareOf }: { peers: readonly PeerFigure[]; shareOf: (cell: Cell) => Share | null },
+): Reached {
   const { processes } = cell;
-  if ('perSecond' in aim.atLeast) {
-    return { aim, processes, reached: cell.perSecond, share: cell.perSecond / aim.atLeast.perSecond };
+  if ('ofLimit' in aim) {
+    const reached = shareOf(cell)?.ofLimit ?? 0;
+    return { aim, peer: null, wanted: aim.ofLimit, reached, share: reached / aim.ofLimit, processes };
   }
-  const reached = share?.ofLimit ?? 0;
-  return { aim, processes, reached, share: reached / aim.atLeast.ofLimit };
+  const beside = perSecondOf(peers, aim.peer);
+  const perSecond = beside ?? aim.peer.perSecond;
+  const wanted = aim.times * perSecond;
+  const peer = { perSecond, isBeside: beside !== null };
+  return { aim, peer, wanted, reached: cell.perSecond, share: cell.perSecond / wanted, processes };
 }

@@ -33,13 +33,20 @@ export const partSection = ({ title, at, table }: Part): string =>
 
 function aimsTable(reached: readonly Reached[]): string {
   if (reached.length === 0) return '';
-  const rows = reached.map(({ aim, reached: value, share, processes }) => {
-    const isSpeed = 'perSecond' in aim.atLeast;
-    const wanted = 'perSecond' in aim.atLeast ? digits(aim.atLeast.perSecond) : percent(aim.atLeast.ofLimit);
-    const got = isSpeed ? digits(value) : percent(value);
-    return [aim.workload, got, wanted, percent(share), share >= 1 ? 'yes' : '**no**', String(processes), aim.of];
+  const rows = reached.map(({ aim, peer, wanted, reached: value, share, processes }) => {
+    const [got, aimed] = [value, wanted].map(peer ? digits : percent) as [string, string];
+    const isThere = share >= 1 ? 'yes' : '**no**';
+    return [aim.workload, got, aimed, percent(share), isThere, String(processes), whatItIs({ aim, peer })];
   });
   return table(['workload', 'a second', 'aim', 'of it', 'reached', 'processes', 'what the aim is'], rows);
+}
+
+/** With the peer's own figure, where it was measured beside. */
+function whatItIs({ aim, peer }: Pick<Reached, 'aim' | 'peer'>): string {
+  if ('limit' in aim) return `of the ${aim.limit} limit`;
+  const name = aim.times === 1 ? aim.peer.name : `${aim.times} × ${aim.peer.name}`;
+  const beside = peer?.isBeside ? ` (${digits(peer.perSecond)} here)` : '';
+  return `${name}${beside}${aim.but ? `, ${aim.but}` : ''}`;
 }
 
 function cellsTable(

@@ -67,6 +67,7 @@ import { WebhookStops1763700000127 } from './1763700000127-webhook-stops.js';
 import { RemovedClients1763700000128 } from './1763700000128-removed-clients.js';
 import { ClosedAccounts1763700000135 } from './1763700000135-closed-accounts.js';
 import { EndedInvitesOfAddress1763700000136 } from './1763700000136-ended-invites-of-address.js';
+import { EndOfProviderSessions1763700000137 } from './1763700000137-end-of-provider-sessions.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -139,4 +140,5 @@ export const migrations = [
   RemovedClients1763700000128,
   ClosedAccounts1763700000135,
   EndedInvitesOfAddress1763700000136,
+  EndOfProviderSessions1763700000137,
 ];

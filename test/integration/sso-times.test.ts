@@ -344,3 +344,47 @@ describe('a session that a provider began', () => {
     expect((await open(browser, there)).page?.statusCode).toBe(200);
   });
 });
+
+describe('until when a provider has its session last (SAML 2.0 Core §2.7.2, SessionNotOnOrAfter)', () => {
+  const inAnHour = () => new Date(world.now().getTime() + hours(1));
+  const silently = ({ client, organization }: SsoPlace) =>
+    authorizeUrl(client, { organization: organization.slug, code_challenge: pkce.challenge, prompt: 'none' });
+  const isSignedIn = async (browser: Browser, at: SsoPlace) =>
+    !locationOf(await browser.get(silently(at))).searchParams.has('error');
+
+  test('the session here lasts no longer, nor does what an application got by it', async () => {
+    const there = await samlPlace();
+    const [bounded, unbounded] = [world.browser(), world.browser()];
+    const ofBounded = await claimsOf(there.client, await walkSaml(bounded, there, { sessionNotOnOrAfter: inAnHour() }));
+    const ofOther = await claimsOf(there.client, await walkSaml(unbounded, there, {}));
+    world.wait(minutes(60)); // and another one, as far as clocks may be off
+    expect(await isSignedIn(bounded, there)).toBe(true);
+    expect(await ofBounded.refreshed()).toHaveProperty('access_token');
+    world.wait(minutes(1));
+    expect(await isSignedIn(bounded, there)).toBe(false);
+    expect(await isSignedIn(unbounded, there)).toBe(true);
+    expect(await ofOther.refreshed()).toHaveProperty('access_token');
+  });
+
+  test('a refresh after it is refused', async () => {
+    const there = await samlPlace();
+    const page = await walkSaml(world.browser(), there, { sessionNotOnOrAfter: inAnHour() });
+    const { refreshed } = await claimsOf(there.client, page);
+    world.wait(minutes(61));
+    expect(await refreshed()).toMatchObject({ error: 'invalid_grant' });
+  });
+
+  test('the next sign-in by the provider says it anew', async () => {
+    const there = await samlPlace();
+    const nameId = acmeAddress();
+    const browser = world.browser();
+    await walkSaml(browser, there, { nameId, sessionNotOnOrAfter: inAnHour() });
+    world.wait(minutes(30));
+    await walkSaml(browser, there, { nameId, sessionNotOnOrAfter: inAnHour() }, { prompt: 'login' });
+    world.wait(minutes(45));
+    expect(await isSignedIn(browser, there)).toBe(true);
+    await walkSaml(browser, there, { nameId }, { prompt: 'login' });
+    world.wait(minutes(90));
+    expect(await isSignedIn(browser, there)).toBe(true);
+  });
+});

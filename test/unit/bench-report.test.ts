@@ -1,9 +1,10 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Cell } from '../../bench/cells.js';
 import { parseOptions } from '../../bench/options.js';
 import { aims } from '../../bench/report/aims.js';
+import { readPeerFigures } from '../../bench/report/peer-figures.js';
 import { keepResults } from '../../bench/report/results.js';
 import type { Results } from '../../bench/report.js';
 import { workloadNames } from '../../bench/workloads/index.js';
@@ -70,6 +71,28 @@ test('the report says of each aim whether it was reached, by the better of one p
   expect(text).toContain('| login | 90 % | 95 % | 95 % | **no** | 1 | of the argon2id limit |');
 });
 
+test('beside services that were measured on the same machine, the aims are theirs', async () => {
+  const lines = [
+    { target: 'keycloak', workload: 'userinfo', c: 16, rps: 3000, errors: 0 },
+    { target: 'keycloak', workload: 'userinfo', c: 1, rps: 900 },
+    { target: 'keycloak', coldStartMs: 9000 },
+    { target: 'keycloak-rotate', workload: 'refresh', c: 16, rps: 400 },
+  ];
+  const file = join(folder, 'peers.jsonl');
+  await writeFile(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  const cells = [cell('userinfo', 5000), cell('refresh', 790)];
+  await keepResults('workloads', { ...resultsOf(cells), peers: await readPeerFigures(file) }, folder);
+  const text = await report();
+  expect(text).toContain('| userinfo | 5000 | 3000 | 167 % | yes | 1 | Keycloak (3000 here) |');
+  expect(text).toContain(
+    '| refresh | 790 | 800 | 99 % | **no** | 1 | 2 × Keycloak (400 here), whose sessions are written asynchronously |',
+  );
+  // What was not measured there is as it was on the other machine.
+  expect(text).toContain('| refresh | 790 | 1233 | 64 % | **no** | 1 | 0.9 × oidc-provider, in memory, with JWTs |');
+  await writeFile(file, 'nothing of the kind\n');
+  await expect(readPeerFigures(file)).rejects.toThrow(`${file}:1 is no JSON`);
+});
+
 test('it draws speed beside the limit, latency, and what ten times the data costs', async () => {
   const cells = [cell('nodes-list@small', 2000), cell('nodes-list@large', 1500, { serverCpuMs: 0.7 })];
   await keepResults('workloads', resultsOf(cells), folder);
@@ -112,6 +135,9 @@ test('a part is measured with the numbers that follow its name, or with the usua
     expect(() => parseOptions(wrong)).toThrow(/--temporal (takes "server"|is for registrations, domains, deliveries)/);
   expect(parseOptions(['refresh'])).toMatchObject({ part: null, only: ['refresh'], flame: null });
   expect(parseOptions(['--flame', 'graphs', 'refresh'])).toMatchObject({ only: ['refresh'], flame: 'graphs' });
+  expect(parseOptions(['--beside', 'peers.jsonl'])).toMatchObject({ beside: 'peers.jsonl', only: [] });
+  for (const wrong of [['--beside'], ['--beside', 'peers.jsonl', 'domains']])
+    expect(() => parseOptions(wrong)).toThrow('--beside');
   for (const wrong of [['--flame'], ['--flame', 'graphs', 'domains']])
     expect(() => parseOptions(wrong)).toThrow('--flame');
   expect(() => parseOptions(['nothing-like-it'])).toThrow(/no workload is called nothing-like-it[\s\S]*domains \[N…\]/);

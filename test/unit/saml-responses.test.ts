@@ -42,6 +42,7 @@ describe('an honest answer', () => {
       amr: ['pwd'],
       authenticatedAt: asked.authnInstant,
       sessionIndex: '_session',
+      sessionUntil: null,
       once: { id: asked.assertionId, until: later(360_000) },
     });
   });

@@ -38,7 +38,9 @@ export function createHierarchy({ db, now }: { db: Db; now: Clock }) {
     create: (scope: EnvironmentScope, input: NewNode): Promise<Node> =>
       db.transaction(scope, (tx) => create(tx, scope, input, now())),
     change: (scope: EnvironmentScope, id: string, version: number, changes: NodeChanges): Promise<Node> =>
-      db.transaction(scope, (tx) => change(tx, scope, { id, version, changes, at: now() })).catch(slugTaken),
+      retryingDeadlocks(() =>
+        db.transaction(scope, (tx) => change(tx, scope, { id, version, changes, at: now() })),
+      ).catch(slugTaken),
     remove: (scope: EnvironmentScope, id: string, version: number, cascade: boolean): Promise<void> =>
       retryingDeadlocks(() => db.transaction(scope, (tx) => remove(tx, scope, { id, version, cascade, at: now() }))),
   };

@@ -105,12 +105,14 @@ export function createIdentityInviteAcceptance({
   return {
     preview: async (token) => (await look(token)).offered,
     // A role or node that goes meanwhile is left out, as if it had gone before. A directory that is changed at the moment holds itself before the person.
-    accept: (acceptance) =>
-      retryingDeadlocks(() => untilNothingVanishes(() => accept(acceptance))).catch((error: unknown) => {
+    accept(acceptance) {
+      const attempt = () => retryingDeadlocks(() => untilNothingVanishes(() => accept(acceptance)));
+      return attempt().catch((error: unknown) => {
         // Somebody else was faster with the address; looking again tells the rest.
-        if (races.some((constraint) => violates(error, constraint))) return accept(acceptance);
+        if (races.some((constraint) => violates(error, constraint))) return attempt();
         throw error;
-      }),
+      });
+    },
     justAccepted: (token) =>
       db.transaction('system', async (tx) => {
         const invite = await justAcceptedOf(tx, token, now());

@@ -28,7 +28,8 @@ with proved as materialized (
   where id = (select identity_id from sessions where id = $1) for share
 ),
 live as (
-  select s.*, ${endedByPolicy('$6::timestamptz', 's.authenticated_at', 's.environment_id', 's.identity_id')} as ends_at
+  select s.*,
+    least(${endedByPolicy('$6::timestamptz', 's.authenticated_at', 's.environment_id', 's.identity_id')}, s.not_on_or_after) as ends_at
   from (select * from sessions where id = $1 offset 0) s
     cross join lateral (select is_active from environment_memberships
       where environment_id = s.environment_id and identity_id = s.identity_id offset 0) m

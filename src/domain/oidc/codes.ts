@@ -61,9 +61,9 @@ with presented as materialized (
   select * from authorization_codes where code_hash = $1 and (oauth_client_id = $2) is true for update
 ),
 live as (
-  select presented.*, s.identity_id, standing.ends_at
+  select presented.*, s.identity_id, least(standing.ends_at, s.not_on_or_after) as ends_at
   from presented
-    cross join lateral (select identity_id, revoked_at from sessions where id = session_id offset 0) s
+    cross join lateral (select identity_id, revoked_at, not_on_or_after from sessions where id = session_id offset 0) s
     cross join lateral (select is_active from environment_memberships m
       where m.environment_id = presented.environment_id and m.identity_id = s.identity_id offset 0) m
     cross join ${standingInOrganizations(ofCode)} standing

@@ -1,3 +1,4 @@
+import { asBoolean } from './booleans.js';
 import type { Comparison, Filter, FilterValue } from './filter-syntax.js';
 import { ScimRefused } from './refusal.js';
 import { type Attribute, subAttribute } from './schema.js';
@@ -22,10 +23,8 @@ export function matches(filter: Filter, attribute: Attribute, value: Record<stri
   }
 }
 
-/** Some directories write "True" and "False", here as in values. */
-const booleans: Record<string, boolean> = { true: true, false: false };
 const meantBy = ({ type }: Attribute, wanted: FilterValue): FilterValue =>
-  type === 'boolean' && typeof wanted === 'string' ? (booleans[wanted.toLowerCase()] ?? wanted) : wanted;
+  type === 'boolean' ? asBoolean(wanted) : wanted;
 
 const isPresent = (value: unknown): boolean => value !== undefined && value !== null && value !== '';
 

@@ -1,5 +1,6 @@
 import { validate as isUuid } from 'uuid';
 import { isStorable } from '../../platform/storable.js';
+import { asBoolean } from './booleans.js';
 import type { Comparison, Filter, FilterValue } from './filter-syntax.js';
 import { ScimRefused } from './refusal.js';
 
@@ -63,9 +64,10 @@ function comparison(op: Comparison, column: Single, value: FilterValue, values: 
     return `${column.sql} is ${op === 'eq' ? '' : 'not '}null`;
   }
   if (column.type === 'boolean') {
-    if (typeof value !== 'boolean' || (op !== 'eq' && op !== 'ne'))
+    const meant = asBoolean(value);
+    if (typeof meant !== 'boolean' || (op !== 'eq' && op !== 'ne'))
       throw invalid('a boolean is compared by eq and ne only');
-    return `(${column.sql}) is ${op === 'eq' ? 'not ' : ''}distinct from ${value}`;
+    return `(${column.sql}) is ${op === 'eq' ? 'not ' : ''}distinct from ${meant}`;
   }
   if (typeof value !== 'string') throw invalid(`${String(value)} is compared with a text`);
   if (!isStorable(value)) throw invalid('a value has a character that no attribute can have');

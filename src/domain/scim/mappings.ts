@@ -6,6 +6,7 @@ import { ScimGroupMapping } from '../../../entities/scim-group-mapping.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
+import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import type { Assignments } from '../access/assignments.js';
 import type { Caller } from '../caller.js';
 import { DomainError, invalidField } from '../errors.js';
@@ -45,7 +46,7 @@ export interface ScimGroupMappingsDeps {
  */
 export function createScimGroupMappings({ db, assignments, now }: ScimGroupMappingsDeps) {
   const change = <T>(scope: AccountScope, work: (tx: EntityManager) => Promise<T>): Promise<T> =>
-    db.transaction(scope, work).catch((error: unknown) => {
+    retryingDeadlocks(() => db.transaction(scope, work)).catch((error: unknown) => {
       const isThere = ['scim_group_mappings_group', 'scim_group_mappings_name'].some((name) => violates(error, name));
       throw isThere ? new DomainError('scim_group_mapping.exists') : error;
     });

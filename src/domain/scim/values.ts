@@ -1,4 +1,5 @@
 import { isStorable } from '../../platform/storable.js';
+import { asBoolean } from './booleans.js';
 import { ScimRefused } from './refusal.js';
 import { type Attribute, attributeOf, type Resource, type ResourceKind, schemaOf, subAttribute } from './schema.js';
 
@@ -75,8 +76,7 @@ function readOne(attribute: Attribute, value: unknown): unknown {
     return readSubs(subAttributes ?? [], object, name);
   }
   if (type === 'boolean') {
-    // Some directories send "True" and "False".
-    const read = typeof value === 'string' ? { true: true, false: false }[value.toLowerCase()] : value;
+    const read = asBoolean(value);
     if (typeof read !== 'boolean') throw invalid(`${name} has to be true or false`);
     return read;
   }

@@ -14,10 +14,10 @@ export const isEndedAtProvider = (connectionId: string, indexHash: string): stri
  * it is over, nor anybody has disabled the connection. It is held until the end of the transaction: whoever ends it waits for the
  * session here, and ends that as well. The connection is held before it, as by whoever deletes that.
  */
-export const standingAtProvider = (id: string): string => `select at_provider.id
+export const standingAtProvider = (id: string): string => `select at_provider.id, at_provider.not_on_or_after
 from (select connection_id from sso_sessions where id = ${id}) asked
   cross join lateral (select id from sso_connections
     where id = asked.connection_id and status <> 'disabled' for key share) by
-  cross join lateral (select id from sso_sessions
+  cross join lateral (select id, not_on_or_after from sso_sessions
     where id = ${id} and connection_id = by.id and ended_at is null
       and not ${isEndedAtProvider('connection_id', 'index_hash')} for share) at_provider`;

@@ -39,6 +39,9 @@ trusted as materialized (
 ),
 `;
 
+/** Until when the provider has it last, if it says so. */
+const endOfProvider = '(select not_on_or_after from provider)';
+
 const ifOwn = (column: string, value: string) =>
   `${column} = case when environment_id = $4 and identity_id = $5 then ${value} else ${column} end`;
 
@@ -59,6 +62,7 @@ const move = ({ provider }: ComesWith) => `moved as (
     ${ifOwn('sso_connection_id', '$17::uuid')},
     ${ifOwn('sso_session_id', '$18::uuid')},
     ${ifOwn('expires_at', 'case when $20 then least(expires_at, (select expires_at from life)) else (select expires_at from life) end')},
+    ${ifOwn('not_on_or_after', `case when $20 then not_on_or_after else ${provider ? endOfProvider : 'null'} end`)},
     ${ifOwn('used_at', '$2')},
     ${ifOwn('ip_address', '$9')},
     ${ifOwn('user_agent', '$10')},
@@ -89,21 +93,21 @@ const ofMoved = `greatest(case when not $20 then expires_at end, (select max(exp
  * it can have been ended while its person looked for their phone. Where none begins and none goes on, nothing of the browser is touched.
  */
 const signInText = (comesWith: ComesWith) => `
-with life as materialized (
-  select ${endedByPolicy('$8::timestamptz', '$13::timestamptz', '$4::uuid', '$5::uuid')} as expires_at
-),
-person as materialized (
+with person as materialized (
   select case
       when $15::boolean then date_trunc('milliseconds', password_changed_at) is not distinct from $16::timestamptz
       else password_changed_at is null or password_changed_at <= $13::timestamptz or not 'pwd' = any ($6::text[])
     end as unchanged
   from identities where id = $5 and (account_id = $3) is true for share
 ),
-${comesWith.provider ? providerLook(comesWith) : ''}${comesWith.cookie ? move(comesWith) : ''}created as (
+${comesWith.provider ? providerLook(comesWith) : ''}life as materialized (
+  select least(${endedByPolicy('$8::timestamptz', '$13::timestamptz', '$4::uuid', '$5::uuid')}${comesWith.provider ? `, ${endOfProvider}` : ''}) as expires_at
+),
+${comesWith.cookie ? move(comesWith) : ''}created as (
   insert into sessions (id, account_id, environment_id, identity_id, browser_hash, authenticated_at, second_factor_at, amr, acr,
-    ip_address, user_agent, created_at, used_at, expires_at, sso_connection_id, sso_session_id, auth_time)
+    ip_address, user_agent, created_at, used_at, expires_at, sso_connection_id, sso_session_id, auth_time, not_on_or_after)
   select $11::uuid, $3::uuid, $4::uuid, $5::uuid, $1::bytea, $13::timestamptz, $14::timestamptz, $6::text[], $7::text, $9::text, $10::text,
-    $2::timestamptz, $2, (select expires_at from life), $17::uuid, $18::uuid, $21::timestamptz
+    $2::timestamptz, $2, (select expires_at from life), $17::uuid, $18::uuid, $21::timestamptz, ${comesWith.provider ? endOfProvider : 'null'}
   where not $20::boolean and (select unchanged from person)${comesWith.cookie ? ' and not exists (select from kept)' : ''}${comesWith.provider ? ' and exists (select from trusted)' : ''}
   returning id
 ),

@@ -26,6 +26,8 @@ export interface Assertion {
   /** SAML's `SessionIndex` (a transient NameID instead), or OpenID Connect's `sid`: which of its sessions a logout means. */
   sessionIndex: string | null;
   handle: ProviderHandle;
+  /** Until when what begins by it may last (SAML's `SessionNotOnOrAfter`, give or take the skew of clocks); null where nothing is said of it. */
+  sessionUntil: Date | null;
   /** What must not come a second time, and how long somebody could try; null where the protocol's own exchange sees to it. */
   once: { id: string; until: Date } | null;
 }

@@ -24,8 +24,8 @@ export const resealProviderSessions = (deps: ResealDeps): Promise<number> =>
   });
 
 const insertText = `
-insert into sso_sessions (id, account_id, connection_id, link_id, index_hash, sealed_handle, created_at, expires_at)
-values ($1, $2, $3, $4, $5, $6, $7, $8)`;
+insert into sso_sessions (id, account_id, connection_id, link_id, index_hash, sealed_handle, created_at, expires_at, not_on_or_after)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
 
 /** What is kept of people's sessions at their providers (docs/decisions/0046). */
 export function createProviderSessions({ sealing, now }: { sealing: Sealing; now: Clock }) {
@@ -37,13 +37,14 @@ export function createProviderSessions({ sealing, now }: { sealing: Sealing; now
     async keep(
       tx: EntityManager,
       { id: connectionId, accountId }: Pick<SsoConnection, 'id' | 'accountId'>,
-      { assertion, linkId }: { assertion: Pick<Assertion, 'sessionIndex' | 'handle'>; linkId: string },
+      { assertion, linkId }: { assertion: Pick<Assertion, 'sessionIndex' | 'sessionUntil' | 'handle'>; linkId: string },
     ): Promise<string> {
-      const { sessionIndex, handle } = assertion;
+      const { sessionIndex, sessionUntil, handle } = assertion;
       const [id, at] = [uuidv7(), now()];
       const indexHash = sessionIndex === null ? null : hashSecret(sessionIndex);
       const sealedHandle = sealing.seal(JSON.stringify(handle), handleContext(id));
-      await tx.query(insertText, [id, accountId, connectionId, linkId, indexHash, sealedHandle, at, after(at, life)]);
+      const ends = [after(at, life), sessionUntil];
+      await tx.query(insertText, [id, accountId, connectionId, linkId, indexHash, sealedHandle, at, ...ends]);
       return id;
     },
 

@@ -122,7 +122,7 @@ export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessi
       const { userId, accountId } = session;
       const at = now();
       const refreshToken = await db.transaction('system', async (tx) => {
-        await assertTrusted(tx, session, proof);
+        const trustedUntil = await assertTrusted(tx, session, proof);
         await assertProved(tx, { userId, proof, at });
         await tx.insert(UserSession, {
           ...session,
@@ -130,7 +130,7 @@ export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessi
           userAgent: session.userAgent?.slice(0, 500) ?? null,
           createdAt: at,
           lastUsedAt: at,
-          expiresAt: after(at, longestLife),
+          expiresAt: earliest(after(at, longestLife), trustedUntil),
         });
         await recordEvent(tx, 'auth.admin_signed_in', {
           accountId,
@@ -196,19 +196,26 @@ const byConnection = ({ ssoConnectionId }: Pick<NewSession, 'ssoConnectionId'>) 
  * Holds the connection by which a session begins until it is there: whoever disables or deletes one has locked it, and ends the
  * sessions that there are. One that switched itself off is believed in what it said before. The same for the session at the
  * provider, unless it is a session of here that proves the user.
+ * @returns until when that lasts, where the provider says so
  */
 async function assertTrusted(
   tx: EntityManager,
   { ssoConnectionId = null, ssoSessionId = null }: Pick<NewSession, 'ssoConnectionId' | 'ssoSessionId'>,
   proof: SessionProof,
-): Promise<void> {
-  if (ssoConnectionId === null) return;
-  const [held, id] =
+): Promise<Date | null> {
+  if (ssoConnectionId === null) return null;
+  const [held, values] =
     ssoSessionId === null || 'sessionId' in proof
-      ? [`select from sso_connections where id = $1 and status <> 'disabled' for key share`, ssoConnectionId]
-      : [standingAtProvider('$1'), ssoSessionId];
-  if ((await tx.query<unknown[]>(held, [id])).length === 0) throw new DomainError('auth.invalid_credentials');
+      ? [heldConnection, [ssoConnectionId, ssoSessionId]]
+      : [standingAtProvider('$1'), [ssoSessionId]];
+  const [found] = await tx.query<{ not_on_or_after: Date | null }[]>(held, values);
+  if (!found) throw new DomainError('auth.invalid_credentials');
+  return found.not_on_or_after;
 }
+
+const heldConnection = `select (select not_on_or_after from sso_sessions where id = $2) as not_on_or_after
+from sso_connections where id = $1 and status <> 'disabled' for key share`;
+const earliest = (one: Date, other: Date | null): Date => (other !== null && other < one ? other : one);
 
 /**
  * Holds the user's row until the session is there. A change of the password locks it too (`password-write`), and so does a reset

@@ -71,7 +71,7 @@ export const accountsResume: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
         ],
         isRepeatable: true,
       },
-      onRequest: limits.exact(perUser, userOf),
+      preHandler: limits.exact(perUser, userOf), // a retry that is answered as before made nothing
       schema: {
         ...common,
         operationId: 'resumeAccount',

@@ -21,7 +21,7 @@ export const accounts: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
         events: [...accountEvents, 'auth.account_intent_parked'],
         isRepeatable: true,
       },
-      onRequest: limits.exact(perUser, userOf),
+      preHandler: limits.exact(perUser, userOf), // a retry that is answered as before made nothing
       schema: {
         operationId: 'createAccount',
         summary: 'Create an account',

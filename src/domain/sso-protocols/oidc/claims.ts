@@ -47,6 +47,7 @@ export function assertionOf(
     amr: Array.isArray(amr) ? amr.filter((one): one is string => typeof one === 'string') : [],
     authenticatedAt: typeof authTime === 'number' ? readTime(authTime) : null,
     sessionIndex: typeof sid === 'string' ? sid : null,
+    sessionUntil: null, // `exp` is the ID token's own end, and says nothing of the session
     handle: { protocol: 'oidc', idToken },
     once: null, // the state works once, and so does the code
   };

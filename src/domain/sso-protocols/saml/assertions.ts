@@ -5,7 +5,7 @@ import { amrOf } from './authn-context.js';
 import type { SamlProvider, ServiceProvider } from './settings.js';
 import { assertNothingEncrypted } from './signatures.js';
 import { lastingNameOf, nameIdOf, transientSessionOf } from './subjects.js';
-import { assertPast, assertWithin, instantOf, skewMs } from './times.js';
+import { assertPast, assertWithin, instantOf, skewed, skewMs } from './times.js';
 import { childOf, childrenOf, samlNamespaces, type XmlElement } from './xml.js';
 
 const { assertion: saml } = samlNamespaces;
@@ -59,7 +59,8 @@ export function readAssertion(assertion: XmlElement, expected: Expected): Assert
     authenticatedAt: authentication.at,
     sessionIndex: transientSessionOf(nameId) ?? authentication.sessionIndex,
     handle: { protocol: 'saml', nameId, sessionIndex: authentication.sessionIndex },
-    once: { id, until: new Date(confirmedUntil.getTime() + skewMs) },
+    sessionUntil: authentication.until && skewed(authentication.until),
+    once: { id, until: skewed(confirmedUntil) },
   };
 }
 
@@ -139,10 +140,12 @@ function authenticationOf(assertion: XmlElement, now: Date) {
   }
   assertPast(at, 'AuthnInstant', now);
   assertWithin(statement, now, 'SessionNotOnOrAfter');
+  const until = instantOf(statement, 'SessionNotOnOrAfter');
   const context = childOf(statement, saml, 'AuthnContext');
   const contextClass = context && childOf(context, saml, 'AuthnContextClassRef');
   return {
     at,
+    until,
     sessionIndex: statement.attributes.get('SessionIndex') ?? null,
     contextClass: contextClass?.text.trim() ?? null,
   };

@@ -4,6 +4,9 @@ import type { XmlElement } from './xml.js';
 /** How far a provider's clock may be off. */
 export const skewMs = 60_000;
 
+/** When an end of theirs has come by every clock. */
+export const skewed = (end: Date): Date => new Date(end.getTime() + skewMs);
+
 /** An instant of an attribute, or null where there is none. @throws SsoRefused where it is none that SAML 2.0 Core §1.3.3 writes */
 export function instantOf(element: XmlElement, name: string): Date | null {
   const text = element.attributes.get(name);

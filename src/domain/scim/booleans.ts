@@ -1,0 +1,8 @@
+/** What is meant where true or false is asked for: some directories write "True" and "False". Anything else stays as it is. */
+export const asBoolean = <T>(value: T): T | boolean =>
+  (typeof value === 'string' ? booleans.get(value.toLowerCase()) : undefined) ?? value;
+
+const booleans = new Map([
+  ['true', true],
+  ['false', false],
+]);
