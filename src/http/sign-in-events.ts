@@ -1,4 +1,5 @@
 import type { EventAction } from '../domain/event-catalogue.js';
+import { joiningEvents } from './joining-events.js';
 
 /** What may come of a factor that an end user proved, on whichever surface: they are in, wait for another one, or are refused. */
 export const signInEvents = [
@@ -35,19 +36,18 @@ export const provedAddressEvents = [
 
 /** The address of somebody who signed up is confirmed, with the names that they gave: whoever had the Identity before is out of their sessions. */
 export const confirmationEvents = [
+  ...joiningEvents,
   'identity.updated',
   'identity.email_verified',
-  'identity.sessions_revoked',
   'identity.mfa_reset',
   'auth.mfa_grace_reset',
-  'identity.created',
 ] as const satisfies readonly EventAction[];
 
 /** Somebody came by an invite: who they are, where they belong from now on, and with which roles. */
 export const acceptanceEvents = [
   'identity_invite.accepted',
   'identity_invite.role_not_given',
-  'identity.created',
+  ...joiningEvents,
   'identity.updated',
   ...provedAddressEvents,
   'organization.invitation_accepted',
@@ -59,7 +59,7 @@ export const acceptanceEvents = [
 /** Somebody came by an identity provider, which may have brought them. */
 export const ssoEvents = [
   ...signInEvents,
-  'identity.created',
+  ...joiningEvents,
   'identity.updated',
   ...provedAddressEvents,
   'organization.member_added',

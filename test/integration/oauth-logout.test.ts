@@ -63,6 +63,21 @@ test('with the hint of this session it ends session and grants at once, and goes
   expect(events).toHaveLength(1);
 });
 
+test('who only looks, as a link checker does, ends nothing (RFC 9110 §9.2.1)', async () => {
+  const hinted = url({ id_token_hint: tokens.id_token, post_logout_redirect_uri: loggedOutUri });
+  for (const by of [browser, world.browser()]) {
+    const looked = await by.head(hinted);
+    expect([looked.statusCode, looked.body]).toEqual([200, '']);
+  }
+  const codes = () =>
+    world.query('select from authorization_codes where environment_id = $1', [environment.environmentId]);
+  const before = await codes();
+  expect((await browser.head(authorizeUrl(client))).statusCode).toBe(200);
+  expect(await codes()).toHaveLength(before.length);
+  expect(await isSignedIn()).toBe(true);
+  expect(await holdings()).toEqual(living);
+});
+
 test('without a hint the person is asked; yes ends it, no does not', async () => {
   const page = await browser.get(
     url({ client_id: client.clientId, post_logout_redirect_uri: loggedOutUri, ui_locales: 'de' }),

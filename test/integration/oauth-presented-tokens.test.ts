@@ -172,13 +172,19 @@ describe('revocation', () => {
     expect((await revoke(tokens.access_token)).statusCode).toBe(200);
   });
 
-  test('of unknown or foreign tokens is answered alike and changes nothing', async () => {
+  test('of a token that nobody knows is answered as if it had been there (RFC 7009 §2.2)', async () => {
+    for (const token of ['unknown', `${'a'.repeat(40)}.${'b'.repeat(40)}.${'c'.repeat(40)}`])
+      expect((await revoke(token)).statusCode).toBe(200);
+  });
+
+  test('of a token of another client is refused, and changes nothing (RFC 7009 §2.1)', async () => {
     const tokens = await start();
     const sibling = await environment.newClient();
-    for (const token of ['unknown', tokens.refresh_token, tokens.access_token]) {
-      expect((await revoke(token, sibling)).statusCode).toBe(200);
-      expect((await revoke(token, server)).statusCode).toBe(200);
-    }
+    for (const token of [tokens.refresh_token, tokens.access_token])
+      for (const other of [sibling, server]) {
+        const refused = await revoke(token, other);
+        expect([refused.statusCode, refused.json().error]).toEqual([400, 'invalid_grant']);
+      }
     expect((await userinfo(world.app, tokens.access_token)).statusCode).toBe(200);
     expect((await refresh(world.app, client, tokens.refresh_token)).statusCode).toBe(200);
   });

@@ -429,6 +429,28 @@ describe('whom an answer lets in', () => {
     expect((await identitiesWith(email))[0]).toMatchObject({ first_name: 'QA tester' });
   });
 
+  test('whose address a provider of a test Environment names keeps what they sign in to production with', async () => {
+    const there = await place();
+    const { login, email } = somebody();
+    const live = await newOther(world, there.environment, { type: 'production' });
+    const { id } = await there.environment.newIdentity({ email, emailVerifiedAt: null, isMember: false });
+    await live.join(id);
+    const person = async () =>
+      (
+        await world.query<{ password: string | null; verified: Date | null }>(
+          'select password_hash as password, email_verified_at as verified from identities where id = $1',
+          [id],
+        )
+      )[0];
+    for (let i = 0; i < 2; i++) expect(await enter(there, login)).toBe('in');
+    expect(await person()).toEqual({ password: expect.any(String), verified: null });
+    // By the provider of production it is theirs, and nobody else knows a password of it.
+    await world.query(`update environments set type = 'production' where id = $1`, [there.environment.environmentId]);
+    await world.query('delete from sso_links where identity_id = $1', [id]);
+    expect(await enter(there, login)).toBe('in');
+    expect(await person()).toEqual({ password: null, verified: expect.any(Date) });
+  });
+
   test('nobody of whom everything is being deleted', async () => {
     const there = await place();
     const { login, email } = somebody();

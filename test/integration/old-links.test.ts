@@ -3,7 +3,7 @@ import { changeIdentity } from '../../src/domain/identities/change.js';
 import { removeMember } from '../../src/domain/identities/remove.js';
 import { minutes } from '../../src/platform/clock.js';
 import { lastLink } from '../support/identity-mails.js';
-import { authorizeUrl, newProvider, type TestProvider } from '../support/oauth.js';
+import { authorizeUrl, newProvider, refresh, type TestProvider, tokensFor } from '../support/oauth.js';
 import { newOther } from '../support/other-environment.js';
 
 /** Links that were mailed before somebody was removed, or their address was moved. */
@@ -20,7 +20,8 @@ const at = (path: string, url: string) => url.replace('/oauth/authorize?', `${pa
 async function joining() {
   const environment = await provider.newEnvironment({ allowSelfSignup: true });
   const { accountId, applicationId, environmentId } = environment;
-  const url = authorizeUrl(await environment.newClient());
+  const client = await environment.newClient();
+  const url = authorizeUrl(client);
   const known = await environment.newIdentity({ email: `ida.${randomUUID()}@example.com`, isMember: false });
   await (await newOther(provider, environment)).join(known.id);
   const ask = async () => {
@@ -38,7 +39,7 @@ async function joining() {
     provider.db.transaction({ accountId }, (tx) =>
       removeMember(tx, { accountId, applicationId, environmentId }, known.id, provider.now),
     );
-  return { environmentId, ask, open, join, remove };
+  return { environmentId, client, known, ask, open, join, remove };
 }
 
 test('whoever was removed does not come back by a link that they had asked for before', async () => {
@@ -48,6 +49,20 @@ test('whoever was removed does not come back by a link that they had asked for b
   await remove();
   expect((await open(second)).statusCode).toBe(400);
   expect(await join(await ask())).toBe(200); // asked for since
+});
+
+test('a sign-in that was under way while its person was removed is none when they join again', async () => {
+  const { client, known, ask, join, remove } = await joining();
+  expect(await join(await ask())).toBe(200);
+  const browser = provider.browser();
+  const { refresh_token: token } = await tokensFor(browser, client, known.email);
+  await remove();
+  // As if its session had been made a moment after the removal, which had waited for nothing.
+  for (const table of ['sessions', 'grants'])
+    await provider.query(`update ${table} set revoked_at = null where identity_id = $1`, [known.id]);
+  expect(await join(await ask())).toBe(200);
+  expect((await browser.get(authorizeUrl(client))).statusCode).toBe(200); // the sign-in page
+  expect((await refresh(provider.app, client, token)).json().error).toBe('invalid_grant');
 });
 
 test('nobody joins by a link once sign-up is closed', async () => {

@@ -171,6 +171,24 @@ describe('creating', () => {
     expect(rows).toEqual([{ first_name: 'Ana' }]);
   });
 
+  test('who comes back is signed in nowhere: what was under way while they were removed ends', async () => {
+    const { accountId, environmentId } = account.scope;
+    const email = address();
+    const { id } = (await call('POST', '/identities', 201, { email })).json().data;
+    const elsewhere = { url: account.portalPath('/identities', 'production'), headers: await account.as('admin') };
+    await send(api.app, 201, { method: 'POST', ...elsewhere, payload: { email } });
+    await send(api.app, 204, { method: 'DELETE', url: `/api/v1/identities/${id}`, headers: key });
+    // As if a sign-in had been waiting for the removal.
+    await rowsOf(
+      api,
+      `insert into sessions (id, account_id, environment_id, identity_id, browser_hash, authenticated_at, amr, acr, created_at, expires_at)
+       values ($1::uuid, $2, $3, $4, sha256($1::text::bytea), now(), '{pwd}', 'urn:gatehouse:aal1', now(), now() + interval '1 day')`,
+      [uuidv7(), accountId, environmentId, id],
+    );
+    expect(await bulk([{ email }])).toMatchObject([{ status: 'created', id }]);
+    expect(await rowsOf(api, 'select from sessions where identity_id = $1 and revoked_at is null', [id])).toEqual([]);
+  });
+
   test('roles are given by the rules for giving them: the others are made all the same', async () => {
     const own = await newAccount(api);
     const headers = await own.apiKey();

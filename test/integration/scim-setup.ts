@@ -52,7 +52,7 @@ export const operations = (...list: object[]) => ({
 export async function newUser(
   call: ScimCall,
   more: object = {},
-): Promise<{ id: string; userName: string; meta: { version: string } }> {
+): Promise<{ id: string; userName: string; name?: object; meta: { version: string } }> {
   const answer = await call('POST', '/Users', { userName: anAddress(), ...more });
   if (answer.statusCode !== 201) throw new Error(`${answer.statusCode} ${answer.body}`);
   return answer.json();

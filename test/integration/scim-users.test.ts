@@ -134,6 +134,22 @@ test('a user is an identity with what the directory says of it, and events that 
   expect(stored).toEqual({ password_hash: null });
 });
 
+test('names are on one line, trimmed, and none where there is nothing to see', async () => {
+  const namesOf = async (givenName: string, familyName: string) => {
+    const user = await newUser(call, { name: { givenName, familyName } });
+    const [row] = await rowsOf(api, 'select first_name, last_name from identities where id = $1', [user.id]);
+    return [row, user.name];
+  };
+  expect(await namesOf('', '  ')).toEqual([{ first_name: null, last_name: null }, undefined]);
+  expect(await namesOf(' Ann\nMarie ', 'de\tBoer')).toEqual([
+    { first_name: 'Ann Marie', last_name: 'de Boer' },
+    { givenName: 'Ann Marie', familyName: 'de Boer' },
+  ]);
+  const long = { userName: anAddress(), name: { givenName: '🙂'.repeat(201) } };
+  expect(scimOutcome(await call('POST', '/Users', long))).toBe('400 invalidValue');
+  expect((await namesOf('🙂'.repeat(200), 'x'))[0]).toMatchObject({ first_name: '🙂'.repeat(200) });
+});
+
 test('a name or an address that is there is refused as not unique, whatever its case', async () => {
   const { userName } = await newUser(call);
   for (const one of [

@@ -374,7 +374,8 @@ test('support ends a claim, also a verified one, and has a failed one looked for
   await owner('POST', `/processes/${one.id}/cancel`, { reason: 'a test' });
   expect(await read(one)).toMatchObject({ status: 'failed', failure_reason: 'cancelled_by_operator' });
   expect(outcomeOf(await owner('POST', `/processes/${one.id}/retry`))).toBe('200');
-  expect(await read(one)).toMatchObject({ status: 'pending', failure_reason: null });
+  const looks = { verified_at: null, last_checked_at: null }; // of the claim before
+  expect(await read(one)).toMatchObject({ status: 'pending', failure_reason: null, ...looks });
   expect(await outboxOf(one)).toEqual([null, 'cancelled', 'claimed_again']);
   await checks().cancel(one.id);
   expect(await read(one)).toMatchObject({ status: 'failed', failure_reason: 'cancelled_by_operator' });

@@ -355,6 +355,16 @@ describe('a provider’s own sign-out', () => {
     expect(await isOpen(at, two)).toBe(false);
   });
 
+  test('is known for as long as an application may hold what it gave', async () => {
+    const at = await place('saml', {}, { sessionTtlSeconds: 7 * 86_400, refreshTokenMaxTtlSeconds: 365 * 86_400 });
+    await bySaml(at, { sessionIndex: '_anas' });
+    const kept = await world.query(
+      'select extract(day from expires_at - created_at)::int as days from sso_sessions where connection_id = $1',
+      [at.connection.id],
+    );
+    expect(kept).toEqual([{ days: 372 }]);
+  });
+
   test.each([
     ['names none of the sessions', ''],
     ['names the session', '<samlp:SessionIndex>_anas</samlp:SessionIndex>'],

@@ -179,7 +179,7 @@ describe('a connection with force_authn', () => {
     ]);
     // Entra obeys it, and says no time unless it is told to: the application hears that nobody knows.
     const unsaid = await walk(world.browser(), there, { at: null, email }, login);
-    expect((await claimsOf(there.client, unsaid)).claims.auth_time).toBe(0);
+    expect((await claimsOf(there.client, unsaid)).claims.auth_time).toBe(1);
     expect(codeIn(await walk(world.browser(), there, { ...silently, email }))).toBeTruthy(); // where nobody asks
   });
 
@@ -324,7 +324,7 @@ describe('a session that a provider began', () => {
     const email = acmeAddress();
     const browser = world.browser();
     const { claims } = await claimsOf(there.client, await walk(browser, there, { at: null, email }));
-    expect(claims.auth_time).toBe(0);
+    expect(claims.auth_time).toBe(1);
     const { asked } = await open(browser, there);
     const page = await answer(browser, asked as URL, { at: null, email });
     expect(failureIn(page)).toEqual([403, 'sso.auth_time_missing']);

@@ -279,10 +279,12 @@ export class Browser {
     private readonly remoteAddress = '127.0.0.1',
   ) {}
 
-  async get(url: string, headers: Record<string, string> = {}) {
+  async get(url: string, headers: Record<string, string> = {}, method: 'GET' | 'HEAD' = 'GET') {
     const { remoteAddress } = this;
-    return this.keep(await this.app.inject({ method: 'GET', url, headers: this.headers(headers), remoteAddress }));
+    return this.keep(await this.app.inject({ method, url, headers: this.headers(headers), remoteAddress }));
   }
+  /** As whoever checks links. */
+  head = (url: string) => this.get(url, {}, 'HEAD');
   async post(url: string, fields: Record<string, string>, headers: Record<string, string> = {}) {
     const form = { 'content-type': 'application/x-www-form-urlencoded' };
     const payload = new URLSearchParams(fields).toString();

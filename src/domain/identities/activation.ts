@@ -2,11 +2,10 @@ import type { EntityManager } from 'typeorm';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { Identity } from '../../../entities/identity.js';
 import { ScimUser } from '../../../entities/scim-user.js';
-import { currentContext } from '../../platform/context.js';
 import { within } from '../../platform/db.js';
 import { recordEvent } from '../events.js';
 import type { EnvironmentScope } from '../scope.js';
-import { endSessions } from '../sessions/own-sessions.js';
+import { endSessionsFromBefore } from '../sessions/before-joining.js';
 import { lockMember } from './find.js';
 import { shutOut } from './remove.js';
 
@@ -30,8 +29,7 @@ export async function setActive(
   if (membership.isActive === isActive) return false;
   await tx.update(EnvironmentMembership, { ...within(scope), id: membership.id }, { isActive });
   await tx.update(Identity, { accountId: scope.accountId, id }, { updatedAt: at });
-  // A sign-in that began before the deactivation may have ended after it: nothing of it comes alive again.
-  if (isActive) await endSessions(tx, scope, id, { reason: 'activated', at, by: currentContext().actor });
+  if (isActive) await endSessionsFromBefore(tx, scope, [id], { reason: 'activated', at });
   else await shutOut(tx, scope, id, { reason: 'deactivated', at });
   await recordEvent(tx, isActive ? 'identity.activated' : 'identity.deactivated', { ...scope, resourceId: id });
   return true;

@@ -6,6 +6,7 @@ import { insertNew } from '../../platform/insert-new.js';
 import { addToCounter } from '../counters.js';
 import { DomainError, type ErrorCode } from '../errors.js';
 import { recordEvents } from '../events.js';
+import { endSessionsFromBefore } from '../sessions/before-joining.js';
 import type { NewIdentity } from './new-identity.js';
 import { newIdentity, newMembership } from './new-identity.js';
 
@@ -38,6 +39,8 @@ export async function addIdentities(
   const refusals = ids.map((id, i) => refusalOf(id, fresh[i] as Identity, gone));
   const joining = [...new Set(ids.filter((_, i) => refusals[i] === null))] as string[];
   const joined = await join(tx, scope, joining, at);
+  const back = [...joined].filter((id) => !isMade.has(id));
+  await endSessionsFromBefore(tx, scope, back, { reason: 'joined', at });
   await addToCounter(tx, scope, 'identities', joined.size);
   await recordEvents(
     tx,

@@ -10,6 +10,7 @@ import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { Page } from '../paging.js';
 import type { Passwords } from '../passwords/passwords.js';
+import { endSessionsFromBefore } from '../sessions/before-joining.js';
 import { identitiesAt, type NodeIdentitiesPage } from './at-node.js';
 import { findMemberInDetail, type MemberInDetail } from './detail.js';
 import { findMember, hashAcceptable } from './find.js';
@@ -97,6 +98,7 @@ export async function addKnown(
     throw new DomainError(isOther ? 'identity.external_id_taken' : 'identity.email_taken'); // it was, a moment ago
   }
   await assertStays(tx, identity);
+  await endSessionsFromBefore(tx, scope, [identity.id], { reason: 'joined', at });
   const membership = newMembership(scope, identity.id, at);
   await tx.insert(EnvironmentMembership, membership);
   // The counter's row, which others wait for, comes last: it is held for the shortest time, and after the Environment's.

@@ -73,8 +73,9 @@ const known = [
   'registration',
 ] as const;
 const isKnown = (name: string) => (known as readonly string[]).includes(name);
-/** RFC 6749 leaves lengths open; these leave room in a request line, whose limit is 16 KiB with all headers. */
-const longest = { default: 2048, id_token_hint: longestHint, claims: 8192 } as const;
+/** RFC 6749 leaves lengths open; these leave room in a request line, whose limit is 16 KiB with all headers. In `state` some keep where to go on. */
+const longest: Readonly<Record<string, number>> = { id_token_hint: longestHint, claims: 8192, state: 8192 };
+const longestOther = 2048;
 const prompts = ['none', 'login', 'consent', 'select_account'];
 
 /** The client that a request names, for its look-up. @throws OAuthError invalid_request */
@@ -135,7 +136,7 @@ function assertReadable(values: Parameters) {
   for (const name of known) {
     const value = values.get(name);
     if (value === undefined) continue;
-    const most = name === 'id_token_hint' || name === 'claims' ? longest[name] : longest.default;
+    const most = longest[name] ?? longestOther;
     if (value.length > most) throw invalid(`${name} is longer than ${most} characters`);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
     if (/[\x00-\x1f\x7f]/.test(value)) throw invalid(`${name} has a control character`);

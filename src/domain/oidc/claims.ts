@@ -86,7 +86,8 @@ const common = ({ baseUrl, at, client, granted, scope, organizations }: Issuing)
   sub: granted.identityId,
   iat: epoch(at),
   exp: epoch(at) + client.settings.accessTokenTtlSeconds,
-  auth_time: epoch(granted.authTime),
+  // One second after 1970 for a time that nobody knows: some clients refuse a zero.
+  auth_time: Math.max(1, epoch(granted.authTime)),
   acr: granted.acr,
   amr: granted.amr,
   sid: granted.sessionId,

@@ -7,6 +7,7 @@ import { epoch } from './claims.js';
 import type { Client } from './clients.js';
 import { type Grants, policyOfGrant } from './grants.js';
 import { isInvalidToken, type SigningKeys } from './keys.js';
+import { OAuthError } from './oauth-error.js';
 
 const findStatement = {
   name: 'find_refresh_token',
@@ -62,18 +63,22 @@ export function createPresentedTokens({ db, keys, accessTokens, grants, baseUrl,
       : (await db.statement<FoundRefreshToken>(findStatement, [hashSecret(token), now()]))[0];
 
   return {
-    /** A refresh token ends with its whole grant, an access token alone. Unknown and foreign tokens are left as they are. */
+    /**
+     * A refresh token ends with its whole grant, an access token alone. Unknown tokens are ended already (RFC 7009 §2.2).
+     * @throws OAuthError invalid_grant for another client's (§2.1)
+     */
     async revoke(client: Client, token: string): Promise<void> {
       const found = await findRefreshToken(token);
       if (found) {
-        if (found.oauthClientId === client.id) await grants.revoke(found.grantId, 'client_request');
-        return;
+        if (found.oauthClientId !== client.id) throw ofAnotherClient();
+        return grants.revoke(found.grantId, 'client_request');
       }
       const claims = await keys.verify(token, { typ: 'at+jwt', audience: baseUrl }).catch((error) => {
         if (isInvalidToken(error)) return null;
         throw error;
       });
-      if (!claims || claims.client_id !== client.clientId || !claims.jti || !claims.exp) return;
+      if (!claims?.jti || !claims.exp) return;
+      if (claims.client_id !== client.clientId) throw ofAnotherClient();
       await db.statement(denyStatement, [claims.jti, new Date(claims.exp * 1000)]);
     },
 
@@ -103,5 +108,7 @@ export function createPresentedTokens({ db, keys, accessTokens, grants, baseUrl,
     },
   };
 }
+
+const ofAnotherClient = () => new OAuthError('invalid_grant', 'the token was issued to another client');
 
 export type PresentedTokens = ReturnType<typeof createPresentedTokens>;

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { isVisible } from '../../platform/visible.js';
 import { hasMailForm, isMailAddress } from '../logins/address.js';
 import { userKind } from './kinds.js';
 import { type PatchOperation, patched } from './patch.js';
@@ -70,9 +71,11 @@ function sizeOf({ name, emails, ...resource }: Resource): number {
   return Buffer.byteLength(JSON.stringify(kept));
 }
 
+/** As other ways take names, on one line and trimmed (contract §1): nobody is kept out for a line break that somebody once typed. */
 function nameOf(field: string, value: string | undefined): string | null {
-  if (value && value.length > longestName) throw invalid(`name.${field} is longer than ${longestName} characters`);
-  return value ?? null;
+  const name = (value ?? '').replace(/\p{Cc}+/gu, ' ').trim();
+  if ([...name].length > longestName) throw invalid(`name.${field} is longer than ${longestName} characters`);
+  return isVisible(name) ? name : null;
 }
 
 const valuesOf = (emails: unknown) => (emails ?? []) as Resource[];

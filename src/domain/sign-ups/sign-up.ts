@@ -7,6 +7,7 @@ import { violates } from '../../platform/postgres-errors.js';
 import { addToCounter } from '../counters.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { endSessionsFromBefore } from '../sessions/before-joining.js';
 
 export interface NewSignUp {
   email: string;
@@ -116,6 +117,7 @@ export async function addMembership(
     lockedUntil: null,
     createdAt: now,
   });
+  if (joined) await endSessionsFromBefore(tx, scope, [identityId], { reason: 'joined', at: now });
   await addToCounter(tx, scope, 'identities', 1);
   await recordEvent(tx, 'identity.created', {
     ...scope,

@@ -58,24 +58,27 @@ export async function admit(
   const identityId = recognized.identity?.id ?? uuidv7();
   const admitting = { connection, assertion, scope, now };
   return actAs({ type: 'identity', id: identityId }, async () => {
-    await settlePerson(tx, identityId, recognized, admitting);
+    if (!recognized.identity) await makePerson(tx, identityId, recognized, admitting);
     await settleMemberships(tx, identityId, recognized, admitting);
+    await proveAddress(tx, identityId, recognized, admitting);
     await followMapping(tx, identityId, recognized, admitting);
     return { identityId, linkId: await link(tx, identityId, admitting) };
   });
 }
 
-async function settlePerson(tx: EntityManager, id: string, { identity, email, by }: Welcome, admitting: Admitting) {
+async function makePerson(tx: EntityManager, id: string, { email }: Welcome, admitting: Admitting) {
   const { connection, assertion, scope, now } = admitting;
-  if (!identity) {
-    const { firstName = null, lastName = null, ...rest } = await free(tx, id, newProfile(assertion, connection), scope);
-    const names = { firstName, lastName };
-    await insertIdentity(tx, scope, { id, email: email as string, passwordHash: null, verified: true, ...names, now });
-    if (Object.keys(rest).length > 0) await tx.update(Identity, { accountId: scope.accountId, id }, rest);
-    return;
-  }
-  if (by !== 'address' || identity.emailVerifiedAt) return;
-  // Whoever made it had not shown that the address is theirs, and may know its password: the domain's owner has shown it now.
+  const { firstName = null, lastName = null, ...rest } = await free(tx, id, newProfile(assertion, connection), scope);
+  const names = { firstName, lastName };
+  await insertIdentity(tx, scope, { id, email: email as string, passwordHash: null, verified: true, ...names, now });
+  if (Object.keys(rest).length > 0) await tx.update(Identity, { accountId: scope.accountId, id }, rest);
+}
+
+/** Whoever made it had not shown that the address is theirs, and may know its password: the domain's owner has shown it now. */
+async function proveAddress(tx: EntityManager, id: string, { identity, by }: Welcome, { scope, now }: Admitting) {
+  if (!identity || by !== 'address' || identity.emailVerifiedAt) return;
+  // As of the profile: a provider that is there for tests takes nothing away by which somebody signs in to production.
+  if (await isInProduction(joining(tx), scope, id)) return;
   const owner = { ...scope, identityId: id, membershipId: null };
   const hadPassword = identity.passwordHash !== null;
   await settleProvedAddress(tx, owner, { hadPassword, passwordHash: null, method: 'sso', now });

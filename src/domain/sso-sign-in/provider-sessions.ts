@@ -2,14 +2,11 @@ import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import type { SsoSession } from '../../../entities/sso-session.js';
-import { after, type Clock, days } from '../../platform/clock.js';
+import type { Clock } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import { type ResealDeps, resealColumn } from '../../platform/crypto/reseal-column.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Assertion, ProviderHandle } from '../sso-protocols/assertion.js';
-
-/** As long as anything that began by it may last. */
-const life = days(90);
 
 /** What a handle is sealed for. */
 const handleContext = (id: string): string => `sso-session:${id}`;
@@ -23,9 +20,14 @@ export const resealProviderSessions = (deps: ResealDeps): Promise<number> =>
     contextOf: handleContext,
   });
 
+/**
+ * Kept as long as anything may last that began by it: an administrator's session, or the grants that an application is given at the
+ * end of a session.
+ */
 const insertText = `
-insert into sso_sessions (id, account_id, connection_id, link_id, index_hash, sealed_handle, created_at, expires_at, not_on_or_after)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
+insert into sso_sessions (id, account_id, connection_id, link_id, index_hash, sealed_handle, created_at, not_on_or_after, expires_at)
+values ($1, $2, $3, $4, $5, $6, $7::timestamptz, $8, $7 + greatest(interval '90 days', (
+  select make_interval(secs => session_ttl_seconds + refresh_token_max_ttl_seconds) from environment_settings where environment_id = $9)))`;
 
 /** What is kept of people's sessions at their providers (docs/decisions/0046). */
 export function createProviderSessions({ sealing, now }: { sealing: Sealing; now: Clock }) {
@@ -36,15 +38,15 @@ export function createProviderSessions({ sealing, now }: { sealing: Sealing; now
      */
     async keep(
       tx: EntityManager,
-      { id: connectionId, accountId }: Pick<SsoConnection, 'id' | 'accountId'>,
+      { id: connectionId, accountId, environmentId }: Pick<SsoConnection, 'id' | 'accountId' | 'environmentId'>,
       { assertion, linkId }: { assertion: Pick<Assertion, 'sessionIndex' | 'sessionUntil' | 'handle'>; linkId: string },
     ): Promise<string> {
       const { sessionIndex, sessionUntil, handle } = assertion;
       const [id, at] = [uuidv7(), now()];
       const indexHash = sessionIndex === null ? null : hashSecret(sessionIndex);
       const sealedHandle = sealing.seal(JSON.stringify(handle), handleContext(id));
-      const ends = [after(at, life), sessionUntil];
-      await tx.query(insertText, [id, accountId, connectionId, linkId, indexHash, sealedHandle, at, ...ends]);
+      const whose = [id, accountId, connectionId, linkId];
+      await tx.query(insertText, [...whose, indexHash, sealedHandle, at, sessionUntil, environmentId]);
       return id;
     },
 

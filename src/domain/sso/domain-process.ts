@@ -60,6 +60,7 @@ export async function beginAnew(
   { id }: Pick<SsoDomain, 'id'>,
   times: Pick<SsoDomain, 'startedAt' | 'failsAt' | 'nextCheckAt'>,
 ): Promise<void> {
-  const begun = { status: 'pending', failureReason: null, absentSince: null, endedAt: null } as const;
+  const looked = { verifiedAt: null, lastCheckedAt: null, lastFoundAt: null }; // of the claim before: nothing was found for this one yet
+  const begun = { status: 'pending', failureReason: null, absentSince: null, endedAt: null, ...looked } as const;
   await tx.update(SsoDomain, { id, status: 'failed' }, { ...begun, ...times });
 }

@@ -23,6 +23,7 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
   const { baseUrl, sessions, now } = provider;
 
   app.get('/oauth/authorize', async (request, reply) => {
+    if (request.method === 'HEAD') return reply.send(); // who only looks, is given no code
     const visit = await hosted.enter(request, reply, readParameters(request.query));
     return visit ? proceed(visit) : reply;
   });

@@ -130,7 +130,7 @@ export const oauthDocumentation: Documentation = {
   'POST /oauth/revoke': endpoint(
     'revokeToken',
     'Revoke a token (RFC 7009)',
-    'A refresh token ends with its whole grant, an access token alone. A client revokes its own only; what is unknown counts as revoked.',
+    'A refresh token ends with its whole grant, an access token alone. What is unknown counts as revoked. A token of another client is left as it is, with `invalid_grant`.',
     { ...clientAuthentication, token: Type.String(), token_type_hint: text('`access_token` or `refresh_token`') },
     { 200: NoContent('Revoked, or there was nothing to revoke'), 400: refused, 401: refused },
   ),

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { EventAction } from '../../domain/event-catalogue.js';
+import { joiningEvents } from '../joining-events.js';
 import {
   acceptanceEvents,
   attemptEvents,
@@ -46,7 +47,7 @@ export const oauthEvents: Readonly<Record<string, readonly EventAction[]>> = {
   'POST /oauth/login/email-otp/start': ['auth.emailed_code_requested'],
   'POST /oauth/login/email-otp/verify': [
     ...attemptEvents,
-    'identity.created',
+    ...joiningEvents,
     ...provedAddressEvents,
     'auth.sign_up_refused',
   ],

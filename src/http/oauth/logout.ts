@@ -20,6 +20,7 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
   const cookie = secretCookie(baseUrl, 'hosted_session');
 
   app.get('/oauth/logout', async (request, reply) => {
+    if (request.method === 'HEAD') return reply.send(); // who only looks, ends nothing
     const asked = await parseLogoutRequest(readParameters(request.query), provider);
     const browser = cookie.read(request);
     const current = await currentSession(asked, browser);

@@ -12,6 +12,7 @@ export const sso: FastifyPluginAsyncTypebox<HostedOptions> = async (
   { provider, hosted, signInPage, ssoWay, sso },
 ) => {
   app.get('/oauth/sso', async (request, reply) => {
+    if (request.method === 'HEAD') return reply.send(); // who only looks, begins nothing
     const read = readParameters(request.query);
     const id = onlyOnce(read, ['connection_id']).get('connection_id') ?? '';
     const visit = await hosted.enter(request, reply, read);

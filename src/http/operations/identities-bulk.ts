@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import type { BulkIdentity } from '../../domain/identities/bulk.js';
 import { itemError, itemsOf } from '../bulk-items.js';
+import { joiningEvents } from '../joining-events.js';
 import { errors, operation } from '../operation.js';
 import { Body, Nullable } from '../schemas.js';
 import { changing, NewIdentityFields, newIdentityOf } from './identities-views.js';
@@ -43,7 +44,7 @@ export const createIdentities = operation({
   bodyLimit: 8 * mebibyte,
   eachAlone: 'identities',
   body: Body({ identities: Type.Array(Element, { minItems: 1, maxItems: 1000 }) }),
-  events: ['identity.created', 'role_assignment.created'],
+  events: [...joiningEvents, 'role_assignment.created'],
   answers: { 200: itemsOf('created', 'exists', 'failed'), ...errors('validation.failed', 'body.too_large') },
   async handle({ services, scope, caller, body, refusals }) {
     const wanted = body.identities.map((one, index) => refusals.get(index) ?? bulkIdentityOf(one));

@@ -3,6 +3,7 @@ import type { Caller } from '../../domain/caller.js';
 import { invalidField } from '../../domain/errors.js';
 import type { EnvironmentScope } from '../../domain/scope.js';
 import type { Services } from '../../services.js';
+import { joiningEvents } from '../joining-events.js';
 import { always, goesFar, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, listOf, OneOf, single } from '../schemas.js';
@@ -93,7 +94,7 @@ export const createIdentity = operation({
   tag: 'Identities',
   level: 'environment',
   body: Body(NewIdentityFields),
-  events: ['identity.created', 'role_assignment.created'],
+  events: [...joiningEvents, 'role_assignment.created'],
   answers: {
     201: single(IdentityDetail),
     ...errors(
