@@ -50,6 +50,31 @@ test('an application gets its answer at one origin, and goes on at another', asy
   }
 });
 
+test('an application is posted its answer (response_mode=form_post), also without scripts', async () => {
+  const posted: { body: string; origin: string | undefined }[] = [];
+  const app = createServer(async (request, response) => {
+    const body = (await request.toArray()).join('');
+    if (request.method === 'POST') posted.push({ body, origin: request.headers.origin });
+    response.setHeader('content-type', 'text/html').end('<h1>The app</h1>');
+  });
+  await once(app.listen(0, '127.0.0.1'), 'listening');
+  const redirect = `http://127.0.0.1:${(app.address() as AddressInfo).port}/callback`;
+  try {
+    for (const javaScriptEnabled of [true, false]) {
+      await arrive({ javaScriptEnabled });
+      await page.goto(authorizeUrl(site, { redirect_uri: redirect, response_mode: 'form_post', state: 's' }));
+      await fillIn(page, site.data.ana);
+      if (!javaScriptEnabled) await button('Continue').click();
+      await heading('The app').waitFor();
+      const { body, origin } = posted.pop() ?? {};
+      expect(Object.fromEntries(new URLSearchParams(body))).toMatchObject({ code: expect.any(String), state: 's' });
+      expect(origin).toBe(site.service.baseUrl);
+    }
+  } finally {
+    app.close();
+  }
+});
+
 test('a person signs in, refreshes, revokes, is known to a second application, and signs out of both', async () => {
   await arrive();
   await startAt(page, site.shop.url);

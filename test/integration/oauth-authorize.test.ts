@@ -182,7 +182,7 @@ describe('malformed requests are 400 pages and never redirects', () => {
     ['bad challenge', { code_challenge: 'short' }],
     ['bad prompt', { prompt: 'none login' }],
     ['bad max_age', { max_age: 'soon' }],
-    ['long state', { state: 'x'.repeat(3000) }],
+    ['long state', { state: 'x'.repeat(9000) }],
     ['NUL in nonce', { nonce: '\u0000' }],
     ['an id_token_hint that is none', { id_token_hint: 'nonsense' }],
   ])('%s', async (_name, changes) => {

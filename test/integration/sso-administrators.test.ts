@@ -9,6 +9,7 @@ import { MembershipRole } from '../../entities/membership-role.js';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { SsoDomain } from '../../entities/sso-domain.js';
 import { User } from '../../entities/user.js';
+import { hours, minutes } from '../../src/platform/clock.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { expectEqualTimes } from '../support/equal-times.js';
 import { interleaved } from '../support/interleaving.js';
@@ -524,6 +525,30 @@ test('the way to a provider is the same, and as long, for an address that nobody
     () => sent(known),
     () => sent(`nobody-${count++}@${at.domain}`),
   );
+});
+
+test('a session lasts no longer than the provider says, with what is refreshed or begun by it', async () => {
+  const at = await place();
+  const email = `ana@${at.domain}`;
+  const userId = await newMember(at, email);
+  const began = api.clock.now;
+  const browser = newBrowser();
+  await walk(browser, email, { sessionNotOnOrAfter: new Date(began.getTime() + hours(2)) });
+  const [session] = await rowsOf(api, 'select expires_at from user_sessions where user_id = $1', [userId]);
+  expect(session).toEqual({ expires_at: new Date(began.getTime() + hours(2) + minutes(1)) });
+  const after = async (ms: number) => {
+    api.clock.now = new Date(began.getTime() + ms);
+    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const headers = { cookie, origin: baseUrl };
+    const answer = await api.app.inject({ method: 'POST', url: '/v1/auth/refresh', headers });
+    for (const { name, value } of answer.cookies) browser.cookies.set(name, value);
+    return answer.statusCode;
+  };
+  try {
+    expect([await after(hours(2)), await after(hours(2) + minutes(1))]).toEqual([200, 401]);
+  } finally {
+    api.clock.now = began;
+  }
 });
 
 describe('single logout', () => {

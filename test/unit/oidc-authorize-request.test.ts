@@ -54,7 +54,7 @@ describe('shown on a page, never redirected', () => {
     ['a state given twice', { state: ['a', 'b'] }],
     ['a nonce that is no text', { nonce: { a: 1 } }],
     ['an unknown response mode', { response_mode: 'fragment' }],
-    ['form_post, which is not offered', { response_mode: 'form_post' }],
+    ['fragment, which is not offered', { response_mode: 'fragment' }],
     ['no challenge', { code_challenge: undefined, code_challenge_method: undefined }],
     ['a method without a challenge', { code_challenge: undefined }],
     ['a challenge without a method, which means plain', { code_challenge_method: undefined }],

@@ -264,7 +264,7 @@ test('discovery says what the specification lists', () => {
     introspection_endpoint: 'https://id.example/oauth/introspect',
     end_session_endpoint: 'https://id.example/oauth/logout',
     response_types_supported: ['code'],
-    response_modes_supported: ['query'],
+    response_modes_supported: ['query', 'form_post'],
     grant_types_supported: ['authorization_code', 'refresh_token'],
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: ['RS256'],

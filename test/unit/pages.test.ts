@@ -161,6 +161,7 @@ const everyPage = (value: string): Pages => ({
     params: { state: value },
   },
   'sso-leave': { url: `https://idp.example.com/${value}`, client: { name: value, logoUrl: null }, to: 'sign_out' },
+  'form-post': { action: `https://app.example.com/${value}`, params: { state: value } },
   'sso-failed': {
     title: 'sso_failed.refused.title',
     message: 'sso_failed.refused.message',
@@ -733,8 +734,8 @@ test('a script stands below the page, under its nonce, and is small', () => {
   const [, attributes, script = ''] = /<\/div>\s*<script([^>]*)>([\s\S]*?)<\/script>\s*<\/body>/.exec(html) ?? [];
   expect(attributes).toBe(` nonce="${nonce}"`);
   expect(script).toMatch(/^\(\(\) => \{/);
-  expect(script.length).toBeLessThan(3_600);
-  expect(gzipSync(script).length).toBeLessThan(1_550);
+  expect(script.length).toBeLessThan(4_000);
+  expect(gzipSync(script).length).toBeLessThan(1_700);
 });
 
 test('a page takes a fraction of a millisecond', () => {

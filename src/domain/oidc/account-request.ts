@@ -49,5 +49,5 @@ export const accountUrl = (
 /** What the forms on the way carry is what came. */
 function replayedAs(request: AuthorizeRequest, destination: string): AuthorizeRequest {
   const { redirect_uri: _, response_type: __, ...parameters } = request.parameters;
-  return { ...request, parameters: { ...parameters, destination } };
+  return { ...request, responseMode: 'query', parameters: { ...parameters, destination } };
 }

@@ -7,8 +7,12 @@ import { isRegistered } from './redirect-uris.js';
 import { givenScopes, type ScopeName } from './scopes.js';
 
 /** An authorization request (RFC 6749 §4.1.1, OpenID Connect Core 3.1.2.1) that was found well-formed. */
+/** How the client is answered (OAuth 2.0 Multiple Response Type Encoding Practices; Form Post Response Mode 1.0). */
+export type ResponseMode = 'query' | 'form_post';
+
 export interface AuthorizeRequest {
   redirectUri: string;
+  responseMode: ResponseMode;
   scope: ScopeName[];
   state: string | null;
   nonce: string | null;
@@ -40,6 +44,7 @@ export interface AuthorizeClient {
 /** A refusal that goes back to the client, because OpenID Connect says so; any other one is a page (contract §10). */
 export interface RedirectedError {
   redirectUri: string;
+  responseMode: ResponseMode;
   state: string | null;
   error: OAuthErrorCode;
   description: string;
@@ -97,9 +102,10 @@ export function parseAuthorizeRequest(read: ReadParameters, client: AuthorizeCli
   if (!isRegistered(redirectUri, client.redirectUris)) throw invalid('redirect_uri is not registered for this client');
   assertReadable(values);
 
+  const responseMode = responseModeIn(values, redirectUri);
   const state = values.get('state') ?? null;
   const redirected = (error: OAuthErrorCode, description: string) => ({
-    redirected: { redirectUri, state, error, description },
+    redirected: { redirectUri, responseMode, state, error, description },
   });
   // OpenID Connect Core 3.1.2.6 has an error for each that the relying party is told by a redirect.
   if (values.has('request')) return redirected('request_not_supported', 'request objects are not supported');
@@ -111,6 +117,7 @@ export function parseAuthorizeRequest(read: ReadParameters, client: AuthorizeCli
   const parsed = {
     request: {
       redirectUri,
+      responseMode,
       scope,
       state,
       nonce: values.get('nonce') ?? null,
@@ -147,8 +154,14 @@ function assertResponse(values: Parameters) {
   const responseType = values.get('response_type');
   if (responseType === undefined) throw invalid('response_type is missing');
   if (responseType !== 'code') throw new OAuthError('unsupported_response_type', 'response_type must be code');
-  const responseMode = values.get('response_mode') ?? 'query';
-  if (responseMode !== 'query') throw invalid('response_mode must be query');
+}
+
+function responseModeIn(values: Parameters, redirectUri: string): ResponseMode {
+  const mode = values.get('response_mode') ?? 'query';
+  if (mode !== 'query' && mode !== 'form_post') throw invalid('response_mode must be query or form_post');
+  if (mode === 'form_post' && !/^https?:/i.test(redirectUri))
+    throw invalid('response_mode form_post is for redirect URIs of http and https');
+  return mode;
 }
 
 const challengeMissing = 'this client must send a code_challenge: switch PKCE with S256 on in its library';

@@ -9,6 +9,9 @@ export const Shared = <P extends TProperties>(title: string, properties: P, desc
 
 export const RedirectTo = Shared('RedirectTo', {
   redirect_to: Type.String({ description: 'Where the browser goes on' }),
+  form_post: Type.Optional(
+    Type.Record(Type.String(), Type.String(), { description: 'With `response_mode=form_post`: what it posts there' }),
+  ),
 });
 
 const refusal = {

@@ -12,6 +12,7 @@ import { aal2, type FirstFactor } from '../../domain/sessions/first-factor.js';
 import type { HostedSession } from '../../domain/sessions/sessions.js';
 import type { RecoveredSignIn } from '../../domain/sso-sign-in/recovery.js';
 import type { Sso } from '../../domain/sso-sign-in/sso.js';
+import { answerClient } from './answer-client.js';
 import { sendBarred } from './barred-page.js';
 import { sendChallenge } from './mfa/challenge-page.js';
 import { createCodesBrowser } from './mfa/codes-browser.js';
@@ -47,18 +48,21 @@ const denialOf = ({ client, organization }: Visit): string => {
   return client.consentRequired ? `${stranger}, or has not allowed it` : stranger;
 };
 
+const answering = ({ request, reply, client, asked }: Visit) => ({
+  request,
+  reply,
+  client,
+  asked: { ...asked, uiLocales: asked.parameters.ui_locales ?? null },
+});
+
 /** How a visit ends: with an error (OpenID Connect Core 3.1.2.6) or a code back at the client, or without at a page of ours. */
 const waysBack = (baseUrl: string) => ({
-  refuse: ({ request, reply, asked }: Visit, error: OAuthErrorCode, description: string) =>
-    redirect(request, reply, asked.redirectUri, {
-      error,
-      error_description: description,
-      state: asked.state,
-      iss: baseUrl,
-    }),
-  leave({ request, reply, asked }: Visit, code: string | null, more: Record<string, string> = {}) {
+  refuse: (visit: Visit, error: OAuthErrorCode, description: string) =>
+    answerClient(answering(visit), { error, error_description: description, state: visit.asked.state, iss: baseUrl }),
+  leave(visit: Visit, code: string | null, more: Record<string, string> = {}) {
+    const { request, reply, asked } = visit;
     if (code === null) return redirect(request, reply, asked.redirectUri, more);
-    return redirect(request, reply, asked.redirectUri, { code, state: asked.state, iss: baseUrl });
+    return answerClient(answering(visit), { code, state: asked.state, iss: baseUrl });
   },
 });
 

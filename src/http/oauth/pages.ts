@@ -35,6 +35,8 @@ interface PageOptions {
   scripts?: readonly PageScript[];
   /** Whether it shows the captcha's widget, the one thing that comes from somebody else. */
   captcha?: boolean;
+  /** Whether its form goes to somebody else, who may ask where it is from. */
+  namesOrigin?: boolean;
 }
 
 /** Whether the caller is a script that wants to be told in JSON what a browser is shown (docs/decisions/0006). */
@@ -47,7 +49,7 @@ export const wantsJson = ({ headers: { accept = '' } }: FastifyRequest): boolean
  * goes on to count, or the account of somebody who may have signed out since (docs/decisions/0006).
  */
 const isKept = ({ method }: FastifyRequest, name: keyof Pages): boolean =>
-  method === 'POST' && name !== 'mfa-enroll-totp' && !name.startsWith('account');
+  method === 'POST' && name !== 'mfa-enroll-totp' && name !== 'form-post' && !name.startsWith('account');
 
 /**
  * What proves something that counts once, and ends in a session: a second click would have the browser drop the answer to the
@@ -68,7 +70,15 @@ export function sendPage<P extends keyof Pages>(
   reply: FastifyReply,
   name: P,
   values: Pages[P],
-  { status = 200, client = null, uiLocales, formActions = [], scripts = [], captcha = false }: PageOptions = {},
+  {
+    status = 200,
+    client = null,
+    uiLocales,
+    formActions = [],
+    scripts = [],
+    captcha = false,
+    namesOrigin = false,
+  }: PageOptions = {},
 ): FastifyReply {
   const nonce = randomBytes(16).toString('base64');
   const locale = localeOf(request, { client, asked: { parameters: { ui_locales: uiLocales } } });
@@ -77,7 +87,9 @@ export function sendPage<P extends keyof Pages>(
   const kept = isKept(request, name);
   const webauthn = scripts.includes('webauthn');
   const all = sentOnce.includes(name) ? [...scripts, 'sent-once' as const] : scripts;
-  reply.headers(pageHeaders({ nonce, locale, formActions, logo, scripts: all.length > 0, webauthn, captcha, kept }));
+  reply.headers(
+    pageHeaders({ nonce, locale, formActions, logo, scripts: all.length > 0, webauthn, captcha, namesOrigin, kept }),
+  );
   return reply.code(status).send(renderPage(name, { locale, nonce, branding, scripts: all }, values));
 }
 

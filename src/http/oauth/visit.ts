@@ -9,7 +9,7 @@ import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { type ReadParameters, readParameters } from '../../domain/oidc/parameters.js';
 import type { Provider } from '../../domain/oidc/provider.js';
 import { allowedOf, type LoginMethod, methodsOf, wantsSso } from '../../domain/organizations/barred.js';
-import { redirect } from './pages.js';
+import { answerClient } from './answer-client.js';
 
 /** A well-formed authorization request on its way through the pages. */
 export interface Visit {
@@ -96,8 +96,9 @@ export function createVisits({ askedOrganizations, baseUrl, clients, keys }: Vis
     const ofAccount = parseAccountRequest(read, baseUrl);
     const parsed = ofAccount ?? parseAuthorizeRequest(read, client);
     if ('redirected' in parsed) {
-      const { redirectUri, state, error, description } = parsed.redirected;
-      redirect(request, reply, redirectUri, { error, error_description: description, state, iss: baseUrl });
+      const { state, error, description, ...where } = parsed.redirected;
+      const to = { request, reply, client, asked: { ...where, uiLocales: read.values.get('ui_locales') ?? null } };
+      answerClient(to, { error, error_description: description, state, iss: baseUrl });
       return null;
     }
     const { request: asked } = parsed;

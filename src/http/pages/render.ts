@@ -28,7 +28,7 @@ export interface PageContext {
 }
 
 /** Our scripts, in `templates/pages/scripts`: they stand in the page itself, below what it shows. */
-export type PageScript = 'webauthn' | 'sent-once';
+export type PageScript = 'form-post' | 'webauthn' | 'sent-once';
 
 const folder = join(projectRoot, 'templates/pages');
 
@@ -44,6 +44,7 @@ for (const file of readdirSync(folder)) {
 }
 
 const scriptTexts: Record<PageScript, string> = {
+  'form-post': readScript('form-post'),
   webauthn: readScript('webauthn'),
   'sent-once': readScript('sent-once'),
 };

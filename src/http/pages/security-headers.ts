@@ -14,6 +14,8 @@ interface PageHeaders {
   webauthn?: boolean;
   /** Whether the page shows the captcha's widget: its script, and the frame that it works in. */
   captcha?: boolean;
+  /** Whether its form is posted to somebody else: one whose `Origin` is "null" is refused by many. */
+  namesOrigin?: boolean;
   /** Whether the browser may keep it as it was, for whoever goes back to it. */
   kept?: boolean;
 }
@@ -34,6 +36,7 @@ export function pageHeaders(page: PageHeaders) {
     scripts = false,
     webauthn = false,
     captcha = false,
+    namesOrigin = false,
     kept = false,
   } = page;
   if (!/^[A-Za-z0-9+/_=-]+$/.test(nonce)) throw new Error('A nonce is base64');
@@ -57,7 +60,7 @@ export function pageHeaders(page: PageHeaders) {
     'x-content-type-options': 'nosniff',
     // Nothing leaves to others; `no-referrer` would also turn the Origin of our own forms into "null", which is checked.
     // The captcha's service may know which site asks, and no more.
-    'referrer-policy': captcha ? 'strict-origin' : 'same-origin',
+    'referrer-policy': captcha || namesOrigin ? 'strict-origin' : 'same-origin',
     'cache-control': kept ? 'private, max-age=0, must-revalidate' : 'no-store',
     // An application may open its sign-in in a popup and wait there for the answer, which a policy would cut off for good.
     'cross-origin-opener-policy': formActions.length > 0 ? 'unsafe-none' : 'same-origin',

@@ -52,8 +52,17 @@
     const { options, ...fresh } = asked.options ? asked : { options: asked };
     const credential = await credentials[kind]({ publicKey: parse(kind, options), mediation, signal });
     chosen?.();
-    const { redirect_to } = await send(form.action, { ...fields, ...fresh, credential: toJson(credential) });
-    location.assign(redirect_to);
+    goOn(await send(form.action, { ...fields, ...fresh, credential: toJson(credential) }));
+  }
+
+  // To the application, which may want its answer in a form.
+  function goOn({ redirect_to, form_post }) {
+    if (!form_post) return location.assign(redirect_to);
+    const form = Object.assign(document.createElement('form'), { method: 'post', action: redirect_to });
+    for (const [name, value] of Object.entries(form_post))
+      form.append(Object.assign(document.createElement('input'), { type: 'hidden', name, value }));
+    document.body.append(form);
+    form.submit();
   }
 
   for (const form of document.querySelectorAll('form[data-webauthn]')) {

@@ -1,0 +1,29 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { RedirectedError } from '../../domain/oidc/authorize-request.js';
+import { type Looks, redirect, sendPage, wantsJson } from './pages.js';
+
+interface Answering {
+  request: FastifyRequest;
+  reply: FastifyReply;
+  client: Looks;
+  asked: Pick<RedirectedError, 'redirectUri' | 'responseMode'> & { uiLocales: string | null };
+}
+
+/**
+ * Takes an authorization response to the client: in the query of a redirect, or in a form that the browser posts, whose page goes on
+ * by itself (OAuth 2.0 Form Post Response Mode 1.0). A script is told where, and what to post.
+ */
+export function answerClient(
+  { request, reply, client, asked: { redirectUri, responseMode, uiLocales } }: Answering,
+  parameters: Record<string, string | null>,
+): FastifyReply {
+  if (responseMode === 'query') return redirect(request, reply, redirectUri, parameters);
+  const said = Object.fromEntries(
+    Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== null),
+  );
+  if (wantsJson(request)) {
+    return reply.header('cache-control', 'no-store').send({ redirect_to: redirectUri, form_post: said });
+  }
+  const options = { client, uiLocales, formActions: [redirectUri], scripts: ['form-post'] as const, namesOrigin: true };
+  return sendPage(request, reply, 'form-post', { action: redirectUri, params: said }, options);
+}
