@@ -6,6 +6,7 @@ import type { EnvironmentScope } from '../../src/platform/db.js';
 import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newOrganization, setPolicy } from '../support/organizations.js';
 import { rows } from '../support/registration.js';
+import { rowsOf } from './portal-setup.js';
 
 let api: TestApi;
 let graces: MfaGraces;
@@ -125,6 +126,12 @@ test('a grace that is shorter than a reminder is ahead of its end has only the l
 test('the mail names the application, the end and where to sign in; nothing is said once it has ended', async () => {
   const account = await newRequiring();
   const id = await newIdentity(account, null);
+  const { accountId, environmentId } = account.scope;
+  await rowsOf(
+    api,
+    'insert into environment_memberships (id, account_id, environment_id, identity_id, is_active, created_at) values ($1, $2, $3, $4, true, now())',
+    [randomUUID(), accountId, environmentId, id],
+  );
   await graces.start(account.scope, id, 7);
   const { id: graceId } = await rowOf(id, account.scope);
   const content = (locale: 'en' | 'de') =>
@@ -140,6 +147,12 @@ test('the mail names the application, the end and where to sign in; nothing is s
       link: baseUrl,
     },
   });
+  const isActive = (value: boolean) =>
+    rowsOf(api, 'update environment_memberships set is_active = $2 where identity_id = $1', [id, value]);
+  await isActive(false);
+  expect(await content('en')).toBeNull(); // who is kept out cannot set one up
+  await isActive(true);
+  expect(await content('en')).not.toBeNull();
   await graces.enrolled(account.scope, id);
   expect(await content('de')).toBeNull();
 });

@@ -377,11 +377,8 @@ test('a mail is cancelled, and a failed one is delivered anew', async () => {
   });
   expect(outcomeOf(await owner('POST', `/processes/${pending}/retry`))).toBe('409 process.not_failed');
 
-  const failed = await anEmail({
-    status: 'failed',
-    failure: 'the mail server refused it: 550',
-    endedAt: api.clock.now,
-  });
+  const failure = { status: 'failed', failure: 'the mail server refused it: 550', endedAt: api.clock.now } as const;
+  const failed = await anEmail(failure);
   expect((await itemsOf('?state=failed'))[0]).toMatchObject({ id: failed, verbs: ['retry'] });
   const retried = await support.call('POST', `/processes/${failed}/retry`);
   expect(retried.json().data).toMatchObject({
@@ -392,6 +389,11 @@ test('a mail is cancelled, and a failed one is delivered anew', async () => {
   });
   expect(await outbox(failed)).toMatchObject([{ process: 'emailDelivery', input: { emailId: failed } }]);
   expect(await audited(failed)).toMatchObject([{ action: 'process.retried', metadata: { kind: 'email' } }]);
+
+  // One that somebody is waiting for goes ahead of the others, also then.
+  const awaited = await anEmail({ ...failure, template: 'identity-password-reset' });
+  expect((await support.call('POST', `/processes/${awaited}/retry`)).statusCode).toBe(200);
+  expect(await outbox(awaited)).toMatchObject([{ input: { emailId: awaited, isAwaited: true } }]);
 });
 
 test('an invite is sent again and extended, by whoever may give what it gives', async () => {

@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import type { FactorKind } from '../../../entities/environment-settings.js';
 import { Event } from '../../../entities/event.js';
 import { Identity } from '../../../entities/identity.js';
@@ -16,7 +17,10 @@ export const mfaMails = ({ now, baseUrl }: { now: Clock; baseUrl: string }) =>
     'mfa-grace-reminder': async (tx, id, locale) => {
       const grace = await tx.findOneBy(MfaGrace, { id, status: 'running' });
       if (!grace || grace.expiresAt <= now()) return null;
-      const { email, firstName } = await tx.findOneByOrFail(Identity, { id: grace.identityId });
+      const { identityId, environmentId } = grace;
+      // Whoever is kept out cannot sign in to set one up.
+      if (!(await tx.existsBy(EnvironmentMembership, { environmentId, identityId, isActive: true }))) return null;
+      const { email, firstName } = await tx.findOneByOrFail(Identity, { id: identityId });
       return {
         to: email,
         values: {
