@@ -390,7 +390,17 @@ test('a mail is cancelled, and a failed one is delivered anew', async () => {
     ended_at: null,
     verbs: ['cancel'],
   });
-  expect(await outbox(failed)).toMatchObject([{ process: 'emailDelivery', input: { emailId: failed } }]);
+  const [asked] = await outbox(failed);
+  expect(asked).toMatchObject({ process: 'emailDelivery', input: { emailId: failed } });
+  expect(asked).not.toHaveProperty('input.isAwaited');
+  const code = await anEmail({
+    status: 'failed',
+    template: 'sign-in-code',
+    failure: 'refused',
+    endedAt: api.clock.now,
+  });
+  await support.call('POST', `/processes/${code}/retry`);
+  expect(await outbox(code)).toMatchObject([{ input: { emailId: code, isAwaited: true } }]); // somebody may still wait for it
   expect(await audited(failed)).toMatchObject([{ action: 'process.retried', metadata: { kind: 'email' } }]);
 });
 

@@ -1,4 +1,5 @@
 import { Email } from '../../../entities/email.js';
+import { isAwaited } from '../../platform/mail/awaited.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { startLater } from '../outbox.js';
 import type { Kind, ProcessRow } from './kind.js';
@@ -37,6 +38,7 @@ from emails where account_id = $1`,
     ),
   async retry(tx, row) {
     await tx.update(Email, { id: row.id, status: 'failed' }, { status: 'pending', failure: null, endedAt: null });
-    await startLater(tx, 'emailDelivery', inputOf(row));
+    const { template } = await tx.findOneByOrFail(Email, { id: row.id });
+    await startLater(tx, 'emailDelivery', { ...inputOf(row), ...(isAwaited(template) && { isAwaited: true }) });
   },
 };
