@@ -48,7 +48,9 @@ export async function housekeeping({
       place = swept.next;
       if (place === null) break;
       if (batches === batchesPerHistory) {
-        await continueAsNew<typeof housekeeping>({ batchSize, batchesPerHistory, soFar: { place, deleted } });
+        const soFar = { place, deleted };
+        // Whoever cancelled during the batch meant the run: the next one would know nothing of it.
+        await wholeStep(() => continueAsNew<typeof housekeeping>({ batchSize, batchesPerHistory, soFar }));
       }
     }
   } catch (error) {

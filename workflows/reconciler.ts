@@ -46,7 +46,9 @@ export async function reconciler({
       place = page.next;
       if (place === null) break;
       if (pages === pagesPerHistory) {
-        await continueAsNew<typeof reconciler>({ pageSize, pagesPerHistory, soFar: { place, looked, restarted } });
+        const soFar = { place, looked, restarted };
+        // Whoever cancelled during the page meant the run: the next one would know nothing of it.
+        await wholeStep(() => continueAsNew<typeof reconciler>({ pageSize, pagesPerHistory, soFar }));
       }
     }
   } catch (error) {

@@ -246,6 +246,10 @@ test('an account has 200 claims that have not failed; those that are there alrea
   expect(outcomeOf(await call('POST', '/sso/domains', { domain: 'd210.example' }))).toBe(
     '409 sso_domain.limit_reached',
   );
+  // Nor is a failed one taken up another way.
+  expect(outcomeOf(await call('POST', '/sso/domains/d210.example/verify'))).toBe('409 sso_domain.limit_reached');
+  const failed = (await call('GET', '/sso/domains/d210.example')).json().data;
+  expect(outcomeOf(await call('POST', `/processes/${failed.id}/retry`))).toBe('409 sso_domain.limit_reached');
   expect((await claim(call, first.domain)).id).toBe(first.id);
   expect(outcomeOf(await call('DELETE', '/sso/domains/d1.example'))).toBe('204');
   await claim(call);

@@ -69,6 +69,24 @@ test('cancelled, it finishes the batch on its way and begins no other', async ()
   await recordHistory('housekeeping-cancelled', handle);
 });
 
+test('cancelled during the last batch of its history, it does not go on with a fresh one', async () => {
+  let finish = () => {};
+  const fakes = fakeBatches();
+  const sweepBatch = jest.fn(async (place: Place | null, batchSize: number): Promise<Swept> => {
+    if (sweepBatch.mock.calls.length === 1) await new Promise<void>((resolve) => (finish = resolve));
+    return fakes(place, batchSize);
+  });
+  const { handle } = await start({ batchesPerHistory: 1 }, sweepBatch);
+  while (sweepBatch.mock.calls.length === 0) await sleep(20);
+  await handle.cancel();
+  await sleep(300);
+  finish();
+  await expect(handle.result()).rejects.toThrow();
+  expect((await handle.describe()).status.name).toBe('CANCELLED');
+  expect(sweepBatch).toHaveBeenCalledTimes(1);
+  await recordHistory('housekeeping-cancelled-before-fresh', handle);
+});
+
 test('events are counted by a run of their own, which is tried again while the database is away', async () => {
   let attempts = 0;
   const countEvents = jest.fn(async () => {

@@ -64,6 +64,24 @@ test('cancelled, it finishes the page on its way and looks at no other', async (
   await recordHistory('reconciler-cancelled', handle);
 });
 
+test('cancelled during the last page of its history, it does not go on with a fresh one', async () => {
+  let finish = () => {};
+  const fakes = fakePages();
+  const reconcilePage = jest.fn(async (place: ReconcilerPlace | null, pageSize: number): Promise<Reconciled> => {
+    if (reconcilePage.mock.calls.length === 1) await new Promise<void>((resolve) => (finish = resolve));
+    return fakes(place, pageSize);
+  });
+  const { handle } = await start({ pagesPerHistory: 1 }, reconcilePage);
+  while (reconcilePage.mock.calls.length === 0) await sleep(20);
+  await handle.cancel();
+  await sleep(300);
+  finish();
+  await expect(handle.result()).rejects.toThrow();
+  expect((await handle.describe()).status.name).toBe('CANCELLED');
+  expect(reconcilePage).toHaveBeenCalledTimes(1);
+  await recordHistory('reconciler-cancelled-before-fresh', handle);
+});
+
 test('the schedule runs it every five minutes, and never two at once', async () => {
   await ensureSchedules(temporal.client);
   const { spec, policies } = await temporal.client.schedule.getHandle(reconcilerId).describe();

@@ -2,6 +2,7 @@ import { SsoDomain } from '../../../entities/sso-domain.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { startLater } from '../outbox.js';
 import { beginAnew, failClaim, processInput } from '../sso/domain-process.js';
+import { assertRoom, takeTurns } from '../sso/domain-room.js';
 import { type DomainSchedule, timesFrom } from '../sso/domain-schedule.js';
 import type { Kind, ProcessRow, Standing } from './kind.js';
 
@@ -29,12 +30,17 @@ from sso_domains where account_id = $1`,
   verbs: { cancel: ['pending', 'lapsed', 'verified'], retry: ['failed'] },
   workflowId: (row) => workflowIdOf('ssoDomainVerification', inputOf(row)),
   wakesUpAt: ({ nextAt }) => nextAt,
+  async lockFirst(tx, id) {
+    const claim = await tx.findOneBy(SsoDomain, { id });
+    if (claim) await takeTurns(tx, claim.accountId);
+  },
   async cancel(tx, { id, accountId }, now) {
     const claim = await tx.findOneByOrFail(SsoDomain, { accountId, id });
     await failClaim(tx, claim, 'cancelled_by_operator', now());
     await startLater(tx, 'ssoDomainVerification', processInput(claim, 'cancelled')); // it looks at the row, and ends
   },
   async retry(tx, row, now) {
+    await assertRoom(tx, await tx.findOneByOrFail(SsoDomain, { accountId: row.accountId, id: row.id }));
     await beginAnew(tx, row, timesFrom(now(), schedule));
     await startLater(tx, 'ssoDomainVerification', { ...inputOf(row), news: 'claimed_again' });
   },

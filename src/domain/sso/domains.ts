@@ -3,7 +3,6 @@ import { v7 as uuidv7 } from 'uuid';
 import { SsoDomain, type SsoDomainStatus } from '../../../entities/sso-domain.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/db.js';
-import { oneAtATime } from '../../platform/one-at-a-time.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { actorOf, type Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
@@ -18,6 +17,7 @@ import { newToken } from './challenge.js';
 import type { DomainChecks, DomainLook } from './domain-checks.js';
 import { claimableDomain, domainIn } from './domain-name.js';
 import { beginAnew, processInput, recordDomainEvent, releaseClaim } from './domain-process.js';
+import { assertRoom, takeTurns } from './domain-room.js';
 import { type DomainSchedule, timesFrom } from './domain-schedule.js';
 
 export interface SsoDomainsDeps {
@@ -40,9 +40,6 @@ export type SsoDomainSort = 'created_at' | 'domain';
 export interface SsoDomainsPage extends PageRequest<SsoDomainSort> {
   status?: SsoDomainStatus | undefined;
 }
-
-/** Claims that have not failed, of an Account for itself and of each organization. */
-const mostClaims = { account: 200, organization: 50 };
 
 const columns: Record<SsoDomainSort, string[]> = {
   created_at: ['claim.createdAt', 'claim.id'],
@@ -84,11 +81,11 @@ export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDo
       if (before) await letFailedStop(before);
       return db.transaction(of.scope, async (tx) => {
         if (of.organizationId !== null) await lockOrganization(tx, of.scope, of.organizationId);
-        await oneAtATime(tx, `sso-domains/${of.scope.accountId}`); // two of one domain are one, and the limit is exact
+        await takeTurns(tx, of.scope.accountId);
         const at = now();
         const known = await claimedBefore(tx, of, domain).setLock('pessimistic_write').getOne();
         if (known && known.status !== 'failed') return known;
-        await assertRoom(tx, of);
+        await assertRoom(tx, { accountId: of.scope.accountId, organizationId: of.organizationId });
         if (known) await beginAnew(tx, known, timesFrom(at, schedule));
         const claim = known ?? newClaim(of, caller, { domain, createdAt: at, ...timesFrom(at, schedule) });
         if (!known) await tx.insert(SsoDomain, claim);
@@ -100,12 +97,18 @@ export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDo
 
     /**
      * Has the zone asked now, by the claim's process. While that cannot answer, it is done here: the row decides.
-     * @throws DomainError organization.not_found, sso_domain.not_found; service.unavailable while the process of one that was
-     *   cancelled stops
+     * A failed one that is found is one more of those that are open.
+     * @throws DomainError organization.not_found, sso_domain.not_found, sso_domain.limit_reached; service.unavailable while the
+     *   process of one that was cancelled stops
      */
     async verify(of: Claimant, domain: string): Promise<SsoDomain> {
       const read = () => db.transaction(of.scope, (tx) => find(tx, of, domain));
-      const claim = await read();
+      const claim = await db.transaction(of.scope, async (tx) => {
+        await takeTurns(tx, of.scope.accountId);
+        const found = await find(tx, of, domain);
+        if (found.status === 'failed') await assertRoom(tx, found);
+        return found;
+      });
       await letFailedStop(claim);
       await processes.checkDomain(processInput(claim)).catch(async (error: unknown) => {
         if (!(error instanceof DomainError) || error.code !== 'service.unavailable') throw error;
@@ -149,14 +152,6 @@ function newClaim(
     verifiedAt: null,
     endedAt: null,
   };
-}
-
-/** Each is looked for again and again. @throws DomainError sso_domain.limit_reached */
-async function assertRoom(tx: EntityManager, of: Claimant): Promise<void> {
-  const open = await claimsOf(tx, of).andWhere(`claim.status <> 'failed'`).getCount();
-  if (open >= mostClaims[of.organizationId === null ? 'account' : 'organization']) {
-    throw new DomainError('sso_domain.limit_reached');
-  }
 }
 
 async function assertThere(tx: EntityManager, { scope, organizationId }: Claimant): Promise<void> {

@@ -72,7 +72,10 @@ export const verifyOrganizationDomain = operation({
   summary: 'Look for the record of a domain of an organization now',
   description: whatVerifyDoes,
   events: ['sso.domain.verified', 'sso.domain.failed', 'sso.domain.lapsed'],
-  answers: { 200: single(SsoDomainView), ...errors('organization.not_found', 'sso_domain.not_found') },
+  answers: {
+    200: single(SsoDomainView),
+    ...errors('organization.not_found', 'sso_domain.not_found', 'sso_domain.limit_reached'),
+  },
   handle: async ({ services, scope, params }) => ({
     data: presentSsoDomain(services)(await services.ssoDomains.verify(its(scope, params.id), params.domain)),
   }),

@@ -201,7 +201,13 @@ export const retryProcess = operation({
   events: ['process.retried', 'identity.erasure_requested'],
   answers: {
     200: single(ProcessView),
-    ...errors('process.not_found', 'process.not_failed', 'process.verb_not_supported', 'webhook.too_many_attempts'),
+    ...errors(
+      'process.not_found',
+      'process.not_failed',
+      'process.verb_not_supported',
+      'sso_domain.limit_reached',
+      'webhook.too_many_attempts',
+    ),
   },
   handle: async ({ services, scope, params }) => ({
     data: present(await services.accountProcesses.retry(scope, params.id)),

@@ -74,7 +74,7 @@ export const verifySsoDomain = operation({
   description: whatVerifyDoes,
   capability: 'sso.manage',
   events: ['sso.domain.verified', 'sso.domain.failed', 'sso.domain.lapsed'],
-  answers: { 200: single(SsoDomainView), ...errors('sso_domain.not_found') },
+  answers: { 200: single(SsoDomainView), ...errors('sso_domain.not_found', 'sso_domain.limit_reached') },
   handle: async ({ services, scope, params }) => ({
     data: presentSsoDomain(services)(await services.ssoDomains.verify(own(scope), params.domain)),
   }),
