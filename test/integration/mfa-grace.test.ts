@@ -125,6 +125,11 @@ test('a grace that is shorter than a reminder is ahead of its end has only the l
 test('the mail names the application, the end and where to sign in; nothing is said once it has ended', async () => {
   const account = await newRequiring();
   const id = await newIdentity(account, null);
+  await query(
+    `insert into environment_memberships (id, account_id, environment_id, identity_id, is_active, created_at)
+     values (gen_random_uuid(), $1, $2, $3, true, now())`,
+    [account.scope.accountId, account.scope.environmentId, id],
+  );
   await graces.start(account.scope, id, 7);
   const { id: graceId } = await rowOf(id, account.scope);
   const content = (locale: 'en' | 'de') =>
@@ -140,6 +145,12 @@ test('the mail names the application, the end and where to sign in; nothing is s
       link: baseUrl,
     },
   });
+  const letIn = (isIn: boolean) =>
+    query('update environment_memberships set is_active = $2 where identity_id = $1', [id, isIn]);
+  await letIn(false);
+  expect(await content('en')).toBeNull(); // who is kept out cannot enroll
+  await letIn(true);
+  expect(await content('en')).not.toBeNull();
   await graces.enrolled(account.scope, id);
   expect(await content('de')).toBeNull();
 });

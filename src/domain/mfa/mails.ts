@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import type { FactorKind } from '../../../entities/environment-settings.js';
 import { Event } from '../../../entities/event.js';
 import { Identity } from '../../../entities/identity.js';
@@ -10,12 +11,15 @@ import { greetingOf } from '../emails/greeting.js';
 import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 
-/** What the mails about second factors say. Null once the grace has ended or moved to another status. */
+/** What the mails about second factors say. Of a grace null once it has ended, and while its person cannot enter. */
 export const mfaMails = ({ now, baseUrl }: { now: Clock; baseUrl: string }) =>
   ({
     'mfa-grace-reminder': async (tx, id, locale) => {
       const grace = await tx.findOneBy(MfaGrace, { id, status: 'running' });
       if (!grace || grace.expiresAt <= now()) return null;
+      const { environmentId, identityId } = grace;
+      const mayEnter = await tx.existsBy(EnvironmentMembership, { environmentId, identityId, isActive: true });
+      if (!mayEnter) return null;
       const { email, firstName } = await tx.findOneByOrFail(Identity, { id: grace.identityId });
       return {
         to: email,
