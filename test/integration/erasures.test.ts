@@ -208,6 +208,19 @@ test('cancelled between two steps, the row lists what is left, and the same requ
   expect(await erasures.cancel(id, 'cancelled_by_operator')).toBe('completed');
 });
 
+test('cancelled, and the person gone with an environment meanwhile: asked for again it is completed', async () => {
+  const person = await somebody();
+  const { id } = await erasures.request(environment, person.id);
+  await erasures.cancel(id, 'cancelled_by_operator');
+  await world.query('delete from identities where id = $1', [person.id]);
+  for (const _ of [1, 2])
+    expect(await erasures.request(environment, person.id)).toMatchObject({ id, status: 'completed' });
+  expect(await world.query('select status, ended_reason, rest from erasures where id = $1', [id])).toEqual([
+    { status: 'completed', ended_reason: null, rest: null },
+  ]);
+  expect(await erasures.look(id)).toBe('completed');
+});
+
 test('asked for twice it is one; a stranger is not found, and neither is another Account', async () => {
   const person = await somebody();
   const [first, second] = await Promise.all([1, 2].map(() => erasures.request(environment, person.id)));

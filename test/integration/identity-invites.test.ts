@@ -1,6 +1,8 @@
 import { v7 as uuidv7 } from 'uuid';
-import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { identityInviteMails } from '../../src/domain/identity-invites/mails.js';
+import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
+import { sealing } from './administrators-setup.js';
 import { inviteTo, linkTokenOf, newAddress, newRole } from './identity-invites-setup.js';
 import { type Calls, callsWith, newNode, rootOf } from './nodes-setup.js';
 import { callsOf, databaseTime, eventsSince, outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
@@ -76,6 +78,21 @@ test('an invite is made, shown, mailed, and has its process', async () => {
   ]);
   const tables = JSON.stringify(await rowsOf(api, 'select * from identity_invites where id = $1', [made.id]));
   expect(tables).not.toContain(made.token);
+});
+
+test('a mail says nothing while whoever has the address by now is kept out', async () => {
+  const made = await inviteTo(key, path, {});
+  const mails = identityInviteMails({ sealing, now: () => api.clock.now, baseUrl });
+  const content = () =>
+    api.database.db.transaction('system', (tx) => mails['identity-invite-reminder'](tx, made.id, 'en'));
+  expect(await content()).toMatchObject({ to: made.email });
+  const person = (await key('POST', '/identities', { email: made.email })).json().data;
+  const letIn = (isIn: boolean) =>
+    rowsOf(api, 'update environment_memberships set is_active = $2 where identity_id = $1', [person.id, isIn]);
+  await letIn(false);
+  expect(await content()).toBeNull();
+  await letIn(true);
+  expect(await content()).not.toBeNull();
 });
 
 test('one to the directory has no environment, and no role', async () => {

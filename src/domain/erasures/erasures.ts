@@ -48,7 +48,7 @@ export function createErasures({ db, now, batchSize = 1000 }: ErasuresDeps) {
   return {
     /**
      * Erases an Identity, in every Environment of its Account. One that is under way goes on; a cancelled one is taken up
-     * again.
+     * again, and has done what there was to do where the person went with an Environment meanwhile.
      * @throws DomainError identity.not_found
      */
     request: ({ accountId }: AccountScope, identityId: string): Promise<Erasure> =>
@@ -56,7 +56,12 @@ export function createErasures({ db, now, batchSize = 1000 }: ErasuresDeps) {
         const where = { accountId, id: identityId };
         const identity = await tx.findOne(Identity, { where, lock: { mode: 'pessimistic_write' } });
         const known = await tx.findOneBy(Erasure, { accountId, identityId });
-        if (known && (known.status !== 'cancelled' || !identity)) return known;
+        if (known && known.status !== 'cancelled') return known;
+        if (known && !identity) {
+          const completed = { status: 'completed', endedReason: null, rest: null, endedAt: now() } as const;
+          await tx.update(Erasure, { id: known.id }, completed);
+          return { ...known, ...completed };
+        }
         if (!identity) throw new DomainError('identity.not_found');
         const { correlationId, actor } = currentContext();
         const erasure: Erasure = {

@@ -7,7 +7,7 @@ import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import { statusOf } from '../invites/process.js';
 import { identityInviteLink, identityInviteToken } from './link.js';
-import { toldOf } from './standing.js';
+import { isKeptOut, toldOf } from './standing.js';
 
 export interface IdentityInviteMailsDeps {
   sealing: Pick<Sealing, 'derive'>;
@@ -15,11 +15,11 @@ export interface IdentityInviteMailsDeps {
   baseUrl: string;
 }
 
-/** What the mails about invites say: nothing any more, once the invite has ended. A later link takes an earlier one's place. */
+/** What the mails about invites say: nothing any more, once the invite has ended, or while its link is void. A later link takes an earlier one's place. */
 export function identityInviteMails({ sealing, now, baseUrl }: IdentityInviteMailsDeps) {
   const open = async (tx: EntityManager, id: string, locale: 'en' | 'de') => {
     const invite = await tx.findOneBy(IdentityInvite, { id });
-    if (!invite || statusOf(invite, now()) !== 'pending') return null;
+    if (!invite || statusOf(invite, now()) !== 'pending' || (await isKeptOut(tx, invite))) return null;
     const { placeName, inviter } = await toldOf(tx, invite);
     return {
       to: invite.email,

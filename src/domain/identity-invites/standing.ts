@@ -37,12 +37,8 @@ export async function justAcceptedOf(tx: EntityManager, token: string, now: Date
   return invite && wasJustDone(invite.endedAt, now) ? invite : null;
 }
 
-/**
- * Who has the address by now. An invite lets nobody back in whom somebody keeps out since, and sets them no password either: it
- * would be for the Account's other Environments.
- * @throws DomainError invite.link_invalid
- */
-export async function invitedOf(tx: EntityManager, invite: IdentityInvite): Promise<Invited> {
+/** Who has the address by now, with their place. */
+async function whoHasAddressOf(tx: EntityManager, invite: IdentityInvite): Promise<Invited> {
   const { accountId, email } = invite;
   // Row-level security keeps PostgreSQL from using the index on addresses; the function may.
   const [found] = await tx.query<{ id: string | null }[]>('select gatehouse_identity_id($1, $2::citext) as id', [
@@ -52,8 +48,22 @@ export async function invitedOf(tx: EntityManager, invite: IdentityInvite): Prom
   const identity = found?.id ? await tx.findOneBy(Identity, { accountId, id: found.id }) : null;
   const membership =
     identity && (await tx.findOneBy(EnvironmentMembership, { ...within(invite), identityId: identity.id }));
-  if (membership?.isActive === false) throw new DomainError('invite.link_invalid');
   return { identity, membership };
+}
+
+/** Whether somebody keeps them out, so that the link is void. */
+export const isKeptOut = async (tx: EntityManager, invite: IdentityInvite): Promise<boolean> =>
+  (await whoHasAddressOf(tx, invite)).membership?.isActive === false;
+
+/**
+ * Who has the address by now. An invite lets nobody back in whom somebody keeps out since, and sets them no password either: it
+ * would be for the Account's other Environments.
+ * @throws DomainError invite.link_invalid
+ */
+export async function invitedOf(tx: EntityManager, invite: IdentityInvite): Promise<Invited> {
+  const invited = await whoHasAddressOf(tx, invite);
+  if (invited.membership?.isActive === false) throw new DomainError('invite.link_invalid');
+  return invited;
 }
 
 /**
