@@ -50,18 +50,18 @@ export const TypedEmail = Type.String({ format: 'idn-email', maxLength: 254 });
 const control = '\\x00-\\x1f\\x7f-\\x9f';
 const printable = `[^${control}]`;
 const onOneLine = 'must be without control characters';
-export const somePrintable = worded(`^${printable}+$`, onOneLine);
 export const anyPrintable = worded(`^${printable}*$`, onOneLine);
 /**
  * Text of one line: no control characters, and not only what shows nothing (contract §1); trimmed by whoever takes it. Each
  * character fits one part of the pattern only, so that a long text takes no longer than it has to.
  */
 const linePattern = `^[${invisible}]*[^${invisible}${control}]${printable}*$`;
-const line = (maxLength: number) =>
+export const line = (maxLength: number, description?: string) =>
   Type.String({
     minLength: 1,
     maxLength,
     pattern: worded(linePattern, 'must be text on one line, and show something'),
+    ...(description && { description }),
   });
 export const Name = line(200);
 /** What people call something of their own. */

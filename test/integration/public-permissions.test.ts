@@ -122,7 +122,11 @@ test('its removal is a change of each role that holds it, with the next version 
 
 test('a category is what was said, or else what stands before the first dot', async () => {
   expect(await register('billing:invoice.line.read')).toMatchObject({ category: 'billing:invoice' });
-  expect(await register('invoice.write', { category: 'Money' })).toMatchObject({ category: 'Money' });
+  expect(await register('invoice.write', { category: ' Money ' })).toMatchObject({ category: 'Money' });
+  for (const category of [' ', '\u200b', 'a\nb']) {
+    const body = { key: 'invoice.void', name: 'Void', category };
+    expect(outcomeOf(await call('POST', '/permissions', body))).toBe('400 validation.failed');
+  }
 });
 
 test('they are found by key, by name, by category and by source, and sorted by each column in both directions', async () => {

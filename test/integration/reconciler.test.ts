@@ -189,3 +189,27 @@ test('a row that ends between the two looks is not started', async () => {
   expect(temporal.started.join()).not.toContain(open.emailDelivery);
   expect(temporal.started.join()).toContain(open.registrationVerification);
 });
+
+test('a planned mail waits for the link that it leads to, which its intent makes', async () => {
+  const open = await oneOfEach('5 minutes');
+  const [{ id: intent, user_id: user } = {}] = await rows(
+    database.ownerUrl,
+    `update account_intents set status = 'parked', claim_id = null, claimed_at = null where id = $1 returning id, user_id`,
+    [open.accountIntent],
+  );
+  const planned = `update emails set template = 'set-password', subject_id = $2 where id = $1`;
+  await rows(database.ownerUrl, planned, [open.emailDelivery, intent]);
+  const before = fakeTemporal();
+  await run(before);
+  expect(before.started).toContain(`accountIntent ${intent}`);
+  expect(before.started).not.toContain(`emailDelivery ${open.emailDelivery}`);
+  await rows(
+    database.ownerUrl,
+    `insert into password_links (id, user_id, purpose, locale, token_hash, token_key_id, created_at, expires_at)
+     values ($1, $2, 'set', 'en', '\\x00', 'k', now(), now() + interval '1 day')`,
+    [intent, user],
+  );
+  const after = fakeTemporal();
+  await run(after);
+  expect(after.started).toContain(`emailDelivery ${open.emailDelivery}`);
+});

@@ -228,6 +228,7 @@ describe('what cannot be', () => {
       { oidc_client_id: 'x', oidc_client_secret: 'y' },
       ['oidc_client_id not_of_type', 'oidc_client_secret not_of_type'],
     ],
+    ['saml', { saml_entity_id: ' ' }, ['saml_entity_id pattern']],
     ['oidc', { saml_entity_id: 'x' }, ['saml_entity_id not_of_type']],
     ['oidc', { oidc_scopes: ['profile'] }, ['oidc_scopes openid_missing']],
     ['oidc', { oidc_discovery_url: 'https://169.254.169.254/' }, ['oidc_discovery_url address']],

@@ -43,6 +43,10 @@ export type OpenQuery<P extends ProcessName> = (tx: EntityManager, look: Look) =
 /** Every process waits over rows, and brings the query that finds them: without it nobody heals one that was terminated. */
 export type OpenKinds = { [P in ProcessName]: OpenQuery<P> };
 
+/** Not a mail that was planned with a wish for an Account, before that one's process has made the link that it leads to: it would say nothing. */
+const hasItsLink = `not (email.template = 'set-password' and exists (select from account_intents i
+  where i.id = email.subject_id and i.status = 'parked' and not exists (select from password_links l where l.id = i.id)))`;
+
 export const openKinds = ({
   reminderAfterMs,
   now,
@@ -70,7 +74,13 @@ export const openKinds = ({
     return rows.sort((a, b) => (a.id < b.id ? -1 : 1)).slice(0, take);
   },
   emailDelivery: async (tx, { id, since, take }) => {
-    const rows = await tx.find(Email, { where: { status: 'pending', id, createdAt: since }, take, order });
+    const rows = await tx
+      .createQueryBuilder(Email, 'email')
+      .where({ status: 'pending', id, createdAt: since })
+      .andWhere(hasItsLink)
+      .orderBy('email.id')
+      .take(take)
+      .getMany();
     return rows.map(({ id: emailId, template, subjectId, accountId, environmentId }) => ({
       id: emailId,
       input: { emailId, subjectId, accountId, environmentId, isAwaited: isAwaited(template) },

@@ -3,7 +3,7 @@ import type { Permission } from '../../../entities/permission.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Id, listOf, Name, Nullable, OneOf, single, somePrintable, Timestamp } from '../schemas.js';
+import { Body, Id, Label, listOf, Name, Nullable, OneOf, single, Timestamp } from '../schemas.js';
 import { worded } from '../validation-words.js';
 import { conflictAs } from '../version-conflict.js';
 
@@ -15,7 +15,6 @@ export const PermissionKey = Type.String({
   description: 'Of the form `resource.action`.',
 });
 const Description = Nullable(Type.String({ maxLength: 1000 }));
-const Category = Type.String({ minLength: 1, maxLength: 100, pattern: somePrintable });
 
 export const PermissionView = Type.Object({
   id: Id,
@@ -73,7 +72,7 @@ export const registerPermission = operation({
     key: PermissionKey,
     name: Name,
     description: Type.Optional(Description),
-    category: Type.Optional(Nullable(Category)),
+    category: Type.Optional(Nullable(Label)),
   }),
   events: ['permission.created'],
   answers: { 201: single(PermissionView), ...errors('permission.key_taken', 'validation.failed') },
@@ -83,7 +82,7 @@ export const registerPermission = operation({
         key,
         name: name.trim(),
         description: description ?? null,
-        category: category ?? null,
+        category: category?.trim() ?? null,
       }),
     ),
   }),
@@ -114,13 +113,13 @@ export const updatePermission = operation({
   body: Body({
     name: Type.Optional(Name),
     description: Type.Optional(Description),
-    category: Type.Optional(Category),
+    category: Type.Optional(Label),
   }),
   events: ['permission.updated'],
   answers: { 200: single(PermissionView), ...errors('permission.not_found', 'permission.system', 'version.conflict') },
   exists: ({ services, scope, params }) => services.permissionCatalog.get(scope, params.id),
-  async handle({ services, scope, params, version, body: { name, ...rest } }) {
-    const changes = definedOnly({ name: name?.trim(), ...rest });
+  async handle({ services, scope, params, version, body: { name, category, ...rest } }) {
+    const changes = definedOnly({ name: name?.trim(), category: category?.trim(), ...rest });
     const updated = await services.permissionCatalog
       .update(scope, params.id, version, changes)
       .catch(conflictAs(presentPermission));

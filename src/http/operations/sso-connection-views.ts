@@ -10,16 +10,14 @@ import {
   signatureAlgorithms,
 } from '../../domain/sso-connections/settings.js';
 import { definedOnly } from '../defined-only.js';
-import { Body, Id, Name, Nullable, OneOf, somePrintable, Timestamp, Url } from '../schemas.js';
+import { Body, Id, line, Name, Nullable, OneOf, Timestamp, Url } from '../schemas.js';
 import { worded } from '../validation-words.js';
 
-const Line = (maxLength: number, description?: string) =>
-  Type.String({ minLength: 1, maxLength, pattern: somePrintable, ...(description && { description }) });
 const Optional = Type.Optional;
 
 /** What an administrator can set of a connection; what is of the other type is refused. */
 const SettingFields = {
-  saml_entity_id: Optional(Nullable(Line(1024, "The provider's name: the `Issuer` of its answers."))),
+  saml_entity_id: Optional(Nullable(line(1024, "The provider's name: the `Issuer` of its answers."))),
   saml_sso_url: Optional(
     Nullable(Type.String({ ...Url, description: 'Where the browser is sent to, by the HTTP-Redirect binding.' })),
   ),
@@ -57,8 +55,8 @@ const SettingFields = {
   oidc_discovery_url: Optional(
     Nullable(Type.String({ ...Url, description: 'The issuer, or its document below `/.well-known`.' })),
   ),
-  oidc_client_id: Optional(Nullable(Line(512))),
-  oidc_client_secret: Optional(Nullable(Line(2048, 'Is kept encrypted, and never shown.'))),
+  oidc_client_id: Optional(Nullable(line(512))),
+  oidc_client_secret: Optional(Nullable(line(2048, 'Is kept encrypted, and never shown.'))),
   oidc_scopes: Optional(
     Type.Array(
       Type.String({
@@ -74,9 +72,9 @@ const SettingFields = {
   attribute_mapping: Optional(
     Type.Partial(
       Type.Object(
-        Object.fromEntries(mappedFields.map((field) => [field, Line(256)])) as Record<
+        Object.fromEntries(mappedFields.map((field) => [field, line(256)])) as Record<
           (typeof mappedFields)[number],
-          ReturnType<typeof Line>
+          ReturnType<typeof line>
         >,
       ),
       {
