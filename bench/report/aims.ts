@@ -12,10 +12,13 @@ interface Peer {
 }
 
 /** What a workload is to reach at 16 connections, with one api process or with one for each core, whichever does better. */
-export type Aim = { workload: string /** What is to be known of the peer. */; but?: string } & (
-  | { times: number; peer: Peer }
-  | { ofLimit: number; limit: string }
-);
+export type Aim = AimOf & ({ times: number; peer: Peer } | { ofLimit: number; limit: string });
+
+interface AimOf {
+  workload: string;
+  /** What is to be known of the peer. */
+  but?: string;
+}
 
 const keycloak = (workload: string, perSecond: number, target = 'keycloak'): Peer => ({
   name: 'Keycloak',

@@ -6,10 +6,10 @@ import { isChallenge } from './pkce.js';
 import { isRegistered } from './redirect-uris.js';
 import { givenScopes, type ScopeName } from './scopes.js';
 
-/** An authorization request (RFC 6749 §4.1.1, OpenID Connect Core 3.1.2.1) that was found well-formed. */
 /** How the client is answered (OAuth 2.0 Multiple Response Type Encoding Practices; Form Post Response Mode 1.0). */
 export type ResponseMode = 'query' | 'form_post';
 
+/** An authorization request (RFC 6749 §4.1.1, OpenID Connect Core 3.1.2.1) that was found well-formed. */
 export interface AuthorizeRequest {
   redirectUri: string;
   responseMode: ResponseMode;

@@ -104,7 +104,6 @@ export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDo
     async verify(of: Claimant, domain: string): Promise<SsoDomain> {
       const read = () => db.transaction(of.scope, (tx) => find(tx, of, domain));
       const claim = await db.transaction(of.scope, async (tx) => {
-        await takeTurns(tx, of.scope.accountId);
         const found = await find(tx, of, domain);
         if (found.status === 'failed') await assertRoom(tx, found);
         return found;
