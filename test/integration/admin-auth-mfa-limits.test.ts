@@ -1,5 +1,7 @@
 import { createMfaResetByOperator } from '../../src/domain/admin-mfa/reset.js';
+import { createMfaAttempts } from '../../src/domain/mfa/attempts.js';
 import { minutes } from '../../src/platform/clock.js';
+import { comingUpon } from '../support/uncommitted.js';
 import { ok, refusalOf, withFactors } from './admin-auth-mfa-setup.js';
 import { type AdminAuth, bearer, newAdminAuth } from './admin-auth-setup.js';
 
@@ -59,6 +61,27 @@ test('fifty wrong answers of a user in a day lock until it is over; a reset of t
   expect(Number(locked.headers['retry-after'])).toBeGreaterThan(86_000);
   await createMfaResetByOperator({ db: auth.db, now: auth.now })(ana.email);
   await person.enrollTotp((await loginOf(ana)).access_token);
+});
+
+test('a sign-in that ends while an answer to it is on its way forgets none of the day’s wrong ones', async () => {
+  const ana = await auth.addUser();
+  const app = await person.enrollTotp((await loginOf(ana)).access_token);
+  const { challenge_token: token } = await loginOf(ana);
+  const attempts = createMfaAttempts({ db: auth.db, enabled: true, whose: 'user', now: auth.now });
+  for (let i = 0; i < 49; i++) {
+    if (i % 10 === 0) await nextBurst();
+    await attempts.counted(ana.id, async () => null);
+  }
+  await nextBurst();
+  const late = await comingUpon(
+    auth.database,
+    (tx) => tx.query('update pending_user_sign_ins set completed_at = now() where user_id = $1', [ana.id]),
+    () => person.answer('totp', token, app.code(), elsewhere()),
+  );
+  expect(refusalOf(late)).toEqual([400, 'mfa.challenge_invalid']);
+  await attempts.counted(ana.id, async () => null);
+  await nextBurst();
+  await expect(attempts.counted(ana.id, async () => null)).rejects.toMatchObject({ code: 'mfa.challenge_locked' });
 });
 
 test('right answers do not count', async () => {

@@ -5,6 +5,7 @@ import { createMfaAttempts } from '../../src/domain/mfa/attempts.js';
 import { minutes } from '../../src/platform/clock.js';
 import { alertOf, codeIn, enrollTotp, hidden, passwordStep } from '../support/mfa.js';
 import { newProvider, type TestProvider } from '../support/oauth.js';
+import { comingUpon } from '../support/uncommitted.js';
 
 /** With limits on. Each answer comes from an address of its own unless it is the address that is counted. */
 let provider: TestProvider;
@@ -113,13 +114,36 @@ test('a right code of the app forgets the day’s wrong ones, a right one by mai
   };
   const [forgotten, kept] = [await guessed(), await guessed()];
   await attempts.counted(forgotten, async () => 'right');
-  await attempts.counted(kept, async () => 'right', { forgets: false });
+  await attempts.counted(
+    kept,
+    async () => 'right',
+    () => false,
+  );
   for (const id of [forgotten, kept]) await wrong(id);
   await wrong(forgotten);
   await expect(wrong(kept)).rejects.toMatchObject({
     code: 'mfa.challenge_locked',
     options: { limit: { name: 'mfa-identity-day', points: 50, windowSeconds: 86_400 } },
   });
+});
+
+test('a sign-in that ends while an answer to it is on its way forgets none of the day’s wrong ones', async () => {
+  const { ana, totp, page } = await newChallenge();
+  const attempts = createMfaAttempts({ db: provider.db, enabled: true, now: provider.now });
+  for (let i = 0; i < 49; i++) {
+    if (i % 10 === 0) await nextBurst();
+    await attempts.counted(ana.id, async () => null);
+  }
+  await nextBurst();
+  const late = await comingUpon(
+    provider.database,
+    (tx) => tx.query('update pending_sign_ins set completed_at = now() where identity_id = $1', [ana.id]),
+    () => answer(page, { code: totp.code() }),
+  );
+  expect(late.statusCode).toBe(400);
+  await attempts.counted(ana.id, async () => null);
+  await nextBurst();
+  await expect(attempts.counted(ana.id, async () => null)).rejects.toMatchObject({ code: 'mfa.challenge_locked' });
 });
 
 test('a right code does not count', async () => {

@@ -128,7 +128,8 @@ export function createAdminChallenges(deps: AdminChallengesDeps) {
      */
     async answer(token: string, proof: AdminSecondFactor, locale: 'en' | 'de'): Promise<AnsweredAdminChallenge> {
       const signIn = await open(token);
-      const settled = await attempts.counted(signIn.userId, () => settle(signIn, proof, locale));
+      const proves = ({ isOver }: Settled) => !isOver; // where it is over nothing was looked at
+      const settled = await attempts.counted(signIn.userId, () => settle(signIn, proof, locale), proves);
       if (settled === null) throw new DomainError('mfa.code_invalid');
       if (settled.isOver) throw new DomainError('mfa.challenge_invalid');
       const { amr, mfaResetAt } = settled;

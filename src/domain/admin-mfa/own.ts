@@ -65,7 +65,7 @@ export function createOwnAdminMfa(deps: OwnAdminMfaDeps): OwnAdminMfa {
       const factor = await attempts.counted(
         admin.userId,
         async () => rightOrNull(() => totp.confirm(admin.userId, answer)),
-        { forgets: false },
+        () => false,
       );
       if (!factor) throw new DomainError('mfa.code_invalid');
       return factors.enroll(admin, { factor, amr: ['otp'] }, locale);

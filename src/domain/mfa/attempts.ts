@@ -11,10 +11,10 @@ export interface MfaAttempts {
   /**
    * Counts a try before it is looked at, so that parallel guesses cannot slip through, and takes it back when it was right, or could
    * not be looked at.
-   * @param right what a right one is worth: unless `forgets` is false, the day's wrong ones are forgotten with it
+   * @param proves whether what was found is a right answer that proves the factor: then the day's wrong ones are forgotten with it
    * @throws DomainError mfa.challenge_locked, and whatever the look throws
    */
-  counted<T>(personId: string, look: () => Promise<T | null>, right?: { forgets: boolean }): Promise<T | null>;
+  counted<T>(personId: string, look: () => Promise<T | null>, proves?: (found: T) => boolean): Promise<T | null>;
   /** Counts a code that is about to be mailed: nobody's mailbox is flooded. @throws DomainError rate_limit.exceeded */
   mail(personId: string): Promise<void>;
   /** Lets somebody try again, whatever tries were counted. Codes that were mailed stay counted. */
@@ -46,13 +46,13 @@ export function createMfaAttempts({ db, enabled, whose = 'identity', now }: MfaA
   const guesses = guessesOf(db, whose, { enabled, now });
   const mails = enabled ? createLimiter(db, { name: `mfa-mail-${whose}`, ...codesMailed }) : null;
   return {
-    async counted(personId, look, { forgets } = { forgets: true }) {
+    async counted(personId, look, proves = () => true) {
       await guesses.begin(personId).catch((error: unknown) => {
         const isLocked = error instanceof DomainError && error.code === 'rate_limit.exceeded';
         throw isLocked ? new DomainError('mfa.challenge_locked', error.options) : error;
       });
       const found = await guesses.look(personId, look);
-      if (found !== null) await (forgets ? guesses.succeeded(personId) : guesses.withdrawn(personId));
+      if (found !== null) await (proves(found) ? guesses.succeeded(personId) : guesses.withdrawn(personId));
       return found;
     },
     mail: (personId) => countUse(mails, personId),

@@ -105,9 +105,10 @@ export function createMfaChallenges({
      * @throws DomainError mfa.code_invalid, mfa.challenge_locked; mfa.challenge_invalid where the sign-in is over
      */
     async answer(pending: OpenSignIn, proof: SecondFactor, browser: TrustedBrowser | null): Promise<AnsweredChallenge> {
-      // A mailed code lets in whoever has the mailbox; it makes no more guesses at what proves more.
-      const right = { forgets: proof.kind !== 'email_otp' };
-      const settled = await attempts.counted(pending.identityId, () => settle(pending, proof, browser), right);
+      // A mailed code lets in whoever has the mailbox; it makes no more guesses at what proves more. In a sign-in that is over nothing
+      // was looked at.
+      const proves = ({ isOver }: Settled) => !isOver && proof.kind !== 'email_otp';
+      const settled = await attempts.counted(pending.identityId, () => settle(pending, proof, browser), proves);
       if (settled === null) throw new DomainError('mfa.code_invalid');
       if (settled.isOver) throw new DomainError('mfa.challenge_invalid');
       return settled;

@@ -61,7 +61,7 @@ export function createEmailFactor({ db, emailedCodes, attempts }: EmailFactorDep
         if (typeof redeemed === 'object' && redeemed.identityId === tried.identityId) return redeemed.id;
         return (await this.justEnrolled(scope, tried)) === null ? null : 'again';
       };
-      const id = await attempts.counted(tried.identityId, look, { forgets: false });
+      const id = await attempts.counted(tried.identityId, look, () => false);
       if (id === null) throw new DomainError('mfa.code_invalid');
       if (id === 'again') throw new DomainError('mfa.already_enrolled');
       return { id, type: 'email_otp', label: 'Email' };
