@@ -1,8 +1,9 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** What is counted: a table, where a name says no more. */
+/** What is counted: a table, where a name says no more; of an Environment's members those who are not active. */
 export type RowCountList =
   | 'identities'
+  | 'inactive_identities'
   | 'administrator_invites'
   | 'erasures'
   | 'environment_removals'

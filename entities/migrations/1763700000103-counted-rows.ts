@@ -3,7 +3,8 @@ import { buildIndexes } from './build-indexes.js';
 
 const none = `'00000000-0000-0000-0000-000000000000'::uuid`;
 
-interface Counted {
+/** Rows that are counted, by the list that each is in. */
+export interface Counted {
   table: string;
   /** Which list a row is in, as SQL, where that is not its table's. */
   list?: string;
@@ -18,7 +19,7 @@ const ofEnvironment = 'environment_id';
 const ofEither = `coalesce(environment_id, ${none})`;
 
 /** No column of these is changed later on, which is why triggers for insert and delete are all. */
-const counted: readonly Counted[] = [
+export const counted: readonly Counted[] = [
   { table: 'identities' },
   { table: 'administrator_invites' },
   { table: 'erasures' },
@@ -42,6 +43,19 @@ const grouped = (
 ) =>
   `select account_id, ${list} as list, ${environment} as environment_id, ${owner} as owner_id, count(*) as value
     from ${from} where ${where} group by 1, 2, 3, 4`;
+
+/** Adds what is missing to the totals, and answers how many were wrong. */
+export const recounting = (all: readonly Counted[]) => `
+-- What rows there are and what was counted of them are seen as of one moment, whoever goes on writing: what is missing is from before.
+create or replace function gatehouse_recount_rows() returns bigint language sql security definer set search_path = public, pg_temp as $$
+  select count(gatehouse_count_row(account_id, list, environment_id, owner_id, coalesce(there.value, 0) - coalesce(known.value, 0)))
+  from (${all.map((each) => grouped(each, each.table)).join('\n    union all ')}) there
+    full join (select account_id, list, environment_id, owner_id, sum(value)::bigint as value from row_counts group by 1, 2, 3, 4) known
+      using (account_id, list, environment_id, owner_id)
+  where coalesce(there.value, 0) <> coalesce(known.value, 0)
+$$;
+revoke execute on function gatehouse_recount_rows from public;
+`;
 
 const triggerOf = (of: Counted) => `
 create or replace function gatehouse_count_${of.table}() returns trigger
@@ -114,16 +128,7 @@ end $$;
 revoke execute on function gatehouse_count_row from public;
 `);
     for (const each of counted) await db.query(triggerOf(each));
-    await db.query(`
--- What rows there are and what was counted of them are seen as of one moment, whoever goes on writing: what is missing is from before.
-create or replace function gatehouse_recount_rows() returns bigint language sql security definer set search_path = public, pg_temp as $$
-  select count(gatehouse_count_row(account_id, list, environment_id, owner_id, coalesce(there.value, 0) - coalesce(known.value, 0)))
-  from (${counted.map((each) => grouped(each, each.table)).join('\n    union all ')}) there
-    full join (select account_id, list, environment_id, owner_id, sum(value)::bigint as value from row_counts group by 1, 2, 3, 4) known
-      using (account_id, list, environment_id, owner_id)
-  where coalesce(there.value, 0) <> coalesce(known.value, 0)
-$$;
-revoke execute on function gatehouse_recount_rows from public;
+    await db.query(`${recounting(counted)}
 select gatehouse_recount_rows();
 
 create or replace function gatehouse_merge_row_counts() returns bigint language sql security definer set search_path = public, pg_temp as $$

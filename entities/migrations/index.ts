@@ -68,6 +68,7 @@ import { RemovedClients1763700000128 } from './1763700000128-removed-clients.js'
 import { ClosedAccounts1763700000135 } from './1763700000135-closed-accounts.js';
 import { EndedInvitesOfAddress1763700000136 } from './1763700000136-ended-invites-of-address.js';
 import { EndOfProviderSessions1763700000137 } from './1763700000137-end-of-provider-sessions.js';
+import { CountedInactive1763700000138 } from './1763700000138-counted-inactive.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -141,4 +142,5 @@ export const migrations = [
   ClosedAccounts1763700000135,
   EndedInvitesOfAddress1763700000136,
   EndOfProviderSessions1763700000137,
+  CountedInactive1763700000138,
 ];

@@ -35,6 +35,11 @@ export const counterTotal = (name: CounterName): string => `
   select value from counters where account_id = $1 and environment_id = $2 and name = '${name}'
   union all select value from counter_stripes where account_id = $1 and environment_id = $2 and name = '${name}') as parts)`;
 
+/** How many of an Environment's Identities are inactive, as an expression for such statements: the database counts them (docs/decisions/0085). */
+export const inactiveTotal = `
+(select coalesce(sum(value), 0) from row_counts
+  where account_id = $1 and environment_id = $2 and list = 'inactive_identities')`;
+
 export async function readCounter(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,

@@ -169,6 +169,41 @@ test('of deliveries all, and those that succeeded as what is left without the ot
   expect(await counts()).toEqual({ all: 6, succeeded: 4, failed: 0, pending: 1 });
 });
 
+test('who is inactive, and who is active as everybody else, whichever way they become so', async () => {
+  const people = account.portalPath('/identities').slice(`/portal/v1/accounts/${account.accountSlug}`.length);
+  const counts = async () => ({
+    all: await itemCount(people),
+    active: await itemCount(`${people}?status=active`),
+    inactive: await itemCount(`${people}?status=inactive`),
+    ofPage: (await owner('GET', `${people}?status=inactive&order=asc&take=1&page=2`)).json().pagination.item_count,
+    summary: (await owner('GET', `${people}/summary`)).json().data,
+  });
+  const before = await counts();
+  const { accountId, environmentId } = account.scope;
+  await query(
+    `with people as (
+       insert into identities (id, account_id, email, metadata, created_at, updated_at)
+       select gen_random_uuid(), $1, gen_random_uuid() || '@people.example', '{}', now(), now() from generate_series(1, 7) returning id),
+     counted as (
+       insert into counters values ($2, 'identities', $1, 7) on conflict (environment_id, name) do update set value = counters.value + 7)
+     insert into environment_memberships (id, account_id, environment_id, identity_id, is_active, created_at)
+     select gen_random_uuid(), $1, $2, id, row_number() over () > 3, now() from people`,
+    [accountId, environmentId],
+  );
+  expect(await counts()).toMatchObject({ all: before.all + 7, active: before.active + 4, inactive: 3, ofPage: 3 });
+  const listed = (await owner('GET', `${people}?status=inactive`)).json().items.map(({ id }: { id: string }) => id);
+  expect(listed).toHaveLength(3);
+  const [again, gone] = listed;
+  expect((await owner('POST', `${people}/${again}/activate`)).statusCode).toBe(200);
+  expect((await owner('POST', `${people}/${again}/activate`)).statusCode).toBeLessThan(500);
+  expect(await counts()).toMatchObject({ active: before.active + 5, inactive: 2 });
+  expect((await owner('POST', `${people}/${again}/deactivate`)).statusCode).toBe(200);
+  expect((await owner('DELETE', `${people}/${gone}`)).statusCode).toBeLessThan(300);
+  const after = await counts();
+  expect(after).toMatchObject({ all: before.all + 6, active: before.active + 4, inactive: 2, ofPage: 2 });
+  expect(after.summary).toMatchObject({ active: after.active, inactive: 2 });
+});
+
 test('what is in an Environment that is being removed counts for nothing, and nothing of it is left', async () => {
   const { accountId, environmentId } = account.scope;
   const path = account.portalPath('').slice(`/portal/v1/accounts/${account.accountSlug}`.length);

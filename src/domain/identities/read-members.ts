@@ -2,7 +2,7 @@ import type { EnvironmentMembership } from '../../../entities/environment-member
 import type { Identity } from '../../../entities/identity.js';
 import type { Db } from '../../platform/db.js';
 import { inSnakeCase } from '../../platform/naming.js';
-import { counterTotal } from '../counters.js';
+import { counterTotal, inactiveTotal } from '../counters.js';
 import { assertFew, foundIn, isShort, type Totals, totalOfFound, mostFound as usualMost } from '../identity-search.js';
 import {
   isFollowing,
@@ -80,9 +80,9 @@ export async function readPageOfMembers(
 ): Promise<Page<ListedMember>> {
   const of = [accountId, environmentId];
   if (page.q || meant.and) return readFound(ask, of, page, meant);
-  if (isEverybody(meant) && (page.page === 1 || isFollowing(page))) {
+  if (page.page === 1 || isFollowing(page)) {
     const stretch = stretchForwards(page);
-    const rows = await readSlice(ask, of, page, meant, { ...stretch, total: kept });
+    const rows = await readSlice(ask, of, page, meant, { ...stretch, total: totalOf(meant) });
     const total = rows[0] ? Number(rows[0].total) : isFollowing(page) ? await countOf(ask, of, meant) : 0;
     return membersIn(pageOf(page, total, stretch, rows));
   }
@@ -153,8 +153,6 @@ async function readFound(ask: Ask, of: string[], page: IdentitiesPage, meant: Me
 
 const kept = counterTotal('identities');
 const ofEnvironment = 'm.account_id = $1 and m.environment_id = $2';
-/** Of their own index, which has nobody else (migration 0088). */
-const inactive = `(select count(*) from environment_memberships m where ${ofEnvironment} and not m.is_active)`;
 const isEverybody = ({ isActive, and }: Meant) => isActive === undefined && !and;
 
 /** Written out instead of a value, so that PostgreSQL knows the index of who is inactive. */
@@ -166,9 +164,11 @@ function conditionOf({ isActive, and }: Meant, values: unknown[], place = ofEnvi
 }
 
 /** Who is active is everybody but the inactive: both numbers are of one moment. */
-async function countOf(ask: Ask, of: string[], { isActive }: Meant): Promise<number> {
-  const total = isActive === undefined ? kept : isActive ? `${kept} - ${inactive}` : inactive;
-  const [row] = await ask(`select ${total} as total`, of);
+const totalOf = ({ isActive }: Meant): string =>
+  isActive === undefined ? kept : isActive ? `${kept} - ${inactiveTotal}` : inactiveTotal;
+
+async function countOf(ask: Ask, of: string[], meant: Meant): Promise<number> {
+  const [row] = await ask(`select ${totalOf(meant)} as total`, of);
   return Number(row!.total);
 }
 

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { counterTotal } from '../counters.js';
+import { counterTotal, inactiveTotal } from '../counters.js';
 import type { EnvironmentScope } from '../scope.js';
 
 /** How many members an Environment has, and of what kind. */
@@ -11,15 +11,14 @@ export interface IdentitiesSummary {
   mfaEnrolled: number;
 }
 
-/** The total is kept; of the others each reads its own index or table, and looks up who is in the Environment. Of one moment. */
+/** The total and who is inactive are kept; of the others each reads its own index or table, and looks up who is in the Environment. Of one moment. */
 export async function summaryOf(tx: EntityManager, scope: EnvironmentScope): Promise<IdentitiesSummary> {
   const isHere = (id: string) =>
     `exists (select from environment_memberships m where m.environment_id = $2 and m.identity_id = ${id} and m.account_id = $1)`;
   const [counted] = await tx.query<IdentitiesSummary[]>(
     `select total, total - inactive as active, inactive, unverified, "mfaEnrolled"
      from (select ${counterTotal('identities')}::int as total) t,
-       (select count(*)::int as inactive from environment_memberships
-        where account_id = $1 and environment_id = $2 and not is_active) i,
+       (select ${inactiveTotal}::int as inactive) i,
        (select count(*)::int as unverified from identities p
         where account_id = $1 and email_verified_at is null and ${isHere('p.id')}) u,
        (select count(distinct identity_id)::int as "mfaEnrolled" from mfa_factors f

@@ -4,6 +4,7 @@ import { PendingRegistration } from '../../../entities/pending-registration.js';
 import { User } from '../../../entities/user.js';
 import { type Clock, hours, minutes } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
+import { greetingOf } from '../emails/greeting.js';
 import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import { statusAt } from './ended.js';
@@ -22,9 +23,12 @@ export function registrationMails({ sealing, now, baseUrl, signInUrl }: Registra
   const open = async (tx: EntityManager, id: string) => {
     const found = await tx.findOneBy(PendingRegistration, { id });
     if (!found || statusAt(found, now()) !== 'pending') return null;
-    const { email, firstName, accountName, expiresAt } = found;
+    const { accountName, expiresAt } = found;
+    const email = found.email!;
     const link = registrationLink(baseUrl, registrationToken(sealing, found).token);
-    return { to: email!, expiresAt, values: { first_name: firstName!, account_name: accountName!, link } };
+    // Whoever typed the name need not have the mailbox.
+    const greeted = greetingOf({ firstName: null, email });
+    return { to: email, expiresAt, values: { first_name: greeted, account_name: accountName!, link } };
   };
   return {
     'registration-verification': async (tx, id, locale) => {
