@@ -121,12 +121,14 @@ export async function composeApi(
   const broadReads = createBroadReads({ poolSize: config.database.poolSize });
   watchLines(registry, { passwords: passwords.line, broadReads: broadReads.line });
   const processes = createProcesses({ ...config.temporal, address: config.temporal.address as string });
+  const onRehashError = (error: unknown) => log.warn({ err: error }, 'a password could not be rehashed');
   const users = createUsers({
     db,
     keys,
     refreshTokens,
     sealing,
     passwords,
+    onRehashError,
     registrations,
     accountIntents,
     processes,
@@ -153,7 +155,7 @@ export async function composeApi(
     graces: createGraceStarts({ db, graces, processes, now }),
     rateLimits,
     baseUrl,
-    onRehashError: (error) => log.warn({ err: error }, 'a password could not be rehashed'),
+    onRehashError,
     now,
   });
   const provider = createProvider({ db, keys, refreshTokens, outbound, baseUrl, now });

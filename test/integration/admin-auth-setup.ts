@@ -35,6 +35,7 @@ export interface Options {
   /** Stands for the workflow where its absence or failure is what a test is about. */
   confirmRegistration?: UsersDeps['processes']['confirmRegistration'];
   resumeAccountIntent?: UsersDeps['processes']['resumeAccountIntent'];
+  onRehashError?: UsersDeps['onRehashError'];
 }
 
 /** Admin authentication on a database of its own, with a clock that tests can move. Temporal's part is done at once. */
@@ -91,6 +92,7 @@ export async function newAdminAuth({
     refreshTokens,
     sealing,
     passwords,
+    onRehashError: options.onRehashError ?? (() => {}),
     registrations,
     accountIntents,
     processes,

@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { DomainError } from '../../src/domain/errors.js';
 import { createAttempts } from '../../src/domain/logins/attempts.js';
 import { createEmailOtpLogin } from '../../src/domain/logins/email-otp.js';
-import type { EmailedCodes } from '../../src/domain/logins/emailed-codes.js';
+import { createEmailedCodes, digitsOf, type EmailedCodes } from '../../src/domain/logins/emailed-codes.js';
 import { createOwnPassword } from '../../src/domain/logins/own-password.js';
 import { createPasswordLogin } from '../../src/domain/logins/password.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
@@ -65,6 +65,23 @@ test('an emailed code', async () => {
   await burst(() => login.verify(environment, tried), outage);
 });
 
+test('an emailed code that was right is good again, where what it was for could not be done', async () => {
+  const emailedCodes = createEmailedCodes({ db: world.db, sealing: world.sealing, now: world.now });
+  const working = { ...deps(), sealing: world.sealing, emailedCodes, attempts: attempts() };
+  const login = createEmailOtpLogin(working);
+  const db = { ...world.db, transaction: () => Promise.reject(outage) } as unknown as typeof world.db;
+  const failing = createEmailOtpLogin({ ...working, db });
+  const email = `${uuidv7()}@people.example`;
+  const asked = { email, bound: '', token: null, locale: 'en', createsIdentities: true } as const;
+  const { token } = await login.start(environment, asked);
+  const [mailed] = await world.query<{ id: string }>('select id from emailed_codes where email = $1', [email]);
+  const { digits } = digitsOf(world.sealing, { id: mailed!.id });
+  const tried = { token, code: digits, bound: '', ipAddress: '198.51.100.6', dailyCap: 10 };
+  for (let i = 0; i < 3; i++) await expect(failing.verify(environment, tried)).rejects.toBe(outage);
+  expect(await login.verify(environment, tried)).toMatchObject({ outcome: 'accepted', email });
+  expect(await login.verify(environment, tried)).toMatchObject({ outcome: 'spent' });
+});
+
 test('the own password, when it is changed', async () => {
   const { state, passwords } = crowded();
   const change = createOwnPassword({ ...deps(), passwords });
@@ -78,7 +95,12 @@ test('the own password, when it is changed', async () => {
 test("an administrator's password, at sign-in and when it is changed", async () => {
   const { state, passwords } = crowded();
   const guesses = createUserGuesses(deps());
-  const unused = { sessions: null as never, challenges: null as never, sealing: world.sealing };
+  const unused = {
+    sessions: null as never,
+    challenges: null as never,
+    sealing: world.sealing,
+    onRehashError: () => {},
+  };
   const { signIn } = createSignIn({ ...deps(), ...unused, passwords, guesses });
   const change = createPasswordChange({ ...deps(), passwords, guesses });
   const typed = { email: `${uuidv7()}@example.com`, password, ipAddress: '198.51.100.3', userAgent: null };
@@ -111,7 +133,12 @@ test('and what was looked at counts, also where writing it down fails', async ()
   const guesses = createUserGuesses(deps());
   const verify = async () => false;
   const db = { ...world.db, transaction: () => Promise.reject(outage) } as unknown as typeof world.db;
-  const unused = { sessions: null as never, challenges: null as never, sealing: world.sealing };
+  const unused = {
+    sessions: null as never,
+    challenges: null as never,
+    sealing: world.sealing,
+    onRehashError: () => {},
+  };
   const { signIn } = createSignIn({ ...deps(), ...unused, db, passwords: { ...passwords, verify }, guesses });
   const typed = { email: `${uuidv7()}@example.com`, password, ipAddress: '198.51.100.4', userAgent: null };
   for (let i = 0; i < 10; i++) await expect(signIn(typed)).rejects.toBe(outage);

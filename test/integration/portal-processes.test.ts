@@ -194,6 +194,21 @@ test('so do an invite of an end user, the claim of a domain and the delivery of 
   }
 });
 
+test('a delivery is not sent again to who takes nothing, nor to who is gone', async () => {
+  const environment = callsWith(api, await account.as('owner'), account.portalPath(''));
+  const hook = { url: 'https://receiver.example/hook', event_types: ['*'] };
+  const { id: hookId } = (await environment('POST', '/webhooks', hook)).json().data;
+  const { id } = (await environment('POST', `/webhooks/${hookId}/test`)).json().data;
+  await environment('PATCH', `/webhooks/${hookId}`, { is_active: false });
+  const retry = async () => outcomeOf(await owner('POST', `/processes/${id}/retry`));
+  expect(await retry()).toBe('409 webhook.inactive');
+  expect((await owner('GET', `/processes/${id}`)).json().data).toMatchObject({ state: 'cancelled' });
+  await environment('PATCH', `/webhooks/${hookId}`, { is_active: true });
+  expect(await retry()).toBe('200');
+  await environment('DELETE', `/webhooks/${hookId}`);
+  expect(await retry()).toBe('404 webhook.not_found');
+});
+
 test('the list is filtered by kind, state, subject, age and whether it goes on, and is paged', async () => {
   const { id } = await anInvite();
   const failed = await anEmail({

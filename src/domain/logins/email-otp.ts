@@ -11,7 +11,7 @@ import { violates } from '../../platform/postgres-errors.js';
 import { countedAddress } from '../counted-address.js';
 import { assertStays } from '../erasures/staying.js';
 import { DomainError } from '../errors.js';
-import { countUse } from '../limits.js';
+import { countUse, givingBack } from '../limits.js';
 import { settleProvedAddress } from '../passwords/new-password.js';
 import { addMembership, countSignUp, createIdentity, recordCapped } from '../sign-ups/sign-up.js';
 import { addressTyped } from './address.js';
@@ -229,9 +229,15 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
         const redeemed = await emailedCodes.redeem(scope, typed);
         const right = typeof redeemed === 'object' ? redeemed : null;
         const spent = right ? null : await emailedCodes.justSpent(scope, typed);
-        const member = await find(scope, email);
-        const identityId = right && (await admit(scope, right, member, dailyCap).catch(cappedOr));
-        return { spent, member, identityId, isGuess: redeemed !== 'void' } as const;
+        const admitting = async () => {
+          const member = await find(scope, email);
+          return {
+            member,
+            identityId: right && (await admit(scope, right, member, dailyCap).catch(cappedOr)),
+          } as const;
+        };
+        const admitted = await givingBack(admitting, async () => right && emailedCodes.giveBack(right.id));
+        return { spent, ...admitted, isGuess: redeemed !== 'void' } as const;
       });
       if (identityId === capped) {
         await attempts.withdrawn(attempt);

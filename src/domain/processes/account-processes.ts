@@ -141,7 +141,7 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
       return { ...process, workflowEnd: await endWorkflow(process.workflowId) };
     },
 
-    /** @throws DomainError process.not_found, process.not_failed, process.verb_not_supported, sso_domain.limit_reached; service.unavailable while its run stops */
+    /** @throws DomainError process.not_found, process.not_failed, process.verb_not_supported, sso_domain.limit_reached, and as `retry` of a delivery; service.unavailable while its run stops */
     async retry(scope: AccountScope, id: string): Promise<ShownProcess> {
       const { workflowId } = shown(await within((tx) => findRow(tx, kinds, scope, { id, now: now() })));
       await letStop(processes, workflowId);

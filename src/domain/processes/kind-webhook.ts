@@ -1,5 +1,6 @@
 import type { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
+import { activeWebhook } from '../webhooks/find.js';
 import { processInput } from '../webhooks/process.js';
 import { attemptNow, cancelPending } from '../webhooks/standing.js';
 import { stopOf } from '../webhooks/stops.js';
@@ -11,6 +12,12 @@ const deliveryIn = ({ id, subjectId, accountId, environmentId }: ProcessRow) => 
   accountId,
   environmentId,
 });
+
+const scopeOf = ({ accountId, environmentId }: ProcessRow) => ({ accountId, ...(environmentId && { environmentId }) });
+
+/** As whoever has a delivery sent again, or switches its subscription off, takes its lock first. */
+const lockedWebhookOf =
+  'select from webhooks where id = (select webhook_id from webhook_deliveries where id = $1) for update';
 
 /** Of a delivery that was read already. */
 export const standingOfDelivery = ({
@@ -53,5 +60,9 @@ from webhook_deliveries d where account_id = $1`,
   workflowId: (row) => workflowIdOf('webhookDelivery', processInput(deliveryIn(row))),
   wakesUpAt: ({ nextAt }) => nextAt,
   cancel: (tx, { id, accountId }, now) => cancelPending(tx, { accountId, id }, 'cancelled_by_operator', now()),
-  retry: (tx, row, now) => attemptNow(tx, deliveryIn(row), now()),
+  lockFirst: (tx, id) => tx.query(lockedWebhookOf, [id]),
+  async retry(tx, row, now) {
+    await activeWebhook(tx, scopeOf(row), row.subjectId);
+    await attemptNow(tx, deliveryIn(row), now());
+  },
 };

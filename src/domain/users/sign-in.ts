@@ -95,6 +95,8 @@ export interface SignInDeps {
   challenges: Pick<AdminChallenges, 'ask' | 'answer' | 'isAsked'>;
   sealing: Pick<Sealing, 'seal' | 'open'>;
   guesses: Pick<UserGuesses, 'signIn'>;
+  /** Told when a password could not be rehashed; the person is signed in all the same. */
+  onRehashError: (error: unknown) => void;
   now: Clock;
 }
 
@@ -130,7 +132,8 @@ const rehash = {
 const provedHere = { provider: null, authTime: null };
 
 /** How platform admins sign in (contract §4). */
-export function createSignIn({ db, passwords, sessions, challenges, sealing, guesses, now }: SignInDeps): SignIn {
+export function createSignIn(deps: SignInDeps): SignIn {
+  const { db, passwords, sessions, challenges, sealing, guesses, onRehashError, now } = deps;
   const selections = createSelections({ sealing, now });
   const outcomes = createOutcomes({ db, sessions, selections, challenges });
 
@@ -149,6 +152,12 @@ export function createSignIn({ db, passwords, sessions, challenges, sealing, gue
     return { outcome: 'sso_required' };
   }
 
+  /** Stronger parameters reach everyone at their next sign-in, and nobody waits for them. */
+  async function strengthen({ id, passwordHash }: UserRow, password: string): Promise<void> {
+    if (passwordHash === null || !passwords.needsRehash(passwordHash)) return;
+    await db.statement(rehash, [id, passwordHash, await passwords.hash(password)]);
+  }
+
   async function userOf(userId: string): Promise<UserRow> {
     const [user] = await db.statement<UserRow>(byId, [userId]);
     if (!user) throw new DomainError('auth.invalid_credentials');
@@ -165,9 +174,7 @@ export function createSignIn({ db, passwords, sessions, challenges, sealing, gue
       });
       if (!user || !matches) return refuse({ userId: user?.id ?? null, email, locksUntil });
       await guesses.signIn.succeeded(email);
-      if (user.passwordHash && passwords.needsRehash(user.passwordHash)) {
-        await db.statement(rehash, [user.id, user.passwordHash, await passwords.hash(password)]);
-      }
+      strengthen(user, password).catch(onRehashError);
       return outcomes.decide(user, { method: 'password', amr: ['pwd'], acr: aal1, ...provedHere }, place);
     },
 

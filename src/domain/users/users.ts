@@ -21,7 +21,7 @@ import { createPasswordReset, type PasswordReset } from './password-reset.js';
 import { createPortalAccesses, type PortalAccesses } from './portal-access.js';
 import { type Profile, profileOf } from './profile.js';
 import { createRegister, type RegistrationRequest } from './register.js';
-import { createSignIn, type SignIn } from './sign-in.js';
+import { createSignIn, type SignIn, type SignInDeps } from './sign-in.js';
 import { createUserSessions, type UserSessions } from './user-sessions.js';
 
 export interface UsersDeps {
@@ -30,6 +30,7 @@ export interface UsersDeps {
   refreshTokens: Pick<RefreshTokens, 'issue' | 'rotate'>;
   sealing: Pick<Sealing, 'seal' | 'open' | 'derive'>;
   passwords: Passwords;
+  onRehashError: SignInDeps['onRehashError'];
   registrations: Pick<Registrations, 'park'> & ConfirmEmailDeps['registrations'];
   accountIntents: AccountCreationDeps['accountIntents'];
   processes: ConfirmEmailDeps['processes'] & AccountCreationDeps['processes'];

@@ -15,7 +15,7 @@ import { startLater } from '../outbox.js';
 import type { Page } from '../paging.js';
 import type { RunningProcesses } from '../running-processes.js';
 import { type DeliveryPage, listDeliveries, type ShownDelivery } from './delivery-rows.js';
-import { findWebhook, ownOf, type WebhookScope } from './find.js';
+import { activeWebhook, findWebhook, ownOf, type WebhookScope } from './find.js';
 import { processInput } from './process.js';
 import { attemptNow } from './standing.js';
 import { asItStands } from './stops.js';
@@ -110,13 +110,6 @@ export function createWebhookDeliveryLog({ db, rateLimits, now, processes }: Del
       });
     },
   };
-}
-
-/** Nobody switches it off, which ends what is pending, before this transaction has ended. */
-async function activeWebhook(tx: EntityManager, scope: WebhookScope, id: string): Promise<Webhook> {
-  const webhook = await findWebhook(tx, scope, id, { lock: true });
-  if (!webhook.isActive) throw new DomainError('webhook.inactive');
-  return webhook;
 }
 
 async function findDelivery(

@@ -29,3 +29,13 @@ export async function findWebhook(
   if (!webhook) throw new DomainError('webhook.not_found');
   return webhook;
 }
+
+/**
+ * Under a lock: nobody switches it off, which ends what is pending, before this transaction has ended.
+ * @throws DomainError webhook.not_found, webhook.inactive
+ */
+export async function activeWebhook(tx: EntityManager, scope: WebhookScope, id: string): Promise<Webhook> {
+  const webhook = await findWebhook(tx, scope, id, { lock: true });
+  if (!webhook.isActive) throw new DomainError('webhook.inactive');
+  return webhook;
+}
