@@ -28,7 +28,7 @@ const cores = cpus().length;
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
 /** How long each part may take, in ms. */
-const fullTimes = { limit: 3000, warm: 500, measured: 2200, young: { operations: 2000, atMost: 20_000, step: 500 } };
+const fullTimes = { limit: 3000, warm: 1000, measured: 2200, young: { operations: 5000, atMost: 20_000, step: 500 } };
 const flameTimes = { warm: 3000, measured: 5000 };
 const quickTimes = { limit: 800, warm: 150, measured: 700, young: { operations: 1, atMost: 0, step: 150 } };
 

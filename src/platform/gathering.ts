@@ -16,8 +16,14 @@ export function inTheirOrder<Row extends { position: number | string }>(
   return questions.map((_, index) => byPosition.get(index + 1));
 }
 
-/** As many statements of one group are under way; what comes meanwhile waits for the first of them, and goes as one. */
+/** As many statements of one group are under way at most. */
 const mostUnderWay = 2;
+/**
+ * What comes while one is under way waits for it, and goes as one: the more go together, the less each of them costs. One that takes
+ * longer than this (it waits for a lock, or answers a thousand questions) is not waited for.
+ */
+const aloneForMs = 10;
+/** More are not gained by, and go beside it at once. */
 const mostTogether = 200;
 
 interface Waiting<Question, Answer> {
@@ -29,11 +35,15 @@ interface Gathered<Question, Answer> {
   waiting: Waiting<Question, Answer>[];
   underWay: number;
   isScheduled: boolean;
+  /** Until it is noticed that what is under way takes long. */
+  patience: NodeJS.Timeout | undefined;
+  /** It does, and another one goes beside it. */
+  isSlow: boolean;
 }
 
 /**
  * Has requests that come at the same time share a statement. None waits for others to come: what arrived in one turn of the
- * event loop goes together, and what arrives while statements are under way goes with the next. An answer is never older
+ * event loop goes together, and what arrives while a statement is under way goes with the next. An answer is never older
  * than its question: each is asked after it was put.
  */
 export function createGathering<Question, Answer>(ask: Ask<Question, Answer>): Ask<Question, Answer> {
@@ -41,6 +51,14 @@ export function createGathering<Question, Answer>(ask: Ask<Question, Answer>): A
 
   function schedule(group: string, gathered: Gathered<Question, Answer>): void {
     if (gathered.isScheduled || gathered.underWay >= mostUnderWay) return;
+    const mayGo = gathered.underWay === 0 || gathered.isSlow || gathered.waiting.length >= mostTogether;
+    if (!mayGo) {
+      gathered.patience ??= setTimeout(() => {
+        gathered.isSlow = true;
+        schedule(group, gathered);
+      }, aloneForMs);
+      return;
+    }
     gathered.isScheduled = true;
     setImmediate(() => {
       gathered.isScheduled = false;
@@ -54,6 +72,11 @@ export function createGathering<Question, Answer>(ask: Ask<Question, Answer>): A
     if (gathered.waiting.length > 0) schedule(group, gathered);
     await unstoppable(() => answer(group, together));
     gathered.underWay--;
+    if (gathered.underWay === 0) {
+      clearTimeout(gathered.patience);
+      gathered.patience = undefined;
+      gathered.isSlow = false;
+    }
     if (gathered.waiting.length > 0) schedule(group, gathered);
     else if (gathered.underWay === 0 && !gathered.isScheduled) groups.delete(group);
   }
@@ -80,7 +103,7 @@ export function createGathering<Question, Answer>(ask: Ask<Question, Answer>): A
     new Promise((resolve, reject) => {
       let gathered = groups.get(group);
       if (!gathered) {
-        gathered = { waiting: [], underWay: 0, isScheduled: false };
+        gathered = { waiting: [], underWay: 0, isScheduled: false, patience: undefined, isSlow: false };
         groups.set(group, gathered);
       }
       gathered.waiting.push({ questions, resolve, reject });
