@@ -2,6 +2,7 @@ import { Membership } from '../../entities/membership.js';
 import { createHousekeeping, type Place } from '../../src/domain/housekeeping/housekeeping.js';
 import { minutes } from '../../src/platform/clock.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { comingUpon } from '../support/uncommitted.js';
 import { newMember, type TestMember } from './administrators-setup.js';
 import { type Call, callsOf, databaseTime, eventsSince, finishRemovals, outcomeOf, rowsOf } from './portal-setup.js';
 
@@ -109,6 +110,21 @@ describe('an account', () => {
     const taker = await newAccount(api);
     const take = callsOf(api, taker.accountSlug, await taker.as('owner'));
     expect(outcomeOf(await take('PATCH', '', { slug: account.accountSlug }))).toBe('200');
+  });
+
+  test('takes no application from whoever makes one just then', async () => {
+    await removeApplications();
+    const { accountId } = account.scope;
+    const made = await comingUpon(
+      api.database,
+      (tx) =>
+        tx.query('update accounts set closed_at = now(), slug = $2 where id = $1', [accountId, `closed-${accountId}`]),
+      () => owner('POST', '/applications', { name: 'Late' }),
+    );
+    expect(outcomeOf(made)).toBe('404 account.not_found');
+    expect(await rowsOf(api, `select from applications where account_id = $1 and slug = 'late'`, [accountId])).toEqual(
+      [],
+    );
   });
 
   test('goes with its directory and its deliveries once its Environments are through', async () => {

@@ -92,6 +92,23 @@ const countsIn = async (environmentId: string) =>
     )
   )[0];
 
+test('whoever is left in nothing else is erased, however long its process takes; and is in production no more', async () => {
+  const people = account.portalPath('/identities').slice(`/portal/v1/accounts/${account.accountSlug}`.length);
+  const inProduction = people.replace('development', 'production');
+  const email = `${randomUUID()}@people.example`;
+  const { id } = (await owner('POST', inProduction, { email })).json().data;
+  expect(outcomeOf(await owner('POST', people, { email }))).toBe('201');
+  const key = await account.apiKey();
+  const url = `/api/v1/identities/${id}/password`;
+  const set = () =>
+    api.app.inject({ method: 'PUT', url, headers: key, payload: { password: 'lantern orchard seven' } });
+  expect(outcomeOf(await set())).toBe('403 identity.in_production');
+  expect(outcomeOf(await owner('DELETE', `${application}/environments/production?confirm=production`))).toBe('204');
+  expect(outcomeOf(await set())).toMatch(/^20/);
+  expect(outcomeOf(await owner('DELETE', `${people}/${id}`))).toBe('204');
+  expect(await query('select status from erasures where identity_id = $1', [id])).toEqual([{ status: 'running' }]);
+});
+
 test('with the answer it is gone for everybody, whatever its process has still to delete', async () => {
   const key = await account.apiKey();
   const { environmentId, accountId } = account.scope;

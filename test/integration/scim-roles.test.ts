@@ -1,4 +1,5 @@
 import type { LightMyRequestResponse } from 'fastify';
+import { change } from '../../src/domain/hierarchy/changes.js';
 import { removeMember } from '../../src/domain/identities/remove.js';
 import { createMemberships } from '../../src/domain/organizations/memberships.js';
 import { lockDirectory } from '../../src/domain/scim-roles/directories.js';
@@ -170,6 +171,26 @@ describe('at a node that is moved out of the organization', () => {
     await move(unit, await root());
     expect(await heldBy(api, id)).toEqual([kept.held]);
     expect([await ends(above.id), await ends(inside.id), await ends(kept.id)]).toEqual([1, 1, 0]);
+  });
+
+  test('a mapping that is made while that goes on waits for it, and is refused; so is one that would come there', async () => {
+    const unit = await unitIn(organization);
+    const team = await unitIn(unit);
+    const { id: elsewhere } = await map('Eng', organization);
+    const { id: role_id } = await make(api, account, '/roles', { name: `R ${++roles}`, permission_keys: [] });
+    const { environmentId: environment_id } = account.scope;
+    const mapping = { environment_id, organization_id: organization, scim_group: 'Eng', role_id, node_id: team };
+    const [rootId, back] = [await root(), organization];
+    const moving = async (parentId: string, ask: () => Promise<LightMyRequestResponse>) => {
+      const { version } = (await key('GET', `/nodes/${unit}`)).json().data;
+      const moved = { id: unit, version, changes: { parentId }, at: api.clock.now };
+      return outcomeOf(await comingUpon(api.database, (tx) => change(tx, account.scope, moved), ask));
+    };
+    expect(await moving(rootId, () => portal('POST', '/scim/group-mappings', mapping))).toBe('400 validation.failed');
+    expect(await moving(back, () => portal('PATCH', `/scim/group-mappings/${elsewhere}`, { node_id: team }))).toBe(
+      '200',
+    );
+    expect(await moving(rootId, () => portal('POST', '/scim/group-mappings', mapping))).toBe('400 validation.failed');
   });
 
   test('what was left there by moves of before goes with the membership and with the organization', async () => {

@@ -58,13 +58,15 @@ const whileHeld = <T>(work: () => Promise<T>): Promise<T> =>
   }, api.database.ownerUrl);
 
 const posts: string[] = [];
-const attempts = () =>
+/** Each answers 410. @param meanwhile while it is called */
+const attempts = (meanwhile: () => Promise<unknown> = async () => undefined) =>
   createWebhookDeliveries({
     db: api.database.db,
     sealing: { open: (sealed) => sealed },
     outbound: {
       post: async (url) => {
         posts.push(url);
+        await meanwhile();
         return { status: 410, retryAfter: null, excerpt: null };
       },
     },
@@ -117,6 +119,22 @@ test('switching one off takes no look at what waits, which is cancelled for ever
   expect((await deliveriesOf(api, account)).map((row) => row.status)).toEqual(all[1]);
   expect((await ask('GET', `/webhooks/${id}/deliveries/${deliveries[0]}`)).body.data).toEqual(one);
   expect(await rowsOf(api, `select from webhook_stops where webhook_id = '${id}'`)).toEqual([]);
+});
+
+test('a 410 of where it was before switches nothing off: another URL is not held to it', async () => {
+  const { id, deliveries } = await awaited(2);
+  const [due, other] = deliveries as [string, string];
+  const moved = { url: 'https://receiver.example/elsewhere' };
+  const look = await attempts(() => ask('PATCH', `/webhooks/${id}`, moved)).attempt(due, id);
+  expect(look).toMatchObject({ status: 'pending', attempts: 1 });
+  const webhook = async () => (await ask('GET', `/webhooks/${id}`)).body.data;
+  expect(await webhook()).toMatchObject({ is_active: true, disabled_reason: null, ...moved });
+  expect((await rowsOf(api, `select failing_since from webhooks where id = '${id}'`))[0]).toEqual({
+    failing_since: null,
+  });
+  expect(await attempts().attempt(other, id)).toMatchObject({ status: 'cancelled' });
+  expect(await webhook()).toMatchObject({ is_active: false, disabled_reason: 'gone' });
+  expect(await sweep(10)).toBe(1);
 });
 
 test('switched on again before that is written, it is sent what comes and what is asked for, and nothing else', async () => {

@@ -6,7 +6,7 @@ import { covers } from '../capabilities/limits.js';
 import { reachOf } from '../capabilities/reach.js';
 import { DomainError } from '../errors.js';
 
-/** SQL: the production Environments of a member of one for tests. */
+/** SQL: the production Environments of a member of one for tests. One that is being removed is nobody's any more. */
 export const productionEnvironments = ({
   environment,
   identity,
@@ -15,7 +15,7 @@ select e.id as "environmentId", e.application_id as "applicationId"
 from environments here
   join environment_memberships found on found.environment_id = here.id and found.identity_id = ${identity}
   join environment_memberships m on m.identity_id = ${identity}
-  join environments e on e.id = m.environment_id and e.type = 'production'
+  join environments e on e.id = m.environment_id and e.type = 'production' and e.account_id = m.account_id
 where here.id = ${environment} and here.type <> 'production'`;
 
 const productionStatement = {

@@ -16,7 +16,7 @@ from role_assignments a
   join roles r on r.id = a.role_id and r.is_active
   join role_permissions rp on rp.role_id = r.id
   join permissions p on p.id = rp.permission_id
-  join environments e on e.id = a.environment_id
+  join environments e on e.id = a.environment_id and e.account_id = a.account_id
 where a.account_id = $1 and a.identity_id = $3 and ${notEnded('$4')} and (a.environment_id = $2 or p.source = 'system')`,
 };
 

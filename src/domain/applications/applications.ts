@@ -52,10 +52,15 @@ export function createApplications({ db, now }: { db: Db; now: Clock }): Applica
       }),
     get: (scope) => db.transaction({ accountId: scope.accountId }, (tx) => find(tx, scope)),
     create: ({ accountId }, naming) =>
-      db.transaction(
-        { accountId },
-        async (tx) => (await addApplication(tx, { ...naming, accountId, now: now() })).application,
-      ),
+      db.transaction({ accountId }, async (tx) => {
+        // Whoever closes the Account looks for Applications under its lock.
+        const open = await tx.query<unknown[]>(
+          'select from accounts where id = $1 and closed_at is null for key share',
+          [accountId],
+        );
+        if (open.length === 0) throw new DomainError('account.not_found');
+        return (await addApplication(tx, { ...naming, accountId, now: now() })).application;
+      }),
     update: (scope, changes) =>
       db
         .transaction({ accountId: scope.accountId }, async (tx) => {

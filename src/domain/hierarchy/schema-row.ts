@@ -5,12 +5,12 @@ import type { EnvironmentScope } from '../scope.js';
 
 /**
  * The schema of an Environment's tree, whose row is also the lock on the tree's shape (docs/decisions/0016). `new nodes`
- * share it, and metadata that is checked against it; moves, deletions and changes of the schema have it alone.
+ * share it, metadata that is checked against it, and whatever holds only where a node is now; moves, deletions and changes of the schema have it alone.
  */
 export function schemaFor(
   tx: EntityManager,
   scope: EnvironmentScope,
-  use: 'new nodes' | 'metadata' | 'another shape',
+  use: 'new nodes' | 'metadata' | 'places' | 'another shape',
 ): Promise<NodeTypeSchema> {
   const mode = use === 'another shape' ? 'pessimistic_write' : 'pessimistic_read';
   return tx.findOneOrFail(NodeTypeSchema, { where: within(scope), lock: { mode } });

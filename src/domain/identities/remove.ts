@@ -17,6 +17,7 @@ import { distrustDevices } from '../mfa/trusted-devices.js';
 import { leaveOrganizations, organizationIdsOf } from '../organizations/members.js';
 import type { EnvironmentScope } from '../scope.js';
 import { endSessions } from '../sessions/own-sessions.js';
+import { environmentStands } from '../standing-environment.js';
 import { lockMember } from './find.js';
 
 /**
@@ -74,6 +75,15 @@ export async function removeMember(tx: EntityManager, scope: EnvironmentScope, i
   ]);
   await tx.delete(EnvironmentMembership, { ...within(scope), id: membership.id });
   await recordEvent(tx, 'identity.deleted', { ...scope, resourceId: id });
-  if (await tx.existsBy(EnvironmentMembership, { accountId, identityId: id })) return;
+  if (await isMemberSomewhere(tx, accountId, id)) return;
   await createErasures({ db: joining(tx), now }).request({ accountId }, id);
+}
+
+/** In an Environment that stands: one that is being removed belongs to no Account any more, and its people have none left in it. */
+async function isMemberSomewhere(tx: EntityManager, accountId: string, identityId: string): Promise<boolean> {
+  const rows = await tx.query<unknown[]>(
+    `select from environment_memberships m where m.account_id = $1 and m.identity_id = $2 and ${environmentStands('m')} limit 1`,
+    [accountId, identityId],
+  );
+  return rows.length > 0;
 }

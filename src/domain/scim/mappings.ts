@@ -11,6 +11,7 @@ import type { Assignments } from '../access/assignments.js';
 import type { Caller } from '../caller.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { schemaFor } from '../hierarchy/schema-row.js';
 import { find as findOrganization } from '../organizations/find.js';
 import { type Page, type PageRequest, readPage } from '../paging.js';
 import { lockDirectory } from '../scim-roles/directories.js';
@@ -78,6 +79,8 @@ export function createScimGroupMappings({ db, assignments, now }: ScimGroupMappi
         if (organizationId !== null) await findOrganization(tx, place, organizationId);
         const directory = directoryOf(place, organizationId);
         const wanted = { roleId, nodeId: input.nodeId ?? organizationId };
+        // Before the directory, as who moves a node takes them: nobody moves it out of the organization meanwhile.
+        await schemaFor(tx, place, 'places');
         const nodeId = await assertMayMap(tx, directory, caller, wanted);
         await lockDirectory(tx, directory.directoryId);
         const mapping: ScimGroupMapping = {
@@ -104,6 +107,7 @@ export function createScimGroupMappings({ db, assignments, now }: ScimGroupMappi
       { roleId, nodeId }: ScimGroupMappingChanges,
     ): Promise<ScimGroupMapping> =>
       change(scope, async (tx) => {
+        await schemaFor(tx, scopeOf(await findMapping(tx, scope, id)), 'places');
         const before = await lockMapping(tx, scope, id);
         const wanted = { roleId: roleId ?? before.roleId, nodeId: nodeId ?? before.nodeId };
         const mapping = { ...before, ...wanted, nodeId: await assertMayMap(tx, directoryIn(before), caller, wanted) };

@@ -71,8 +71,8 @@ export function createWebhookDeliveries({
         const result = await call(id, begun, startedAt);
         answered = result.statusCode !== null;
         webhookAttempts.inc({ outcome: outcomeOf(result) });
-        const { webhookId: ofWebhook, number, nextAttemptAt: dueAt } = begun;
-        const attempt = { id, webhookId: ofWebhook, number, result, dueAt, schedule, now: now() };
+        const { webhookId: ofWebhook, url, number, nextAttemptAt: dueAt } = begun;
+        const attempt = { id, webhookId: ofWebhook, url, number, result, dueAt, schedule, now: now() };
         const ended = await settleAttempt(db, attempt);
         if (ended.status !== 'pending') webhookDeliveries.inc({ status: ended.status });
         return look(ended);

@@ -13,6 +13,8 @@ import { endStopped } from './stops.js';
 export interface MadeAttempt {
   id: string;
   webhookId: string;
+  /** What was called. Another one is not held to what came of it. */
+  url: string;
   number: number;
   result: AttemptResult;
   /** When it was due as it began. */
@@ -58,13 +60,14 @@ async function succeed(tx: EntityManager, { id, webhookId, now }: MadeAttempt): 
  */
 async function fail(
   tx: EntityManager,
-  { id, webhookId, result, dueAt, schedule, now }: MadeAttempt,
+  { id, webhookId, url, result, dueAt, schedule, now }: MadeAttempt,
   attempts: number,
 ): Promise<void> {
-  await tx.update(Webhook, { id: webhookId, failingSince: IsNull() }, { failingSince: now });
-  if (result.statusCode === 410) await disableWebhook(tx, webhookId, 'gone', now);
-  else if (await hasFailedForLong(tx, webhookId, now)) {
-    const disabled = await disableWebhook(tx, webhookId, 'failing', now);
+  await tx.update(Webhook, { id: webhookId, url, failingSince: IsNull() }, { failingSince: now });
+  if (result.statusCode === 410) await disableWebhook(tx, webhookId, 'gone', now, { url });
+  else {
+    const failingSince = LessThanOrEqual(after(now, -givenUpAfterMs));
+    const disabled = await disableWebhook(tx, webhookId, 'failing', now, { url, failingSince });
     if (disabled) await tellAdministrators(tx, disabled, now);
   }
   const delivery = await tx.findOne(WebhookDelivery, { where: { id }, lock: { mode: 'pessimistic_write' } });
@@ -76,9 +79,6 @@ async function fail(
   const { affected } = await tx.update(WebhookDelivery, { id, status: 'pending' }, ended);
   if (affected) await recordFailure(tx, id, attempts);
 }
-
-const hasFailedForLong = (tx: EntityManager, id: string, now: Date): Promise<boolean> =>
-  tx.existsBy(Webhook, { id, failingSince: LessThanOrEqual(after(now, -givenUpAfterMs)) });
 
 async function recordFailure(tx: EntityManager, id: string, attempts: number): Promise<void> {
   const { accountId, environmentId, webhookId, eventId, eventType } = await tx.findOneByOrFail(WebhookDelivery, { id });
