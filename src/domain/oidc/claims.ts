@@ -55,8 +55,8 @@ export interface Issuing {
 /** The claims of an access token (RFC 9068 §2.2, contract §2). `grant_id` is what revoking reaches it by. */
 export function accessTokenClaims({ permissions, ...issuing }: Issuing, jti: string): JWTPayload {
   const { baseUrl, client, granted, scope } = issuing;
-  return {
-    ...common(issuing),
+  // Not one literal: of one that begins with a spread each member behind it takes V8 a microsecond (docs/decisions/0089).
+  const own = {
     aud: baseUrl,
     client_id: client.clientId,
     jti,
@@ -66,19 +66,19 @@ export function accessTokenClaims({ permissions, ...issuing }: Issuing, jti: str
     application_id: client.applicationId,
     environment_id: client.environmentId,
     grant_id: granted.grantId,
-    ...(permissions && permissionClaims(permissions)),
   };
+  return Object.assign(common(issuing), own, permissions && permissionClaims(permissions));
 }
 
 /** The claims of an ID token (OpenID Connect Core 2 and 3.1.3.6). */
 export function idTokenClaims(issuing: Issuing, accessToken: string, nonce: string | null): JWTPayload {
-  return {
-    ...common(issuing),
-    aud: issuing.client.clientId,
-    at_hash: leftHalfHash(accessToken),
-    ...(nonce !== null && { nonce }),
-    ...profileClaims(issuing.granted, issuing.scope),
-  };
+  const own = { aud: issuing.client.clientId, at_hash: leftHalfHash(accessToken) };
+  return Object.assign(
+    common(issuing),
+    own,
+    nonce !== null && { nonce },
+    profileClaims(issuing.granted, issuing.scope),
+  );
 }
 
 const common = ({ baseUrl, at, client, granted, scope, organizations }: Issuing): JWTPayload => ({
@@ -103,17 +103,22 @@ const namesOrganization = ({ consentRequired }: Client, scope: readonly string[]
 /** The standard claims that scopes give (OpenID Connect Core 5.4); what is not known is left out. */
 export function profileClaims(subject: Subject, scope: readonly string[]): Record<string, unknown> {
   const has = (name: ScopeName) => scope.includes(name);
-  const claims = {
-    ...(has('profile') && {
-      name: fullNameOf(subject),
-      given_name: subject.firstName,
-      family_name: subject.lastName,
-      picture: subject.avatarUrl,
-      updated_at: epoch(subject.updatedAt),
-    }),
-    ...(has('email') && { email: subject.email, email_verified: subject.emailVerifiedAt !== null }),
+  const claims: Record<string, unknown> = {};
+  const tell = (name: string, value: unknown) => {
+    if (value !== null) claims[name] = value;
   };
-  return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null));
+  if (has('profile')) {
+    tell('name', fullNameOf(subject));
+    tell('given_name', subject.firstName);
+    tell('family_name', subject.lastName);
+    tell('picture', subject.avatarUrl);
+    tell('updated_at', epoch(subject.updatedAt));
+  }
+  if (has('email')) {
+    tell('email', subject.email);
+    tell('email_verified', subject.emailVerifiedAt !== null);
+  }
+  return claims;
 }
 
 /** Every claim that an ID token or userinfo can have, for discovery; an access token's own (`scope`, `permissions`) are RFC 9068's and ours. */
