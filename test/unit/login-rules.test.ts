@@ -14,6 +14,7 @@ import { noStanding } from '../../src/domain/mfa/standing.js';
 import { hashSecret } from '../../src/platform/crypto/one-time-secret.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { isBounded, isMailable } from '../../src/platform/mail/addresses.js';
+import { hashesRefused } from '../../src/platform/metrics.js';
 import { answering } from '../support/answering.js';
 
 /** What is decided after PostgreSQL has answered; what it answers is in the integration tests of each way in. */
@@ -99,7 +100,7 @@ describe('a password', () => {
     isActive: true,
   };
   const typed = { email: 'Ana@example.com', password: 'right', ipAddress: '192.0.2.1' };
-  function login(row: object | null, { needsRehash = false, rehashFails = false } = {}) {
+  function login(row: object | null, { needsRehash = false, rehashFails = false, isFull = false } = {}) {
     const known = { find_identity_for_sign_in: row ? [row] : [], find_identity_for_sign_in_anywhere: row ? [row] : [] };
     const { db, asked, written } = answering(known);
     const did: unknown[][] = [];
@@ -109,7 +110,7 @@ describe('a password', () => {
         did.push(['verify', hash, password]);
         return hash === 'hash' && password === 'right';
       },
-      isFull: () => false,
+      isFull: () => isFull,
       needsRehash: () => needsRehash,
       async hash() {
         did.push(['hash']);
@@ -188,6 +189,14 @@ describe('a password', () => {
     const own = login({ ...ana, isVerified: false });
     expect(await own.signIn(scope, typed)).toMatchObject({ outcome: 'unverified' });
     expect(own.did).toContainEqual(['succeeded', true]);
+  });
+
+  test('that there is no room for is refused before anything is counted, and counts as not hashed', async () => {
+    const refused = async () => (await hashesRefused.get()).values[0]?.value ?? 0;
+    const before = await refused();
+    const { signIn, did } = login(ana, { isFull: true });
+    await expect(signIn(scope, typed)).rejects.toMatchObject({ code: 'service.unavailable' });
+    expect([did, (await refused()) - before]).toEqual([[], 1]);
   });
 
   test('that was hashed weaker is hashed anew, and a fault in it keeps nobody out', async () => {

@@ -1,4 +1,5 @@
 import type { Db, EnvironmentScope, Statement } from '../../platform/db.js';
+import { hashesRefused } from '../../platform/metrics.js';
 import { DomainError } from '../errors.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { verifyTyped } from '../passwords/verify-typed.js';
@@ -108,7 +109,9 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
   }
 
   function assertRoom(): void {
-    if (passwords.isFull()) throw new DomainError('service.unavailable', { retryAfter: 1 });
+    if (!passwords.isFull()) return;
+    hashesRefused.inc();
+    throw new DomainError('service.unavailable', { retryAfter: 1 });
   }
 
   async function prove(
