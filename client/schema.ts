@@ -2645,7 +2645,7 @@ export interface paths {
         put?: never;
         /**
          * Have a process tried again
-         * @description A mail that has failed is delivered anew, should there still be something to say. A cancelled grace period sends its remaining reminders; a cancelled erasure or removal of an environment goes on where it stopped, an erasure only while nobody has added or activated the person since (`process.not_failed`). A delivery of a webhook that has failed or was cancelled is attempted once more; a failed claim of a domain is looked for anew. While a run that was cancelled has not stopped yet, the answer is 503.
+         * @description A mail that has failed is delivered anew, should there still be something to say. A cancelled grace period sends its remaining reminders; a cancelled erasure or removal of an environment goes on where it stopped, an erasure only while nobody has added or activated the person since (`process.not_failed`). A delivery that has failed or was cancelled is attempted once more while its webhook is active; a failed claim of a domain is looked for anew. While a run that was cancelled has not stopped yet, the answer is 503.
          *
          *     Requires the capability `processes.manage`.
          */

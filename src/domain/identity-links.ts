@@ -181,3 +181,7 @@ export function wayBack({
   if (standing === 'open') query.set('login_hint', email);
   return `/oauth/authorize?${query}`;
 }
+
+/** The same for whoever has just used it, also where their form came twice: what they sent has proved who they are. */
+export const wayOn = (link: Pick<FoundLink, 'parameters' | 'email'>): string | null =>
+  wayBack({ ...link, standing: 'open' });

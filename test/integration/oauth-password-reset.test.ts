@@ -419,6 +419,7 @@ describe('the link', () => {
       for (const answer of both) {
         expect([answer.statusCode, answer.cookies]).toEqual([200, []]);
         expect(answer.body).toContain('Your password is saved');
+        expect(nextOf(answer.body)).toContain(`login_hint=${encodeURIComponent(person.email)}`);
       }
       expect(await changes()).toHaveLength(1);
       expect((await set(link, 'another lantern seven')).statusCode).toBe(400); // that one was not set

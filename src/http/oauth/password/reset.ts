@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DomainError } from '../../../domain/errors.js';
-import { type FoundLink, wayBack } from '../../../domain/identity-links.js';
+import { type FoundLink, wayOn } from '../../../domain/identity-links.js';
 import { onlyOnce, readParameters } from '../../../domain/oidc/parameters.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
 import { type LinkVisit, linkPageOptions, linkVisit, sendLinkVoid, shownClient } from '../link-pages.js';
@@ -73,7 +73,7 @@ function sendForm(visit: LinkVisit, { email }: FoundLink, { token, minLength, er
 
 function sendDone(visit: LinkVisit, link: FoundLink) {
   const { request, reply, client } = visit;
-  const nextUrl = wayBack(link);
+  const nextUrl = wayOn(link);
   if (wantsJson(request)) {
     return reply.header('cache-control', 'no-store').send({ status: 'password_changed', continue_to: nextUrl });
   }

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { type FoundLink, wayBack } from '../../../domain/identity-links.js';
+import { type FoundLink, wayOn } from '../../../domain/identity-links.js';
 import { onlyOnce, readParameters } from '../../../domain/oidc/parameters.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
 import type { SignUpPages } from '../../pages/sign-up-pages.js';
@@ -75,7 +75,7 @@ function sendConfirm(visit: LinkVisit, link: FoundLink, { token, asksPassword, e
 
 function sendConfirmed(visit: LinkVisit, link: FoundLink) {
   const { request, reply, client } = visit;
-  const nextUrl = wayBack(link);
+  const nextUrl = wayOn(link);
   if (wantsJson(request)) {
     return reply.header('cache-control', 'no-store').send({ status: 'email_verified', continue_to: nextUrl });
   }
