@@ -18,7 +18,7 @@ import { keepResults, onServer } from './report/results.js';
 import { type Results, shareOf, tableOf } from './report.js';
 import { seed as seedData } from './seed.js';
 import { startApis } from './service.js';
-import { openSites, type Sites } from './sites.js';
+import { openSites } from './sites.js';
 import { temporalStarter } from './temporal.js';
 import { warmUp } from './warm-up.js';
 import { hello, type Workload, workloads } from './workloads/index.js';
@@ -100,7 +100,7 @@ async function measure(options: Options, stops: Stops): Promise<number> {
   const hellos = await startHellos(cores, stops);
   const sites = await openSites(chosen, { installation, seed, apis, isQuick: options.quick }, stops, say);
 
-  const count = createCounting([...sites.values()].map(({ databaseUrl }) => databaseUrl));
+  const count = createCounting(sites.databaseUrls);
   const cells: Cell[] = [];
   const run = async (processes: number, concurrency: number, isFirst: boolean) => {
     const plan = (servers: readonly Server[]): CellPlan => ({
@@ -112,16 +112,16 @@ async function measure(options: Options, stops: Stops): Promise<number> {
     const needsHello = chosen.some(({ limit, size }) => limit === 'hello' || size);
     const all = chosen
       .filter(({ isAlone }) => !isAlone || concurrency === 1)
-      .map((workload): [Workload, readonly Server[]] => [workload, siteOf(sites, workload).apis]);
+      .map((workload): [Workload, readonly Server[]] => [workload, sites.of(workload).apis]);
     if (needsHello) all.unshift([hello, hellos]);
     for (const [workload, servers] of isFirst ? all : []) {
       const warming = { ...plan(servers), concurrency: workload.isAlone ? 1 : 16, warmMs: 0 };
-      const load = (measuredMs: number) => measureCell(workload, { ...warming, measuredMs }, siteOf(sites, workload));
+      const load = (measuredMs: number) => measureCell(workload, { ...warming, measuredMs }, sites.of(workload));
       await warmUp(load, times.young);
     }
     for (const [workload, servers] of all) {
       await count();
-      const cell = await measureCell(workload, plan(servers), siteOf(sites, workload));
+      const cell = await measureCell(workload, plan(servers), sites.of(workload));
       say(progressOf(cell));
       cells.push(cell);
     }
@@ -155,8 +155,6 @@ async function measure(options: Options, stops: Stops): Promise<number> {
   if (!options.quick && options.only.length === 0) await keepResults('workloads', results);
   return reportErrors(cells);
 }
-
-const siteOf = (sites: Sites, { size }: Workload) => sites.get(size) as NonNullable<ReturnType<Sites['get']>>;
 
 const progressOf = ({ workload, processes, concurrency, perSecond }: Cell) =>
   `${workload}, ${processes} process${processes > 1 ? 'es' : ''}, c=${concurrency}: ${perSecond.toFixed(1)}/s`;

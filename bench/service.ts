@@ -18,6 +18,13 @@ export interface Api {
   rssAfter(afterMs: number): Promise<number | null>;
 }
 
+export interface ApiOptions {
+  /** Whether the process can be looked into. */
+  isInspected?: boolean;
+  /** Whether each hash of a password is computed once, and remembered. */
+  isHashingAside?: boolean;
+}
+
 const readyWithinMs = 30_000;
 /** What Node.js says when somebody looks into a process. */
 const isOfInspector = /^(Debugger |For help, see: )/;
@@ -30,7 +37,7 @@ export async function startApis(
   count: number,
   { databaseUrl, masterKeys }: Installation,
   stops: Stops,
-  { isInspected = false } = {},
+  { isInspected = false, isHashingAside = false }: ApiOptions = {},
 ) {
   const apis: Api[] = [];
   const ports: number[] = [];
@@ -51,23 +58,25 @@ export async function startApis(
       LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn',
     };
     const inspectorPort = isInspected ? await freePort(undefined, [...ports, closedPort]) : null;
-    apis.push(await startApi(port, env, stops, inspectorPort));
+    apis.push(await startApi(port, { env, inspectorPort, isHashingAside }, stops));
   }
   return apis;
 }
 
-async function startApi(
-  port: number,
-  env: Record<string, string>,
-  stops: Stops,
-  inspectorPort: number | null,
-): Promise<Api> {
+interface ApiProcess {
+  env: Record<string, string>;
+  inspectorPort: number | null;
+  isHashingAside: boolean;
+}
+
+async function startApi(port: number, { env, inspectorPort, isHashingAside }: ApiProcess, stops: Stops): Promise<Api> {
   const inspected =
     inspectorPort === null ? [] : [`--inspect=127.0.0.1:${inspectorPort}`, '--inspect-publish-uid=http'];
+  const remembering = isHashingAside ? ['--import=./dist/bench/remembered-hashes.js'] : [];
   const startedAt = performance.now();
   const child = await startChild({
     command: process.execPath,
-    args: [...inspected, '--max-semi-space-size=8', '--heap-growing-percent=80', 'dist/src/api.js'], // as `npm run start:api`
+    args: [...inspected, ...remembering, '--max-semi-space-size=8', '--heap-growing-percent=80', 'dist/src/api.js'], // as `npm run start:api`
     cwd: projectRoot,
     env,
     onLine: (line) => isOfInspector.test(line) || process.stderr.write(`api | ${line}\n`),

@@ -14,8 +14,16 @@ export interface Site extends Surroundings {
   databaseUrl: string;
 }
 
-/** By size; undefined is the one without. */
-export type Sites = ReadonlyMap<SizeName | undefined, Site>;
+type SiteName = 'base' | 'hashing aside' | SizeName;
+type Sited = Pick<Workload, 'size' | 'isHashingAside'>;
+
+export interface Sites {
+  /** Where a workload is measured. */
+  of(workload: Sited): Site;
+  databaseUrls: readonly string[];
+}
+
+const nameOf = ({ size, isHashingAside }: Sited): SiteName => (isHashingAside ? 'hashing aside' : (size ?? 'base'));
 
 export interface BaseSite {
   installation: Installation;
@@ -26,7 +34,10 @@ export interface BaseSite {
   isInspected?: boolean;
 }
 
-/** Whatever the workloads need besides the base: a database and as many api processes for each size. */
+/**
+ * Whatever the workloads need besides the base: a database and as many api processes for each size, and as many processes on the
+ * base's database that hash nothing twice.
+ */
 export async function openSites(
   workloads: readonly Workload[],
   { installation, seed, apis, isQuick, isInspected = false }: BaseSite,
@@ -41,7 +52,11 @@ export async function openSites(
     mailedCode: createMailedCodes(of, stops),
     postgresPid: of.postgresPid,
   });
-  const sites = new Map<SizeName | undefined, Site>([[undefined, siteOf(installation, seed, apis)]]);
+  const sites = new Map<SiteName, Site>([['base', siteOf(installation, seed, apis)]]);
+  if (workloads.some(({ isHashingAside }) => isHashingAside)) {
+    const processes = await startApis(apis.length, installation, stops, { isInspected, isHashingAside: true });
+    sites.set('hashing aside', siteOf(installation, seed, processes));
+  }
   for (const name of sizeNames.filter((each) => workloads.some(({ size }) => size === each))) {
     const size = sizesOf(isQuick)[name];
     say(`seeding ${size.identities} identities, ${size.nodes} nodes, ${size.roleAssignments} role assignments`);
@@ -49,5 +64,8 @@ export async function openSites(
     const seeded = await seedSized(beside, size);
     sites.set(name, siteOf(beside, seeded, await startApis(apis.length, beside, stops, { isInspected })));
   }
-  return sites;
+  return {
+    of: (workload) => sites.get(nameOf(workload)) as Site,
+    databaseUrls: [...new Set([...sites.values()].map(({ databaseUrl }) => databaseUrl))],
+  };
 }

@@ -42,7 +42,7 @@ export async function measureFlames(
   const placeOf = createPlaces();
   const cells: Cell[] = [];
   for (const workload of chosen) {
-    const { cell, profile } = await profiledCell(workload, sites.get(workload.size) as Site, times);
+    const { cell, profile } = await profiledCell(workload, sites.of(workload), times);
     const file = join(folder, `${workload.name.replace('@', '-')}.svg`);
     await writeFile(file, flameOf(cell, framesOf(profile, placeOf)));
     say(`${file}: ${digits(cell.perSecond)} a second`);

@@ -43,6 +43,12 @@ export const aims: readonly Aim[] = [
   },
   { workload: 'refresh', times: 0.9, peer: oidcProvider, but: 'in memory, with JWTs' },
   { workload: 'login', ofLimit: 0.95, limit: 'argon2id' },
+  {
+    workload: 'login-hashing-aside',
+    times: 2,
+    peer: keycloak('login', 269, 'keycloak-fasthash'),
+    but: 'which makes one round of PBKDF2',
+  },
   { workload: 'userinfo', times: 1, peer: keycloak('userinfo', 5914) },
   { workload: 'discovery', times: 1, peer: keycloak('discovery', 8802) },
   { workload: 'jwks', times: 1, peer: keycloak('jwks', 8392) },

@@ -1,7 +1,8 @@
+import type { Operation } from '../closed-loop.js';
 import { expectContent, jsonOf } from '../connection.js';
 import type { Seed } from '../seed.js';
 import { clientFields, clientHeaders, signIn, signInByCode, type Tokens } from './sign-in.js';
-import type { Workload } from './workload.js';
+import type { WorkerContext, Workload } from './workload.js';
 
 type ClientKind = 'publicClient' | 'confidentialClient';
 
@@ -28,6 +29,14 @@ const refresh = (name: string, about: string, kind: ClientKind, scope?: string):
 
 const withoutOpenid = 'profile email';
 
+async function prepareLogin({ index, connection, seed }: WorkerContext): Promise<Operation> {
+  let next = index;
+  return async () => {
+    await signIn(connection, seed.publicClient, seed, emailOf(seed, next));
+    next += 17; // so that workers do not follow each other through the same people
+  };
+}
+
 export const tokenWorkloads: Workload[] = [
   refresh('refresh', 'refresh, public client: rotates; access and ID token', 'publicClient'),
   refresh('refresh-access', 'the same without openid: access token only', 'publicClient', withoutOpenid),
@@ -38,13 +47,15 @@ export const tokenWorkloads: Workload[] = [
     about: 'page, form with password, code, tokens: three requests',
     limit: 'argon2',
     uses: 1,
-    async prepare({ index, connection, seed }) {
-      let next = index;
-      return async () => {
-        await signIn(connection, seed.publicClient, seed, emailOf(seed, next));
-        next += 17; // so that workers do not follow each other through the same people
-      };
-    },
+    prepare: prepareLogin,
+  },
+  {
+    name: 'login-hashing-aside',
+    about: 'the same by an api that remembers the hash of each password',
+    limit: 'signatures',
+    uses: 2,
+    isHashingAside: true,
+    prepare: prepareLogin,
   },
   {
     name: 'email-code-login',

@@ -17,6 +17,8 @@ export interface Workload {
   uses: number;
   /** Which of the two Environments that differ in size it is asked of; left out for the one that all others use. */
   size?: SizeName;
+  /** Asked of api processes that remember the hashes of passwords (bench/remembered-hashes.ts). */
+  isHashingAside?: boolean;
   /** Only ever one at a time: the service would have them wait for each other. */
   isAlone?: boolean;
   /** Makes the operation of worker `index`, which has the connection to itself. */

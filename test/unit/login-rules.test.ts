@@ -101,7 +101,10 @@ describe('a password', () => {
   };
   const typed = { email: 'Ana@example.com', password: 'right', ipAddress: '192.0.2.1' };
   function login(row: object | null, { needsRehash = false, rehashFails = false, isFull = false } = {}) {
-    const known = { find_identity_for_sign_in: row ? [row] : [], find_identity_for_sign_in_anywhere: row ? [row] : [] };
+    const known = {
+      find_identities_for_sign_in: row ? [{ ...row, position: 1 }] : [],
+      find_identity_for_sign_in_anywhere: row ? [row] : [],
+    };
     const { db, asked, written } = answering(known);
     const did: unknown[][] = [];
     const attempt = { accountId: 'acc', email: '', ipAddress: '', locksUntil: null };
@@ -154,7 +157,7 @@ describe('a password', () => {
       ['verify', 'hash', 'right'],
       ['succeeded', true],
     ]);
-    expect(asked).toEqual([{ name: 'find_identity_for_sign_in', values: ['acc', 'env', 'Ana@example.com'] }]);
+    expect(asked).toEqual([{ name: 'find_identities_for_sign_in', values: ['acc', 'env', ['Ana@example.com']] }]);
   });
 
   test.each<[string, object | null, object, string | null, object]>([

@@ -1,4 +1,5 @@
-import type { Db, EnvironmentScope, Statement } from '../../platform/db.js';
+import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { createGathering, inTheirOrder } from '../../platform/gathering.js';
 import { hashesRefused } from '../../platform/metrics.js';
 import { DomainError } from '../errors.js';
 import type { Passwords } from '../passwords/passwords.js';
@@ -49,6 +50,9 @@ interface Row {
   isElsewhere?: boolean;
 }
 
+type FoundRow = Row & { position: number };
+type Find = (scope: EnvironmentScope, email: string) => Promise<Row | undefined>;
+
 /** Of somebody who has not confirmed the address, what was chosen last: it proves nothing but who may have the mail again. */
 const parked = `
   left join lateral (select id, password_hash from identity_links
@@ -62,15 +66,15 @@ const passwordColumns = `coalesce(i.password_hash, parked.password_hash) as "pas
 /** Who is no member here is nobody to this Environment's log. */
 const isKnown = ({ isMember }: Row): boolean => isMember !== false;
 
-// The address is looked up once and first, whatever the planner believes of the tables' sizes (docs/decisions/0005).
+// Each address is looked up once and first, whatever the planner believes of the tables' sizes (docs/decisions/0005).
 const findStatement = {
-  name: 'find_identity_for_sign_in',
+  name: 'find_identities_for_sign_in',
   text: `
-select i.id as "identityId", ${passwordColumns}, i.email_verified_at is not null as "isVerified",
+select asked.position::int as position, i.id as "identityId", ${passwordColumns}, i.email_verified_at is not null as "isVerified",
   m.is_active as "isActive"
-from identities i
-  cross join lateral (select is_active from environment_memberships where environment_id = $2 and identity_id = i.id offset 0) m${parked}
-where (i.account_id = $1) is true and i.id = (select gatehouse_identity_id($1, $3::citext))`,
+from unnest($3::citext[]) with ordinality as asked (email, position)
+  cross join lateral (select * from identities where (account_id = $1) is true and id = (select gatehouse_identity_id($1, asked.email)) offset 0) i
+  cross join lateral (select is_active from environment_memberships where environment_id = $2 and identity_id = i.id offset 0) m${parked}`,
 };
 /**
  * The same for whoever may choose another Environment: of this Account and type, entered with a password, and not guarded by a
@@ -114,8 +118,19 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
     throw new DomainError('service.unavailable', { retryAfter: 1 });
   }
 
+  const findTogether = createGathering<EnvironmentScope & { email: string }, FoundRow | undefined>(
+    async (_environmentId, asked) => {
+      const { accountId, environmentId } = asked[0] as EnvironmentScope;
+      const emails = asked.map(({ email }) => email);
+      return inTheirOrder(asked, await db.statement<FoundRow>(findStatement, [accountId, environmentId, emails]));
+    },
+  );
+  const find: Find = async (scope, email) => (await findTogether(scope.environmentId, [{ ...scope, email }]))[0];
+  const findAnywhere: Find = async ({ accountId, environmentId }, email) =>
+    (await db.statement<Row>(findAnywhereStatement, [accountId, environmentId, email]))[0];
+
   async function prove(
-    find: Statement,
+    find: Find,
     scope: EnvironmentScope,
     { email: typed, password, ipAddress }: PasswordSignIn,
   ): Promise<PasswordResult | SignedInElsewhere> {
@@ -123,7 +138,7 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
     const email = addressTyped(typed);
     const attempt = await attempts.begin({ accountId: scope.accountId, email, ipAddress });
     const { found, matches } = await attempts.look(attempt, async () => {
-      const [row] = await db.statement<Row>(find, [scope.accountId, scope.environmentId, email]);
+      const row = await find(scope, email);
       const mayTry = (row?.isActive || row?.isElsewhere) === true;
       const isRight = await verifyTyped(passwords, mayTry ? row.passwordHash : null, password);
       return { found: row, matches: mayTry && isRight };
@@ -155,9 +170,9 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
     assertRoom,
     /** @throws DomainError rate_limit.exceeded, service.unavailable */
     signIn: (scope: EnvironmentScope, attempt: PasswordSignIn) =>
-      prove(findStatement, scope, attempt) as Promise<PasswordResult>,
+      prove(find, scope, attempt) as Promise<PasswordResult>,
     /** The same, and tells who could choose another Environment. @throws DomainError rate_limit.exceeded */
-    signInAnywhere: (scope: EnvironmentScope, attempt: PasswordSignIn) => prove(findAnywhereStatement, scope, attempt),
+    signInAnywhere: (scope: EnvironmentScope, attempt: PasswordSignIn) => prove(findAnywhere, scope, attempt),
   };
 }
 

@@ -1,4 +1,6 @@
 import type { AccountScope, Db } from '../../platform/db.js';
+import { createGathering, inTheirOrder } from '../../platform/gathering.js';
+import { uuidArray } from '../../platform/uuid-array.js';
 import { noStanding, type Standing, standingSql } from '../mfa/standing.js';
 import { type SignInPolicy, signInPolicySql } from '../organizations/sign-in-policy.js';
 
@@ -22,21 +24,45 @@ export type TermsOf = (
   of: SigningIn,
 ) => Promise<SignInTerms>;
 
-const policy = { environment: '$2', identity: '$3', organization: '$4', connection: '$5' };
-// One round trip for both: every sign-in asks both.
+const asked = {
+  environment: 'asked.environment_id',
+  identity: 'asked.identity_id',
+  organization: 'asked.organization_id',
+  connection: 'asked.connection_id',
+};
+// One round trip for both, and for all who sign in at the same time: every sign-in asks both.
 const statement = {
-  name: 'sign_in_terms_of_identity_in_place',
+  name: 'sign_in_terms_of_identities_in_place',
   text: `
-select row_to_json(policy) as policy, row_to_json(standing) as standing
-from (${signInPolicySql(policy)}) policy left join (${standingSql('$1', '$2', '$3')}) standing on true`,
+select asked.position::int as position, row_to_json(policy) as policy, row_to_json(standing) as standing
+from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::uuid[])
+    with ordinality as asked (account_id, environment_id, identity_id, organization_id, connection_id, position)
+  cross join lateral (${signInPolicySql(asked)}) policy
+  left join lateral (${standingSql('asked.account_id', asked.environment, asked.identity)} offset 0) standing on true`,
 };
 
+type Scope = Parameters<TermsOf>[0];
+interface Row {
+  position: number;
+  policy: SignInPolicy;
+  standing: Standing | null;
+}
+
 /** What a person's organizations ask of a sign-in, and how the person stands with second factors. */
-export const createSignInTerms =
-  ({ db }: { db: Pick<Db, 'statement'> }): TermsOf =>
-  async ({ accountId, environmentId }, { identityId, organizationId, ssoConnectionId }) => {
-    const values = [accountId, environmentId, identityId, organizationId, ssoConnectionId];
-    const [terms] = await db.statement<{ policy: SignInPolicy; standing: Standing | null }>(statement, values);
-    const { policy, standing } = terms as NonNullable<typeof terms>; // the policy is an aggregate: always one row
+export function createSignInTerms({ db }: { db: Pick<Db, 'statement'> }): TermsOf {
+  const together = createGathering<Scope & SigningIn, Row | undefined>(async (_environmentId, all) => {
+    const rows = await db.statement<Row>(statement, [
+      uuidArray(all.map(({ accountId }) => accountId)),
+      uuidArray(all.map(({ environmentId }) => environmentId)),
+      uuidArray(all.map(({ identityId }) => identityId)),
+      uuidArray(all.map(({ organizationId }) => organizationId)),
+      uuidArray(all.map(({ ssoConnectionId }) => ssoConnectionId)),
+    ]);
+    return inTheirOrder(all, rows);
+  });
+  return async ({ accountId, environmentId }, of) => {
+    const [terms] = await together(environmentId, [{ accountId, environmentId, ...of }]);
+    const { policy, standing } = terms as Row; // the policy is an aggregate: always one row
     return { policy, standing: standing ?? noStanding };
   };
+}

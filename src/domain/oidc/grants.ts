@@ -98,11 +98,19 @@ alive as (
 select * from alive`,
 };
 const slidingStatement = {
-  name: 'refresh_grant_sliding',
+  name: 'refresh_grants_sliding',
   text: `
-select ${columns}, ${standingWithin('$3::timestamptz', '$5::text')} as standing, least($6::timestamptz, policy.ends_at) as "slidTo",
-  p.expires_at as "expiresAt"
-${alive('refresh_tokens', '$4')} and p.token_hash = $1 and p.kind = 'grant'`,
+with presented as (
+  select asked.*, t.family_id, t.created_at, t.expires_at, t.spent_at
+  from unnest($1::bytea[], $4::integer[], $5::uuid[], $6::text[])
+      with ordinality as asked (token_hash, lasts_seconds, oauth_client_id, asked_scope, position)
+    cross join lateral (
+      select * from refresh_tokens where token_hash = asked.token_hash and kind = 'grant' offset 0
+    ) t
+)
+select p.position, ${columns}, ${standingWithin('$3::timestamptz', 'p.asked_scope')} as standing,
+  least(${slidTo}, policy.ends_at) as "slidTo", p.expires_at as "expiresAt"
+${alive('presented', 'p.oauth_client_id')}`,
 };
 const slideStatement = {
   name: 'slide_refresh_token',
@@ -119,6 +127,15 @@ interface Shown {
   asked: string | null;
 }
 
+type SlidingRow = Row & { position: string; slidTo: Date; expiresAt: Date };
+
+/** Lists, as both statements have them: for how many seconds a token lasts, whose it has to be, and what is asked. */
+const valuesOf = (shown: readonly Shown[]) => [
+  shown.map(({ client }) => client.settings.refreshTokenTtlSeconds),
+  uuidArray(shown.map(({ client }) => client.id)),
+  shown.map(({ asked }) => asked),
+];
+
 /** What clients were given: refreshed, and ended (contract §2). */
 export function createGrants({ db, refreshTokens, now }: { db: Db; refreshTokens: RefreshTokens; now: Clock }): Grants {
   const rotateTogether = createGathering<Shown & { next: Successor }, Row | undefined>(
@@ -130,9 +147,7 @@ export function createGrants({ db, refreshTokens, now }: { db: Db; refreshTokens
         shown.map(({ next }) => next.hash),
         shown[0]?.next.keyId,
         after(at, -repeatWindow),
-        shown.map(({ client }) => client.settings.refreshTokenTtlSeconds),
-        uuidArray(shown.map(({ client }) => client.id)),
-        shown.map(({ asked }) => asked),
+        ...valuesOf(shown),
       ]);
       return inTheirOrder(shown, rows);
     },
@@ -144,18 +159,26 @@ export function createGrants({ db, refreshTokens, now }: { db: Db; refreshTokens
     return { row, next: next.token };
   }
 
-  async function slide({ client, token, asked }: Shown) {
+  const lookTogether = createGathering<Shown, SlidingRow | undefined>(async (_environmentId, shown) => {
     const at = now();
-    const hash = hashSecret(token);
+    const rows = await db.statement<SlidingRow>(slidingStatement, [
+      shown.map(({ token }) => hashSecret(token)),
+      at,
+      after(at, -repeatWindow),
+      ...valuesOf(shown),
+    ]);
+    return inTheirOrder(shown, rows);
+  });
+
+  async function slide(shown: Shown) {
+    const { client, token } = shown;
     const { refreshTokenTtlSeconds } = client.settings;
-    const slidTo = after(at, seconds(refreshTokenTtlSeconds));
-    const values = [hash, at, after(at, -repeatWindow), client.id, asked, slidTo];
-    const [row] = await db.statement<Row & { slidTo: Date; expiresAt: Date }>(slidingStatement, values);
+    const [row] = await lookTogether(client.environmentId, [shown]);
     if (
       row?.standing === 'fresh' &&
       row.slidTo.getTime() - row.expiresAt.getTime() > slidesAfter(refreshTokenTtlSeconds)
     ) {
-      await db.statement(slideStatement, [hash, row.slidTo]);
+      await db.statement(slideStatement, [hashSecret(token), row.slidTo]);
     }
     return { row, next: token };
   }
