@@ -54,8 +54,7 @@ async function measure(open: number, { stops, say, startTemporal }: Surroundings
   const temporal = await startTemporal(installation);
   const smtpUrl = await startSink(stops);
   const servers = { temporal: temporal.address, smtpUrl };
-  const owner = new pg.Client({ connectionString: installation.ownerUrl });
-  await owner.connect();
+  const owner = new pg.Pool({ connectionString: installation.ownerUrl, max: 4 }); // many follow their link at once
   const processes = createProcesses({ address: temporal.address, namespace, apiKey: null });
   try {
     const ids = await seed(owner, open, installation.masterKeys.split(':')[0]!);
@@ -89,7 +88,7 @@ async function measure(open: number, { stops, say, startTemporal }: Surroundings
 }
 
 /** Rows and messages as `park` writes them; old enough for the reconciler. */
-async function seed(owner: pg.Client, open: number, keyId: string): Promise<string[]> {
+async function seed(owner: pg.Pool, open: number, keyId: string): Promise<string[]> {
   const { rows } = await owner.query<{ id: string }>(
     `insert into pending_registrations (id, email, password_hash, first_name, last_name, account_name, application_name, locale,
        token_hash, token_key_id, status, correlation_id, created_at, expires_at)
@@ -109,7 +108,7 @@ async function seed(owner: pg.Client, open: number, keyId: string): Promise<stri
 
 /** Until every registration has its mail, and every mail has been sent. */
 async function untilOpen(
-  owner: pg.Client,
+  owner: pg.Pool,
   { open, worker, say }: { open: number; worker: BenchWorker; say: (line: string) => void },
 ): Promise<Pick<OpenRegistrations, 'openedMs' | 'openingRssMb'>> {
   const start = performance.now();
@@ -131,7 +130,7 @@ async function untilOpen(
 }
 
 /** As the api does it when the link's button is pressed. */
-async function confirm(processes: Processes, owner: pg.Client, id: string): Promise<void> {
+async function confirm(processes: Processes, owner: pg.Pool, id: string): Promise<void> {
   const { rows } = await owner.query<{ expires_at: Date }>(
     'select expires_at from pending_registrations where id = $1',
     [id],
@@ -140,7 +139,7 @@ async function confirm(processes: Processes, owner: pg.Client, id: string): Prom
   await processes.confirmRegistration({ pendingRegistrationId: id, expiresAt, reminderAt: null });
 }
 
-async function confirmAll(processes: Processes, owner: pg.Client, ids: readonly string[]): Promise<void> {
+async function confirmAll(processes: Processes, owner: pg.Pool, ids: readonly string[]): Promise<void> {
   const left = [...ids];
   const one = async () => {
     for (let id = left.pop(); id !== undefined; id = left.pop()) await confirm(processes, owner, id);

@@ -82,6 +82,12 @@ export const cameByMail = ({
   method === 'email_otp' ||
   (method === 'session' && ssoConnectionId === null && amr.length > 0 && amr.every((one) => /^(otp|mfa)$/.test(one)));
 
+/** No later sign-in asks for a code that goes to an unconfirmed address: it is a factor only where there is no other. */
+function preferred(kinds: EnrollableKind[], isVerified: boolean): EnrollableKind[] {
+  const lasting = kinds.filter((kind) => kind !== 'email_otp' || isVerified);
+  return lasting.length > 0 ? lasting : kinds;
+}
+
 /** What can follow a first factor (contract §3). */
 export function choicesAfter({ requiresAal2, ...first }: Asked, standing: Standing): Choices {
   const { allowed, enrolled, isVerified } = standing;
@@ -97,7 +103,7 @@ export function choicesAfter({ requiresAal2, ...first }: Asked, standing: Standi
   // An emailed code never makes aal2.
   const taken = kinds.filter((kind) => allowed.includes(kind) && !(kind === 'email_otp' && requiresAal2));
   // A factor is the Account's, and a provider for tests says nothing of who is in production (docs/decisions/0077).
-  const enrollable = standing.isTestOfProduction && first.ssoConnectionId ? [] : taken;
+  const enrollable = standing.isTestOfProduction && first.ssoConnectionId ? [] : preferred(taken, isVerified);
   const enough = taken.filter(has);
   if (enough.length === 0) {
     const others: FactorKind[] = kinds.filter(has);

@@ -1,0 +1,16 @@
+import { expect, test } from '@jest/globals';
+import type { FactorKind } from '../../entities/environment-settings.js';
+import { choicesAfter, noStanding } from '../../src/domain/mfa/standing.js';
+
+const first = { method: 'sso', amr: [], ssoConnectionId: 'okta', requiresAal2: false } as const;
+const enrollable = (allowed: FactorKind[], isVerified: boolean) =>
+  choicesAfter(first, { ...noStanding, allowed, isVerified }).enrollable;
+
+test('mailed codes are offered as a factor to who has confirmed the address', () => {
+  expect(enrollable(['totp', 'email_otp'], true)).toEqual(['totp', 'email_otp']);
+});
+
+test('to anybody else only where there is no other: no later sign-in would take them', () => {
+  expect(enrollable(['totp', 'email_otp'], false)).toEqual(['totp']);
+  expect(enrollable(['email_otp'], false)).toEqual(['email_otp']);
+});
