@@ -275,7 +275,7 @@ export interface paths {
         put?: never;
         /**
          * Force an identity to choose a new password
-         * @description The password works no more, all sessions end, and a link to choose another one is mailed. It leads back to the client that `client_id` names, or else to the oldest of the Environment. Where the Environment takes no passwords there is none to choose, and no mail.
+         * @description The password works no more, all sessions end, and a link to choose another one is mailed. It leads back to the client that `client_id` names, or else to the oldest of the Environment. Who is deactivated is mailed none, and where the Environment takes no passwords there is none to choose.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -1581,7 +1581,7 @@ export interface paths {
         put?: never;
         /**
          * Invite somebody into an organization
-         * @description Mails a link, valid for seven days. Who accepts becomes a member of the organization with these roles, and of the environment where they are none. One invitation per address and organization can be pending. Whoever gives roles needs `rbac.assign_roles` and every permission of the roles at the organization's node.
+         * @description Mails a link, valid for seven days. Who accepts becomes a member of the organization with these roles, and of the environment where they are none. One invitation per address and organization can be pending. Who is deactivated in the environment is mailed nothing, and gets in by no link: send the invitation again once they are active. Whoever gives roles needs `rbac.assign_roles` and every permission of the roles at the organization's node.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */

@@ -92,6 +92,7 @@ export const eventCatalogue = {
     resource: 'role_assignment',
     severity: 'notice',
     domainEvent: false,
+    identityVisible: true,
   },
   'node.created': structure('node'),
   'node.updated': structure('node'),
@@ -232,7 +233,7 @@ export const eventCatalogue = {
   'auth.mfa_grace_enrolled': auth('identity', { identityVisible: true }),
   'auth.mfa_grace_reset': auth('identity', { identityVisible: true }),
   'auth.mfa_grace_expired': auth('identity', { severity: 'notice', identityVisible: true }),
-  'auth.mfa_grace_cancelled': auth('identity', { severity: 'notice' }),
+  'auth.mfa_grace_cancelled': auth('identity', { severity: 'notice', identityVisible: true }),
   'auth.grant_revoked': auth('grant', { identityVisible: true }),
   'auth.access_denied': { category: 'security', resource: 'operation', severity: 'warning', domainEvent: false },
   'auth.webauthn_counter_regressed': {

@@ -54,6 +54,12 @@ test.each([
     'no_assignment',
   ],
   [
+    'the root, by an id in capitals',
+    () => [subject(ana), { type: 'environment', id: account.scope.environmentId.toUpperCase() }],
+    false,
+    'no_assignment',
+  ],
+  [
     'another environment',
     () => [subject(ana), { type: 'environment', id: account.productionScope.environmentId }],
     false,

@@ -350,6 +350,15 @@ test.each(['unknown', 'deactivated', 'of another Environment'])(
   },
 );
 
+test('for who is deactivated after the form, neither', async () => {
+  const { environment, client } = await newShop();
+  const person = await environment.newIdentity({ email: newAddress() });
+  await forgot(provider.browser(), client, person.email);
+  expect(await waitingMails(provider, environment.environmentId)).toHaveLength(1);
+  await provider.query('update environment_memberships set is_active = false where identity_id = $1', [person.id]);
+  expect(await waitingMails(provider, environment.environmentId)).toEqual([]);
+});
+
 test('what is no address is said on the form; an Environment without passwords has nothing to reset', async () => {
   const { client } = await newShop();
   for (const email of ['', 'nobody', 'a@b,c@d.example', '\u0000@example.com']) {

@@ -42,6 +42,11 @@ const signedIn = async (email: string) => {
   const { access_token, refresh_token } = (await login(email, 200)).json().data;
   return { headers: { authorization: `Bearer ${access_token}` }, refresh_token };
 };
+const switchPasswords = (passwordLoginEnabled: boolean) =>
+  rowsOf(api, 'update environment_settings set password_login_enabled = $2 where environment_id = $1', [
+    account.scope.environmentId,
+    passwordLoginEnabled,
+  ]);
 const me = (status: number, headers: Record<string, string>) =>
   send(api.app, status, { url: '/v1/identity/auth/me', headers });
 const eventsOf = (id: string) =>
@@ -124,6 +129,23 @@ test('a forced reset takes the password and all sessions, and mails a link', asy
   const named = await call('POST', `/identities/${id}/password/reset`, 404, { client_id: 'nobody' });
   expect(named.json().error.code).toBe('oauth_client.not_found');
   await call('POST', `/identities/${id}/password/reset`, 200, { client_id: clientId });
+});
+
+test.each<[string, (id: string) => Promise<unknown>]>([
+  ['who is deactivated', (id) => inPortal('POST', `/identities/${id}/deactivate`, 200)],
+  ['an environment without passwords', () => switchPasswords(false)],
+])('a forced reset of %s takes the password, and mails no link that would not work', async (_name, prepare) => {
+  const { id } = await person();
+  await prepare(id);
+  try {
+    await inPortal('POST', `/identities/${id}/password/reset`, 200);
+  } finally {
+    await switchPasswords(true);
+  }
+  expect((await call('GET', `/identities/${id}/auth-state`, 200)).json().data.has_password).toBe(false);
+  expect(await mailsTo('identity-password-reset', id)).toEqual([]);
+  const links = await rowsOf(api, 'select from identity_links where identity_id = $1', [id]);
+  expect(links).toEqual([]);
 });
 
 test('sessions are listed, and ended one by one or all at once', async () => {

@@ -8,6 +8,7 @@ import { clientSecretOf } from '../../src/domain/sso-connections/secrets.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
+import { interleaved } from '../support/interleaving.js';
 import { certificateFor, providerMetadata, someCertificate } from '../support/sso-connections.js';
 import { type Call, callsOf, outcomeOf, rowsOf } from './portal-setup.js';
 
@@ -135,6 +136,32 @@ test('an organization makes its connection: the detail is that of the specificat
   expect(row.oidcClientSecretSealed).not.toContain('very secret');
   const sealing = createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]);
   expect(clientSecretOf(sealing, row)).toBe('very secret');
+});
+
+test('while a connection is activated or disabled, the policy of its organization is changed: one after the other', async () => {
+  const organization = await newOrganization();
+  await server('POST', `/organizations/${organization}/sso-connection`, oidc);
+  const path = `/organizations/${organization}`;
+  const policy = { allowed_methods: null, require_mfa: false, session_ttl_seconds: null };
+  const outcomes = new Set<string>();
+  let version = 1;
+  // Before each of its statements, until it has no more.
+  for (let at = 2; at <= 12; at++) {
+    const put = () =>
+      api.app.inject({
+        method: 'PUT',
+        url: `/api/v1${path}/authentication-policy`,
+        headers: { ...key, 'if-match': `"${version}"` },
+        payload: { ...policy, require_sso: at % 2 === 0 },
+      });
+    const verb = at % 2 === 0 ? 'activate' : 'disable';
+    const both = await interleaved(api.database.ownerUrl, at, put, () =>
+      server('POST', `${path}/sso-connection/${verb}`),
+    );
+    for (const outcome of both) outcomes.add(outcomeOf(outcome));
+    version++;
+  }
+  expect([...outcomes]).toEqual(['200']);
 });
 
 test('twenty at once make one connection of an organization', async () => {

@@ -1,4 +1,5 @@
 import { Registry } from 'prom-client';
+import { eventCatalogue } from '../../src/domain/event-catalogue.js';
 import { reportEventFaults } from '../../src/domain/event-declarations.js';
 import { eventRow } from '../../src/domain/events.js';
 import { buildApp } from '../../src/http/app.js';
@@ -9,6 +10,16 @@ const recorded = (action: Parameters<typeof eventRow>[0], declaredEvents?: strin
   runInContext({ correlationId: 'a', actor: { type: 'system', id: null }, declaredEvents }, () =>
     eventRow(action, { resourceId: 'b', metadata }),
   );
+
+test.each(['auth.mfa_grace_', 'role_assignment.'])(
+  'all of %s* is told on the identity surface of the audit log',
+  (family) => {
+    const actions = Object.entries(eventCatalogue).filter(([action]) => action.startsWith(family));
+    expect(actions.length).toBeGreaterThan(4);
+    const hidden = actions.filter(([, declared]) => !('identityVisible' in declared && declared.identityVisible));
+    expect(hidden.map(([action]) => action)).toEqual([]);
+  },
+);
 
 test('an operation records nothing that it does not declare', () => {
   expect(recorded('node.moved', ['node.updated', 'node.moved'])).toContain('node.moved');

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { FactorKind } from '../../entities/environment-settings.js';
 import { choicesAfter, noStanding } from '../../src/domain/mfa/standing.js';
 
-const first = { method: 'sso', amr: [], ssoConnectionId: 'okta', requiresAal2: false } as const;
+const first = { method: 'sso' as const, amr: [], ssoConnectionId: 'okta', requiresAal2: false };
 const enrollable = (allowed: FactorKind[], isVerified: boolean) =>
   choicesAfter(first, { ...noStanding, allowed, isVerified }).enrollable;
 

@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { Identity } from '../../../entities/identity.js';
 import { OAuthClient } from '../../../entities/oauth-client.js';
 import type { SsoConnectionStatus, SsoType } from '../../../entities/sso-connection.js';
@@ -32,8 +33,9 @@ export async function setPassword(
 }
 
 /**
- * Takes the password away, ends every session, and mails a link to choose another one. The link leads back to a client: the
- * one that is named, or else the Environment's oldest.
+ * Takes the password away, ends every session, and mails a link to choose another one, unless it would not work: to who is
+ * deactivated, and where passwords are switched off. The link leads back to a client: the one that is named, or else the
+ * Environment's oldest.
  * @param clientId the client's public id
  * @throws DomainError identity.not_found, oauth_client.not_found
  */
@@ -45,7 +47,7 @@ export async function forceReset(
   { clientId, at }: { clientId: string | undefined; at: Date },
 ): Promise<void> {
   const { accountId, environmentId } = scope;
-  await lockMember(tx, scope, id);
+  const { membership } = await lockMember(tx, scope, id);
   const client = await tx.findOne(OAuthClient, {
     where: { ...within(scope), ...(clientId !== undefined && { clientId }) },
     order: { createdAt: 'ASC', id: 'ASC' },
@@ -55,6 +57,8 @@ export async function forceReset(
   const by = currentContext().actor;
   const none = { passwordHash: null, method: 'reset_forced', provesEmail: false, by, now: at };
   await settleNewPassword(tx, owner, none);
+  const settings = await tx.findOneByOrFail(EnvironmentSettings, within(scope));
+  if (!membership.isActive || !settings.passwordLoginEnabled) return; // no link would work
   const locale = await localeOf(tx, scope);
   const link = { identityId: id, purpose: 'reset_password', locale, parameters: {}, now: at } as const;
   const linkId = await insertIdentityLink(tx, sealing, { ...scope, id: client.id }, link);

@@ -30,6 +30,8 @@ export function signUpMails({ sealing, now, baseUrl }: SignUpMailsDeps) {
     (purpose: 'verify_email' | 'reset_password') => async (tx: EntityManager, id: string, locale: 'en' | 'de') => {
       const found = await read(tx, id);
       if (!found || found.purpose !== purpose) return null;
+      // Whom somebody keeps out chooses no password: the page would say that the link does not work.
+      if (purpose === 'reset_password' && found.isActive !== true) return null;
       const link = identityLinkUrl(baseUrl, purpose, identityLinkToken(sealing, found).token);
       return { to: found.email, values: { ...(await about(tx, found, locale)), link } };
     };

@@ -30,7 +30,8 @@ export function createStatusChanges({
   ): Promise<T> =>
     db.transaction(scopeToEnd(at), async (tx) => {
       await lockRequests(tx, at);
-      if (at.scope.environmentId) await lockSettings(tx, at.scope.environmentId);
+      // No organization's connection is the default; its policy is changed under the organization's lock first, then this one.
+      if (at.scope.environmentId && !('organizationId' in at)) await lockSettings(tx, at.scope.environmentId);
       return work(tx, await lockConnection(tx, at, caller));
     });
 

@@ -39,5 +39,5 @@ export const identityOf = ({ type, id }: SubjectValue): string | null =>
 /** The node that a resource names, null being the root; undefined for what does not exist here. */
 export function nodeOf({ type, id }: ResourceValue, environmentId: string): string | null | undefined {
   if (type === 'node') return isUuid(id) ? id : undefined;
-  return type === 'environment' && id === environmentId ? null : undefined;
+  return type === 'environment' && id.toLowerCase() === environmentId ? null : undefined;
 }

@@ -72,7 +72,7 @@ export const resetIdentityPassword = operation({
   summary: 'Force an identity to choose a new password',
   description:
     'The password works no more, all sessions end, and a link to choose another one is mailed. It leads back to the client that ' +
-    '`client_id` names, or else to the oldest of the Environment. Where the Environment takes no passwords there is none to choose, and no mail.',
+    '`client_id` names, or else to the oldest of the Environment. Who is deactivated is mailed none, and where the Environment takes no passwords there is none to choose.',
   body: Nullable(Body({ client_id: Type.Optional(Type.String({ maxLength: 255 })) })),
   events: ['identity.password_changed', 'auth.identity_password_link_requested'],
   answers: {

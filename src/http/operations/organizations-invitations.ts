@@ -62,7 +62,8 @@ export const createOrganizationInvitation = operation({
   summary: 'Invite somebody into an organization',
   description:
     'Mails a link, valid for seven days. Who accepts becomes a member of the organization with these roles, and of the ' +
-    'environment where they are none. One invitation per address and organization can be pending. ' +
+    'environment where they are none. One invitation per address and organization can be pending. Who is deactivated in the ' +
+    'environment is mailed nothing, and gets in by no link: send the invitation again once they are active. ' +
     rule,
   body: Body({
     email: Address,
