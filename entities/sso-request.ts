@@ -28,6 +28,8 @@ export class SsoRequest {
   @Column('bytea') stateHash!: Buffer;
   /** Hash of the cookie of the browser that was sent away. */
   @Column('bytea') browserHash!: Buffer;
+  /** Hash of what the browser that brought the answer was given; null until then, and where that is the cookie. */
+  @Column('bytea', { nullable: true }) delivererHash!: Buffer | null;
   /** Of OpenID Connect, sealed: nonce and code verifier. */
   @Column('text', { nullable: true }) sealedSecrets!: string | null;
   /** The authorization request that goes on afterwards; empty for an administrator. */

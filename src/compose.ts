@@ -37,6 +37,7 @@ import { createAccountIdentityInvites } from './domain/identity-invites/account-
 import { createIdentityInvites } from './domain/identity-invites/identity-invites.js';
 import { createOrganizationInvitations } from './domain/identity-invites/organization-invitations.js';
 import { createAdministratorInvites } from './domain/invites/administrator-invites.js';
+import { createMailingInvite } from './domain/invites/mails-to-address.js';
 import { createApiLogins } from './domain/logins/api-logins.js';
 import { createLogins } from './domain/logins/logins.js';
 import { createGraceStarts } from './domain/mfa/start-grace.js';
@@ -168,11 +169,12 @@ export async function composeApi(
     }),
   );
 
-  const administratorInvites = createAdministratorInvites({ db, sealing, now, ttlMs: config.inviteTtlMs });
+  const mailing = createMailingInvite({ db, rateLimits });
+  const administratorInvites = createAdministratorInvites({ db, sealing, now, ttlMs: config.inviteTtlMs, mailing });
   const evaluation = createEvaluation({ db, now });
   const rights = createRights({ db, evaluation, now });
   const assignments = createAssignments({ db, evaluation, rights, now });
-  const inviting = { db, sealing, assignments, now, ttlMs: config.inviteTtlMs };
+  const inviting = { db, sealing, assignments, mailing, now, ttlMs: config.inviteTtlMs };
   const identityInvites = createIdentityInvites(inviting);
   const services: Services = {
     accessSearch: createSearch({ db, now }),

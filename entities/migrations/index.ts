@@ -69,6 +69,7 @@ import { ClosedAccounts1763700000135 } from './1763700000135-closed-accounts.js'
 import { EndedInvitesOfAddress1763700000136 } from './1763700000136-ended-invites-of-address.js';
 import { EndOfProviderSessions1763700000137 } from './1763700000137-end-of-provider-sessions.js';
 import { CountedInactive1763700000138 } from './1763700000138-counted-inactive.js';
+import { DeliverersOfAnswers1763700000139 } from './1763700000139-deliverers-of-answers.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -143,4 +144,5 @@ export const migrations = [
   EndedInvitesOfAddress1763700000136,
   EndOfProviderSessions1763700000137,
   CountedInactive1763700000138,
+  DeliverersOfAnswers1763700000139,
 ];

@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { DomainError } from '../domain/errors.js';
 import { seconds } from '../platform/clock.js';
 import { runInContext } from '../platform/context.js';
 
@@ -55,8 +56,19 @@ export const whileProved = (pieces: Readable, request: FastifyRequest, reply: Fa
   Readable.from(provedPieces(pieces, request, reply));
 
 async function* provedPieces(pieces: Readable, request: FastifyRequest, reply: FastifyReply) {
+  const rights = rightsOf(request);
   for await (const piece of pieces) {
     await proveAgain(request, reply);
+    // What is read was chosen by what they might see at the beginning.
+    if (rightsOf(request) !== rights) throw new DomainError('account.capability_required');
     yield piece;
   }
+}
+
+/** What a caller may, and where, as text; what an end user may is proved anew as a whole. */
+function rightsOf({ authorized }: FastifyRequest): string {
+  const caller = authorized?.caller;
+  if (caller?.type === 'api_key') return JSON.stringify([caller.accessMode, caller.scopes]);
+  if (caller?.type !== 'platform_admin') return '';
+  return JSON.stringify(caller.roles.map(({ id, capabilities, limits }) => [id, capabilities, limits]));
 }

@@ -49,6 +49,17 @@ const isThere = async () =>
   (await rowsOf(api, 'select from accounts where id = $1', [account.scope.accountId])).length === 1;
 
 describe('an account', () => {
+  test('is closed whatever slug somebody else has taken', async () => {
+    const other = await newAccount(api);
+    const theirs = callsOf(api, other.accountSlug, await other.as('owner'));
+    const id = account.scope.accountId;
+    const taking = async (slug: string) => outcomeOf(await theirs('PATCH', '', { slug }));
+    await removeApplications();
+    expect(await taking(`closed_${id}`)).toBe('400 validation.failed');
+    expect(await taking(`closed-${id}`)).toBe('200');
+    expect(outcomeOf(await close())).toBe('204');
+  });
+
   test('that is closed is nobody’s at once: not of its members, invites, providers, domains or webhooks; its slug is free', async () => {
     const member = await newMember(api, account, 'admin');
     const second = await newMember(api, account, 'owner');
@@ -118,7 +129,7 @@ describe('an account', () => {
     const made = await comingUpon(
       api.database,
       (tx) =>
-        tx.query('update accounts set closed_at = now(), slug = $2 where id = $1', [accountId, `closed-${accountId}`]),
+        tx.query('update accounts set closed_at = now(), slug = $2 where id = $1', [accountId, `closed_${accountId}`]),
       () => owner('POST', '/applications', { name: 'Late' }),
     );
     expect(outcomeOf(made)).toBe('404 account.not_found');

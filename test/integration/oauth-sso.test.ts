@@ -556,8 +556,16 @@ describe('what is refused', () => {
     const back = (await signInThere(String(away.headers.location), login)).replace(baseUrl, '');
     await eve.get(authorizeUrl(client, { login_hint: 'a@acme.example' })); // has a cookie of her own
     const answered = await eve.get(back);
-    expect(failureIn(await eve.get(String(answered.headers.location)))).toEqual([400, 'sso.stale']);
-    expect(codeIn(await ana.get(String(answered.headers.location)))).toBeTruthy(); // it is still hers
+    const complete = String(answered.headers.location);
+    expect(failureIn(await eve.get(complete))).toEqual([400, 'sso.stale']);
+    // Whoever began knows the request, and may have sent somebody else to the provider (RFC 9700 §4.7).
+    const [known] = complete.split('&');
+    const again = String((await ana.get(`${back}&x=1`)).headers.location);
+    expect(again.split('&')[0]).toBe(known);
+    for (const guess of [known, `${known}&answer=${'x'.repeat(43)}`, again])
+      expect(failureIn(await ana.get(String(guess)))).toEqual([400, 'sso.stale']);
+    // It is still there for both in one: the browser that began, with what the one that brought it was given.
+    expect(codeIn(await ana.get(complete))).toBeTruthy();
 
     const [path = ''] = back.split('?');
     for (const query of ['', '?state=x', `?state=${'x'.repeat(43)}`, `?state=a&state=b`, '?error=x'])

@@ -143,9 +143,11 @@ test('a page of groups with their members ends where they would be too many', as
   expect(await page(`filter=${encodeURIComponent(`members eq "${user.id}" and displayName sw "T"`)}`)).toMatchObject({
     Resources: [{ id: two, members: [{ value: user.id }] }],
   });
-  expect(scimOutcome(await own('GET', `/Groups?filter=${encodeURIComponent('members sw "0"')}`))).toBe(
-    '400 invalidFilter',
-  );
+  for (const filter of ['members sw "0"', 'members[constructor eq "x"]', 'members[__proto__ pr]'])
+    expect([filter, scimOutcome(await own('GET', `/Groups?filter=${encodeURIComponent(filter)}`))]).toEqual([
+      filter,
+      '400 invalidFilter',
+    ]);
 });
 
 test('a group that seems full is counted, and then takes who comes', async () => {

@@ -379,7 +379,14 @@ describe('lists', () => {
     ['not (active eq true)', 'Dora'],
     ['active eq "False"', 'Dora'],
     ['active ne "True"', 'Dora'],
+    ['active pr', 'Ana Ben Cleo Dora'],
+    ['not (active pr) or active eq null', ''],
+    ['active ne null', 'Ana Ben Cleo Dora'],
     ['title pr', 'Ben Cleo Dora'],
+    ['phoneNumbers.display pr', ''],
+    ['phoneNumbers pr and phoneNumbers.value pr', 'Ana Ben Cleo Dora'],
+    ['emails.display pr', ''],
+    ['emails pr and emails.value pr', 'Ana Ben Cleo Dora'],
     ['name pr and meta pr', 'Ana Ben Cleo Dora'],
     [`${enterprise}:manager pr`, 'Cleo'],
     ['title eq null', 'Ana'],
@@ -416,6 +423,8 @@ describe('lists', () => {
     ['userName eq 1', '400 invalidFilter'],
     ['name eq "x"', '400 invalidFilter'],
     ['userName', '400 invalidFilter'],
+    ['groups[constructor eq "x"]', '400 invalidFilter'],
+    ['groups[__proto__ pr]', '400 invalidFilter'],
     ['id co "0"', '400 invalidFilter'],
   ];
   test.each(filters)('%s finds %s', async (filter, expected) => {

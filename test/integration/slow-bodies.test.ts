@@ -218,29 +218,52 @@ describe('the change feed', () => {
   });
 });
 
-test('an export ends where it is when its reader may not read on', async () => {
-  await writeEvents(api, account, 20_000, { metadata: `jsonb_build_object('padding', repeat('x', 1000))` });
-  const { id, secret } = await keyNamed({ access_mode: 'full' });
-  const { port } = strict.app.server.address() as AddressInfo;
-  const sent = request({
-    host: '127.0.0.1',
-    port,
-    path: '/api/v1/audit-logs/export',
-    headers: { 'x-api-key': secret },
-  });
-  const reading = new Promise<number>((resolve, reject) => {
-    sent.on('error', reject);
-    sent.on('response', async (response) => {
-      response.pause();
-      await sleep(1100);
-      await byKey('PATCH', `/api-keys/${id}`, { is_active: false });
-      await sleep(100);
-      response
-        .on('error', reject)
-        .on('end', () => resolve(response.statusCode as number))
-        .resume();
+describe('an export', () => {
+  /** Reads what a server sends slowly, and does something meanwhile. */
+  function readSlowly(
+    path: string,
+    headers: Record<string, string>,
+    meanwhile: () => Promise<unknown>,
+  ): Promise<number> {
+    const { port } = strict.app.server.address() as AddressInfo;
+    const sent = request({ host: '127.0.0.1', port, path, headers });
+    const reading = new Promise<number>((resolve, reject) => {
+      sent.on('error', reject);
+      sent.on('response', async (response) => {
+        response.pause();
+        await sleep(1100);
+        await meanwhile();
+        await sleep(100);
+        response
+          .on('error', reject)
+          .on('end', () => resolve(response.statusCode as number))
+          .resume();
+      });
     });
+    sent.end();
+    return reading;
+  }
+  const manyRows = () =>
+    writeEvents(api, account, 20_000, { metadata: `jsonb_build_object('padding', repeat('x', 1000))` });
+
+  test('ends where it is when its reader may not read on', async () => {
+    await manyRows();
+    const { id, secret } = await keyNamed({ access_mode: 'full' });
+    const switchOff = () => byKey('PATCH', `/api-keys/${id}`, { is_active: false });
+    await expect(readSlowly('/api/v1/audit-logs/export', { 'x-api-key': secret }, switchOff)).rejects.toThrow(
+      'aborted',
+    );
   });
-  sent.end();
-  await expect(reading).rejects.toThrow('aborted');
+
+  test('ends when its reader may see only a part of the Account by now, and goes on for others', async () => {
+    await manyRows();
+    const { headers, membershipId } = await newMember(api, account, 'admin');
+    const other = await newMember(api, account, 'admin');
+    const { admin } = await rolesByKey(owner);
+    const limits = { application_ids: [account.scope.applicationId] };
+    const limit = () => owner('PATCH', `/members/${membershipId}`, { roles: [{ role_id: admin, limits }] });
+    const path = account.portalPath('/audit-log/export').replace(/\/applications.*(?=\/audit-log)/, '');
+    await expect(readSlowly(path, headers, limit)).rejects.toThrow('aborted');
+    expect(await readSlowly(path, other.headers, async () => {})).toBe(200);
+  });
 });

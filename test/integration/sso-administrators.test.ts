@@ -267,6 +267,18 @@ describe('an administrator signs in by the provider of their account', () => {
     expect((await open(at.account.accountSlug)).statusCode).toBe(200);
     const refused = await open(other.account.accountSlug);
     expect([refused.statusCode, refused.json().error.code]).toEqual([403, 'account.other_sign_in_required']);
+    // Nor is the other one left, closed, or lost with the sign-in, on the word of this one's provider.
+    const { accountId } = other.account.scope;
+    for (const url of [`/accounts/${accountId}/membership`, `/accounts/${accountId}?confirm=x`, '/me']) {
+      const kept = await api.app.inject({ method: 'DELETE', url: `/v1/auth${url}`, headers });
+      expect([url, kept.statusCode, kept.json().error?.code]).toEqual([url, 403, 'account.other_sign_in_required']);
+    }
+    const left = await api.app.inject({
+      method: 'DELETE',
+      url: `/v1/auth/accounts/${at.account.scope.accountId}/membership`,
+      headers,
+    });
+    expect(left.statusCode).toBe(204);
     // Whose member they are not is not told apart from what does not exist.
     expect((await open((await newAccount(api)).accountSlug)).json().error.code).toBe('account.not_found');
   });

@@ -4,6 +4,7 @@ import type { LightMyRequestResponse } from 'fastify';
 import { decodeJwt } from 'jose';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { minutes } from '../../src/platform/clock.js';
+import { interleaved } from '../support/interleaving.js';
 import { codeIn } from '../support/mfa.js';
 import {
   authorizeUrl,
@@ -78,6 +79,37 @@ describe('sign-in by SAML', () => {
       await redeem(world.app, at.client, { code, verifier: pkce.verifier, redirect: redirectUri })
     ).json();
     expect(decodeJwt(tokens.id_token)).toMatchObject({ email, email_verified: true, amr: ['mfa'] });
+  });
+
+  test('whoever began comes in by no answer that somebody else has brought for them, whenever they ask', async () => {
+    const at = await place();
+    for (const stop of [null, 1, 2, 3, 4]) {
+      const mallory = world.browser();
+      const away = await sendAway(mallory, at);
+      const { path, form } = answerTo(away, idp, world.now(), { nameId: acmeAddress() });
+      // The request's id is in what the provider is asked (SAML 2.0 Core §3.2.1).
+      const complete = `/sso/complete?request=${String(askedIn(away).id).slice(1)}`;
+      const come = () => mallory.get(complete);
+      const bring = () => post(path, form);
+      const [came, brought] =
+        stop === null ? [null, await bring()] : await interleaved(world.database.ownerUrl, stop, come, bring);
+      expect(String(came?.headers.location)).not.toMatch(/[?&]code=/);
+      expect(failureIn(await come())).toEqual([400, 'sso.stale']);
+      // Nor by bringing something of their own for the same request.
+      const own = here(await post(path, { ...form, SAMLResponse: `${form.SAMLResponse} ` }));
+      expect(own.startsWith(complete)).toBe(true);
+      expect(failureIn(await mallory.get(own))).toEqual([400, 'sso.stale']);
+      expect(failureIn(await world.browser().get(here(brought)))).toEqual([400, 'sso.stale']);
+    }
+  });
+
+  test('a browser that did not get to know that its answer was taken brings it again', async () => {
+    const at = await place();
+    const browser = world.browser();
+    const { path, form } = answerTo(await sendAway(browser, at), idp, world.now(), { nameId: acmeAddress() });
+    const [lost, again] = [here(await post(path, form)), here(await post(path, form))];
+    expect(again).toBe(lost);
+    expect(codeIn(await browser.get(again))).toBeTruthy();
   });
 
   test('the same person is the same Identity the next time, also under another address', async () => {

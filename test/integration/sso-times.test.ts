@@ -366,6 +366,12 @@ describe('until when a provider has its session last (SAML 2.0 Core §2.7.2, Ses
     expect(await ofOther.refreshed()).toHaveProperty('access_token');
   });
 
+  test('a provider that means "for ever" by the last moment that it can write', async () => {
+    const there = await samlPlace();
+    const page = await walkSaml(world.browser(), there, { sessionNotOnOrAfter: new Date('9999-12-31T23:59:59.999Z') });
+    expect(await (await claimsOf(there.client, page)).refreshed()).toHaveProperty('access_token');
+  });
+
   test('a refresh after it is refused', async () => {
     const there = await samlPlace();
     const page = await walkSaml(world.browser(), there, { sessionNotOnOrAfter: inAnHour() });

@@ -5,6 +5,7 @@ import { createEnvironments } from '../../src/domain/environments/environments.j
 import { createErasures, processInput } from '../../src/domain/erasures/erasures.js';
 import { createIdentityInvites } from '../../src/domain/identity-invites/identity-invites.js';
 import { createAdministratorInvites } from '../../src/domain/invites/administrator-invites.js';
+import { createMailingInvite } from '../../src/domain/invites/mails-to-address.js';
 import { createMfaGraces } from '../../src/domain/mfa/grace.js';
 import { days, hours, seconds } from '../../src/platform/clock.js';
 import {
@@ -45,7 +46,13 @@ type Invite = (
 ) => Promise<{ id: string }>;
 
 const anAdministrator: Invite = ({ database: { db }, sealing }, { accountId, userId, roleId }, { email, ttlMs }) =>
-  createAdministratorInvites({ db, sealing, now, ttlMs }).create({ accountId }, userId, {
+  createAdministratorInvites({
+    db,
+    sealing,
+    now,
+    ttlMs,
+    mailing: createMailingInvite({ db, rateLimits: false }),
+  }).create({ accountId }, userId, {
     email,
     firstName: 'Ivo',
     lastName: 'Kernseif',
@@ -56,7 +63,14 @@ const anAdministrator: Invite = ({ database: { db }, sealing }, { accountId, use
 const anEndUser: Invite = ({ database: { db }, sealing }, { userId, ...scope }, { email, ttlMs }) => {
   const assignments = { assertMayGive: () => Promise.reject(new Error('no role is offered')) };
   const caller = { type: 'platform_admin', userId, sessionId: '', capabilities: [], roles: [] } as const;
-  return createIdentityInvites({ db, sealing, assignments, now, ttlMs }).create(scope, caller, {
+  return createIdentityInvites({
+    db,
+    sealing,
+    assignments,
+    now,
+    ttlMs,
+    mailing: createMailingInvite({ db, rateLimits: false }),
+  }).create(scope, caller, {
     intent: 'activate',
     email,
     firstName: 'Ida',

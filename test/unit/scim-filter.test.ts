@@ -279,6 +279,18 @@ test('PATCH takes what Microsoft Entra ID maps at first', () => {
   expect(patch(add(main, 'Author'), add(main, 'Editor')).roles).toEqual([{ primary: true, value: 'Editor' }]);
 });
 
+test('PATCH replaces a value that a filter finds as a whole (RFC 7644 §3.5.2.3), and adds to it', () => {
+  const old = { type: 'work', formatted: 'Old St 1, Oldtown', streetAddress: 'Old St 1', region: 'OT', primary: true };
+  const added = { op: 'add', path: 'addresses', value: [old] };
+  const path = 'addresses[type eq "work"]';
+  const value = { streetAddress: 'New St 2', locality: 'Newtown' };
+  expect(patch(added, { op: 'replace', path, value }).addresses).toEqual([{ type: 'work', primary: true, ...value }]);
+  expect(patch(added, { op: 'add', path, value }).addresses).toEqual([{ ...old, ...value }]);
+  const [work, home] = ana.emails as Resource[];
+  const named = { op: 'replace', path: 'emails[type eq "home"]', value: { display: 'At home' } };
+  expect(patch(named).emails).toEqual([work, { ...home, display: 'At home' }]);
+});
+
 test('PATCH takes away what has nothing left in it', () => {
   const phones = { op: 'add', path: 'phoneNumbers', value: [{ value: '1' }] };
   expect(patch(phones, { op: 'remove', path: 'phoneNumbers' })).toEqual(ana);

@@ -4,6 +4,7 @@ import { AdministratorRole } from '../../entities/administrator-role.js';
 import { User } from '../../entities/user.js';
 import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
 import { createAdministratorInvites } from '../../src/domain/invites/administrator-invites.js';
+import { createMailingInvite } from '../../src/domain/invites/mails-to-address.js';
 import { hours } from '../../src/platform/clock.js';
 import { workerBounds } from '../../src/worker/database-bounds.js';
 import { asOwner, openTestDb, rowsAsOwner } from '../support/database.js';
@@ -28,11 +29,13 @@ async function newAccount() {
     const where = { accountId: account.id, systemKey: 'viewer' } as const;
     return { account, roleId: (await tx.findOneByOrFail(AdministratorRole, where)).id };
   });
+  const mailing = createMailingInvite({ db, rateLimits: false });
   const invites = createAdministratorInvites({
     db,
     sealing: world.services.sealing,
     now: () => new Date(),
     ttlMs: hours(1),
+    mailing,
   });
   return {
     id: account.id,

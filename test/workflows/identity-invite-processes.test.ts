@@ -4,6 +4,7 @@ import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
 import { createIdentityInviteAcceptance } from '../../src/domain/identity-invites/acceptance.js';
 import { createIdentityInvites } from '../../src/domain/identity-invites/identity-invites.js';
 import { identityInviteToken } from '../../src/domain/identity-invites/link.js';
+import { createMailingInvite } from '../../src/domain/invites/mails-to-address.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { hours } from '../../src/platform/clock.js';
 import { type InviteProcesses, startInviteProcesses } from '../support/invite-processes.js';
@@ -42,7 +43,8 @@ async function newPlace(ttlMs: number) {
   const caller = { type: 'platform_admin' as const, userId, sessionId: '', capabilities: [], roles: [] };
   // Nothing here carries a role.
   const assignments = { assertMayGive: () => Promise.reject(new Error('no role is offered')) };
-  const invites = createIdentityInvites({ db, sealing: world.services.sealing, assignments, now, ttlMs });
+  const mailing = createMailingInvite({ db, rateLimits: false });
+  const invites = createIdentityInvites({ db, sealing: world.services.sealing, assignments, now, ttlMs, mailing });
   const person = { firstName: 'Ivo', lastName: 'Kernseif', roleId: null, nodeId: null, locale: 'de' as const };
   return {
     scope,

@@ -6,6 +6,7 @@ import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
 import { createInviteAcceptance } from '../../src/domain/invites/acceptance.js';
 import { createAdministratorInvites } from '../../src/domain/invites/administrator-invites.js';
 import { inviteToken } from '../../src/domain/invites/link.js';
+import { createMailingInvite } from '../../src/domain/invites/mails-to-address.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { hours } from '../../src/platform/clock.js';
 import { type InviteProcesses, startInviteProcesses } from '../support/invite-processes.js';
@@ -46,7 +47,8 @@ async function newAccount(ttlMs: number) {
     const viewer = await tx.findOneByOrFail(AdministratorRole, { accountId: account.id, systemKey: 'viewer' });
     return { account, roleId: viewer.id };
   });
-  const invites = createAdministratorInvites({ db, sealing, now: () => new Date(), ttlMs });
+  const mailing = createMailingInvite({ db, rateLimits: false });
+  const invites = createAdministratorInvites({ db, sealing, now: () => new Date(), ttlMs, mailing });
   const scope = { accountId: made.account.id };
   return {
     ...made,

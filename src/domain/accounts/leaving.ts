@@ -6,14 +6,22 @@ import { lockAdministration } from '../capabilities/roles-authority.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { AccountScope } from '../scope.js';
+import type { AdminSubject } from '../users/admin-tokens.js';
+import { assertSpeaksFor } from '../users/other-sign-in.js';
 
 /** Ends the own access to an Account at once, whatever the roles. */
 export const createLeaving =
   ({ db }: { db: Db }) =>
-  /** @throws DomainError account.not_found for who is no member of it, member.last_owner */
-  (userId: string, accountId: string): Promise<void> =>
-    db.transaction({ accountId }, async (tx) => {
+  /**
+   * @throws DomainError account.not_found for who is no member of it, account.other_sign_in_required for the word of another
+   *   Account's identity provider, member.last_owner
+   */
+  (subject: Pick<AdminSubject, 'userId' | 'sessionId'>, accountId: string): Promise<void> =>
+    // Sessions are of no Account.
+    db.transaction('system', async (tx) => {
+      const { userId } = subject;
       if (!(await tx.existsBy(Membership, { accountId, userId }))) throw new DomainError('account.not_found');
+      await assertSpeaksFor(tx, subject, [accountId]);
       await lockAdministration(tx, { accountId });
       const membership = await tx.findOneBy(Membership, { accountId, userId });
       if (!membership) throw new DomainError('account.not_found'); // ended meanwhile

@@ -7,6 +7,7 @@ import type { Assignments } from '../access/assignments.js';
 import type { Caller } from '../caller.js';
 import { localeOf } from '../emails/locale.js';
 import { DomainError, invalidField } from '../errors.js';
+import type { MailingInvite } from '../invites/mails-to-address.js';
 import type { Page } from '../paging.js';
 import type { AccountScope, EnvironmentScope } from '../scope.js';
 import { type IssuingDeps, issue, issueAgain, withdraw } from './issue.js';
@@ -43,7 +44,7 @@ export interface IdentityInvites {
   /**
    * Asks somebody, by mail, to join the Environment or the Account's directory.
    * @throws DomainError identity_invite.already_pending, identity_invite.already_member, validation.failed,
-   *   permission.required, role.not_found, role.cannot_grant, nodes.node_not_found
+   *   permission.required, role.not_found, role.cannot_grant, nodes.node_not_found; rate_limit.exceeded with this address
    */
   create(scope: EnvironmentScope, caller: Caller, invite: NewIdentityInvite): Promise<ShownIdentityInvite>;
   /**
@@ -58,11 +59,18 @@ export interface IdentityInvites {
 export interface IdentityInvitesDeps extends IssuingDeps {
   db: Db;
   assignments: Pick<Assignments, 'assertMayGive'>;
+  mailing: MailingInvite;
   now: Clock;
 }
 
 /** Invites of end users (specification, "Identity invite"; contract §5). */
-export function createIdentityInvites({ db, assignments, now, ...issuing }: IdentityInvitesDeps): IdentityInvites {
+export function createIdentityInvites({
+  db,
+  assignments,
+  mailing,
+  now,
+  ...issuing
+}: IdentityInvitesDeps): IdentityInvites {
   const one = async (tx: EntityManager, invite: IdentityInvite) =>
     (await shown(tx, [invite], now()))[0] as ShownIdentityInvite;
 
@@ -79,35 +87,22 @@ export function createIdentityInvites({ db, assignments, now, ...issuing }: Iden
     return one(tx, invite);
   }
 
+  const get = (scope: EnvironmentScope, id: string) => db.transaction(scope, (tx) => find(tx, scope, id));
+
   return {
     list: (scope, page, into) => listInvites(db, scope, page, { into, now: now() }),
 
     summary: (scope, environmentId) =>
       db.transaction(scope, (tx) => summaryOf(tx, scope, { whose: { environmentId }, now: now() })),
 
-    get: (scope, id) => db.transaction(scope, (tx) => find(tx, scope, id)),
+    get,
 
-    create: (scope, caller, { roleId, nodeId, locale, ...person }) =>
-      change(scope, async (tx) => {
-        if (roleId === null && nodeId !== null) throw invalidField('node_id', 'without_role', 'needs a `role_id`');
-        if (roleId !== null && person.intent === 'directory')
-          throw invalidField('role_id', 'without_environment', 'counts in an environment: use the intent `activate`');
-        const roleIds = roleId === null ? [] : [roleId];
-        const place = roleId === null ? null : await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId });
-        await assertNew(tx, scope, person);
-        const offer = { ...person, roleIds, nodeId: place, organizationId: null };
-        const spoken = locale ?? (await localeOf(tx, scope));
-        return one(tx, await issue(tx, scope, caller, { ...offer, locale: spoken }, { ...issuing, now: now() }));
-      }),
+    create: (scope, caller, invite) => mailing(scope, invite.email, () => create(scope, caller, invite)),
 
-    resend: (scope, caller, id) =>
-      change(scope, async (tx) => {
-        const invite = await find(tx, scope, id, true);
-        if (invite.status !== 'pending' && invite.status !== 'expired') throw notPending();
-        await assertStillMayGive(assignments, tx, { scope, caller, invite });
-        await assertNew(tx, scope, invite as IdentityInvite & { intent: NewIdentityInvite['intent'] });
-        return one(tx, await issueAgain(tx, invite, { ...issuing, now: now() }));
-      }),
+    async resend(scope, caller, id) {
+      const { email } = await get(scope, id);
+      return mailing(scope, email, () => resend(scope, caller, id));
+    },
 
     revoke: (scope, id) =>
       change(scope, async (tx) => {
@@ -117,6 +112,31 @@ export function createIdentityInvites({ db, assignments, now, ...issuing }: Iden
         return find(tx, scope, id);
       }),
   };
+
+  function create(scope: EnvironmentScope, caller: Caller, invite: NewIdentityInvite) {
+    const { roleId, nodeId, locale, ...person } = invite;
+    return change(scope, async (tx) => {
+      if (roleId === null && nodeId !== null) throw invalidField('node_id', 'without_role', 'needs a `role_id`');
+      if (roleId !== null && person.intent === 'directory')
+        throw invalidField('role_id', 'without_environment', 'counts in an environment: use the intent `activate`');
+      const roleIds = roleId === null ? [] : [roleId];
+      const place = roleId === null ? null : await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId });
+      await assertNew(tx, scope, person);
+      const offer = { ...person, roleIds, nodeId: place, organizationId: null };
+      const spoken = locale ?? (await localeOf(tx, scope));
+      return one(tx, await issue(tx, scope, caller, { ...offer, locale: spoken }, { ...issuing, now: now() }));
+    });
+  }
+
+  function resend(scope: EnvironmentScope, caller: Caller, id: string) {
+    return change(scope, async (tx) => {
+      const invite = await find(tx, scope, id, true);
+      if (invite.status !== 'pending' && invite.status !== 'expired') throw notPending();
+      await assertStillMayGive(assignments, tx, { scope, caller, invite });
+      await assertNew(tx, scope, invite as IdentityInvite & { intent: NewIdentityInvite['intent'] });
+      return one(tx, await issueAgain(tx, invite, { ...issuing, now: now() }));
+    });
+  }
 }
 
 /**

@@ -39,7 +39,7 @@ export interface OrganizationInvitations {
   /**
    * Asks somebody, by mail, to become a member of an organization, and of the Environment where they are none.
    * @throws DomainError organization.not_found, identity_invite.already_pending, identity_invite.already_member,
-   *   permission.required, role.not_found, role.cannot_grant
+   *   permission.required, role.not_found, role.cannot_grant; rate_limit.exceeded with this address
    */
   create(
     scope: EnvironmentScope,
@@ -60,6 +60,7 @@ export interface OrganizationInvitations {
 export function createOrganizationInvitations({
   db,
   assignments,
+  mailing,
   now,
   ...issuing
 }: IdentityInvitesDeps): OrganizationInvitations {
@@ -88,6 +89,12 @@ export function createOrganizationInvitations({
     return one(tx, invite);
   }
 
+  const get = (scope: EnvironmentScope, which: WhichInvitation) =>
+    db.transaction(scope, async (tx) => {
+      await findOrganization(tx, scope, which.organizationId);
+      return find(tx, scope, which);
+    });
+
   return {
     list: (scope, organizationId, page) =>
       db.transaction(scope, async (tx) => {
@@ -95,31 +102,15 @@ export function createOrganizationInvitations({
         return listInvitations(tx, scope, page, { organizationId, now: now() });
       }),
 
-    get: (scope, which) =>
-      db.transaction(scope, async (tx) => {
-        await findOrganization(tx, scope, which.organizationId);
-        return find(tx, scope, which);
-      }),
+    get,
 
-    create: (scope, caller, organizationId, { locale, roleIds: wanted, ...person }) =>
-      change(scope, organizationId, async (tx) => {
-        const roleIds = [...new Set(wanted)];
-        const nodeId = organizationId;
-        if (roleIds.length > 0) await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId });
-        await assertNoMember(tx, scope, organizationId, person.email);
-        const offer = { ...person, intent: 'organization' as const, roleIds, nodeId, organizationId };
-        const spoken = locale ?? (await localeOf(tx, scope));
-        return one(tx, await issue(tx, scope, caller, { ...offer, locale: spoken }, { ...issuing, now: now() }));
-      }),
+    create: (scope, caller, organizationId, invitation) =>
+      mailing(scope, invitation.email, () => create(scope, caller, organizationId, invitation)),
 
-    resend: (scope, caller, which) =>
-      change(scope, which.organizationId, async (tx) => {
-        const invite = await find(tx, scope, which, true);
-        if (invite.status !== 'pending' && invite.status !== 'expired') throw notPending();
-        await assertStillMayGive(assignments, tx, { scope, caller, invite });
-        await assertNoMember(tx, scope, which.organizationId, invite.email);
-        return one(tx, await issueAgain(tx, invite, { ...issuing, now: now() }));
-      }),
+    async resend(scope, caller, which) {
+      const { email } = await get(scope, which);
+      return mailing(scope, email, () => resend(scope, caller, which));
+    },
 
     revoke: (scope, which) =>
       change(scope, which.organizationId, async (tx) => {
@@ -128,6 +119,29 @@ export function createOrganizationInvitations({
         await withdraw(tx, invite, { reason: 'revoked', now: now() });
       }),
   };
+
+  function create(scope: EnvironmentScope, caller: Caller, organizationId: string, invitation: NewInvitation) {
+    const { locale, roleIds: wanted, ...person } = invitation;
+    return change(scope, organizationId, async (tx) => {
+      const roleIds = [...new Set(wanted)];
+      const nodeId = organizationId;
+      if (roleIds.length > 0) await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId });
+      await assertNoMember(tx, scope, organizationId, person.email);
+      const offer = { ...person, intent: 'organization' as const, roleIds, nodeId, organizationId };
+      const spoken = locale ?? (await localeOf(tx, scope));
+      return one(tx, await issue(tx, scope, caller, { ...offer, locale: spoken }, { ...issuing, now: now() }));
+    });
+  }
+
+  function resend(scope: EnvironmentScope, caller: Caller, which: WhichInvitation) {
+    return change(scope, which.organizationId, async (tx) => {
+      const invite = await find(tx, scope, which, true);
+      if (invite.status !== 'pending' && invite.status !== 'expired') throw notPending();
+      await assertStillMayGive(assignments, tx, { scope, caller, invite });
+      await assertNoMember(tx, scope, which.organizationId, invite.email);
+      return one(tx, await issueAgain(tx, invite, { ...issuing, now: now() }));
+    });
+  }
 }
 
 const changing = <T>(db: Db, scope: EnvironmentScope, work: (tx: EntityManager) => Promise<T>): Promise<T> =>

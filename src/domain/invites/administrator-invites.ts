@@ -19,6 +19,7 @@ import { readRowCount } from '../row-counts.js';
 import type { AccountScope } from '../scope.js';
 import { expireOverdue } from './expiry.js';
 import { inviteToken } from './link.js';
+import type { MailingInvite } from './mails-to-address.js';
 import { inviteEmail, processInput, statusOf } from './process.js';
 
 export interface NewInvite {
@@ -46,7 +47,7 @@ export interface AdministratorInvites {
    * Asks somebody to administrate the Account, by mail.
    * @param userId who asks
    * @throws DomainError administrator_invite.already_pending, member.already_member, member.owner_required,
-   *   administrator_role.cannot_grant, validation.failed
+   *   administrator_role.cannot_grant, validation.failed; rate_limit.exceeded with this address
    */
   create(scope: AccountScope, userId: string, invite: NewInvite): Promise<ShownInvite>;
   /**
@@ -64,6 +65,7 @@ export interface AdministratorInvitesDeps {
   now: Clock;
   /** Milliseconds: life of a link. */
   ttlMs: number;
+  mailing: MailingInvite;
 }
 
 const columns = {
@@ -78,6 +80,7 @@ export function createAdministratorInvites({
   sealing,
   now,
   ttlMs,
+  mailing,
 }: AdministratorInvitesDeps): AdministratorInvites {
   const change = <T>({ accountId }: AccountScope, work: (tx: EntityManager, scope: AccountScope) => Promise<T>) =>
     db
@@ -97,6 +100,9 @@ export function createAdministratorInvites({
     return { linkNumber, tokenHash: hashSecret(token), tokenKeyId: keyId, expiresAt: after(now(), ttlMs) };
   };
 
+  const get = ({ accountId }: AccountScope, id: string) =>
+    db.transaction({ accountId }, (tx) => find(tx, { accountId }, id, now()));
+
   return {
     list: ({ accountId }, { status, ...page }) =>
       db.transaction({ accountId }, async (tx) => {
@@ -114,63 +120,14 @@ export function createAdministratorInvites({
         return { ...rest, rows: rows.map((row) => shown(row, roles.get(row.roleId ?? '') ?? null, now())) };
       }),
 
-    get: ({ accountId }, id) => db.transaction({ accountId }, (tx) => find(tx, { accountId }, id, now())),
+    get,
 
-    create: (wantedIn, userId, { roleId, limits: wanted, ...person }) =>
-      change(wantedIn, async (tx, scope) => {
-        const [role] = (await findRoles(tx, scope, [roleId], () => 'role_id')) as [AdministratorRole];
-        const limits = await checkedLimits(tx, scope, wanted, 'limits');
-        await assertMayGive(tx, scope, await authorityOf(tx, scope, userId), { role, limits });
-        await assertNoMember(tx, scope, person.email);
-        await expireOverdue(tx, { ...scope, email: person.email }, now());
-        const id = uuidv7();
-        const invite: AdministratorInvite = {
-          ...scope,
-          ...person,
-          ...link(id, 1),
-          id,
-          roleId: role.id,
-          limits,
-          status: 'pending',
-          endedReason: null,
-          invitedBy: userId,
-          membershipId: null,
-          createdAt: now(),
-          endedAt: null,
-        };
-        await tx.insert(AdministratorInvite, invite);
-        await recordEvent(tx, 'administrator_invite.created', {
-          ...scope,
-          resourceId: id,
-          metadata: { role_id: role.id, limits },
-        });
-        await queueEmail(tx, inviteEmail(invite), now());
-        await startLater(tx, 'inviteExpiry', processInput(invite, now()));
-        return shown(invite, role, now());
-      }),
+    create: (wantedIn, userId, invite) => mailing(wantedIn, invite.email, () => create(wantedIn, userId, invite)),
 
-    resend: (wantedIn, userId, id) =>
-      change(wantedIn, async (tx, scope) => {
-        const invite = await find(tx, scope, id, now());
-        if (invite.status !== 'pending' && invite.status !== 'expired') throw notPending();
-        const role = invite.roleId && (await tx.findOneBy(AdministratorRole, { ...scope, id: invite.roleId }));
-        if (!role) throw new DomainError('administrator_invite.role_deleted');
-        await assertMayGive(tx, scope, await authorityOf(tx, scope, userId), { role, limits: invite.limits });
-        await assertNoMember(tx, scope, invite.email);
-        await expireOverdue(tx, { ...scope, email: invite.email }, now()); // another one, whose end nobody wrote down yet
-        const waiting = {
-          status: 'pending' as const,
-          endedReason: null,
-          endedAt: null,
-          ...link(id, invite.linkNumber + 1),
-        };
-        await tx.update(AdministratorInvite, { ...scope, id }, waiting);
-        await recordEvent(tx, 'administrator_invite.resent', { ...scope, resourceId: id });
-        const renewed = { ...invite, ...waiting };
-        await queueEmail(tx, inviteEmail(renewed), now());
-        await startLater(tx, 'inviteExpiry', { ...processInput(renewed, now()), news: 'resent' });
-        return renewed;
-      }),
+    async resend(wantedIn, userId, id) {
+      const { email } = await get(wantedIn, id);
+      return mailing(wantedIn, email, () => resend(wantedIn, userId, id));
+    },
 
     revoke: (wantedIn, userId, id) =>
       change(wantedIn, async (tx, scope) => {
@@ -180,6 +137,64 @@ export function createAdministratorInvites({
         return { ...invite, ...(await revokeInvite(tx, invite, 'revoked_by_administrator', now())) };
       }),
   };
+
+  function create(wantedIn: AccountScope, userId: string, { roleId, limits: wanted, ...person }: NewInvite) {
+    return change(wantedIn, async (tx, scope) => {
+      const [role] = (await findRoles(tx, scope, [roleId], () => 'role_id')) as [AdministratorRole];
+      const limits = await checkedLimits(tx, scope, wanted, 'limits');
+      await assertMayGive(tx, scope, await authorityOf(tx, scope, userId), { role, limits });
+      await assertNoMember(tx, scope, person.email);
+      await expireOverdue(tx, { ...scope, email: person.email }, now());
+      const id = uuidv7();
+      const invite: AdministratorInvite = {
+        ...scope,
+        ...person,
+        ...link(id, 1),
+        id,
+        roleId: role.id,
+        limits,
+        status: 'pending',
+        endedReason: null,
+        invitedBy: userId,
+        membershipId: null,
+        createdAt: now(),
+        endedAt: null,
+      };
+      await tx.insert(AdministratorInvite, invite);
+      await recordEvent(tx, 'administrator_invite.created', {
+        ...scope,
+        resourceId: id,
+        metadata: { role_id: role.id, limits },
+      });
+      await queueEmail(tx, inviteEmail(invite), now());
+      await startLater(tx, 'inviteExpiry', processInput(invite, now()));
+      return shown(invite, role, now());
+    });
+  }
+
+  function resend(wantedIn: AccountScope, userId: string, id: string) {
+    return change(wantedIn, async (tx, scope) => {
+      const invite = await find(tx, scope, id, now());
+      if (invite.status !== 'pending' && invite.status !== 'expired') throw notPending();
+      const role = invite.roleId && (await tx.findOneBy(AdministratorRole, { ...scope, id: invite.roleId }));
+      if (!role) throw new DomainError('administrator_invite.role_deleted');
+      await assertMayGive(tx, scope, await authorityOf(tx, scope, userId), { role, limits: invite.limits });
+      await assertNoMember(tx, scope, invite.email);
+      await expireOverdue(tx, { ...scope, email: invite.email }, now()); // another one, whose end nobody wrote down yet
+      const waiting = {
+        status: 'pending' as const,
+        endedReason: null,
+        endedAt: null,
+        ...link(id, invite.linkNumber + 1),
+      };
+      await tx.update(AdministratorInvite, { ...scope, id }, waiting);
+      await recordEvent(tx, 'administrator_invite.resent', { ...scope, resourceId: id });
+      const renewed = { ...invite, ...waiting };
+      await queueEmail(tx, inviteEmail(renewed), now());
+      await startLater(tx, 'inviteExpiry', { ...processInput(renewed, now()), news: 'resent' });
+      return renewed;
+    });
+  }
 }
 
 /** Ends one that waits and that the caller holds, with its process. @returns what has changed of it */

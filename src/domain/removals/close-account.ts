@@ -20,6 +20,7 @@ import type { AccountScope } from '../scope.js';
 import { releaseClaim } from '../sso/domain-process.js';
 import { removeConnection } from '../sso-connections/ending.js';
 import { lockRequestsOf } from '../sso-connections/find.js';
+import { assertSpeaksFor } from '../users/other-sign-in.js';
 import { silenceWebhooks } from '../webhooks/routes.js';
 
 /**
@@ -31,7 +32,7 @@ export function createAccountClosing({ db, now }: { db: Db; now: Clock }) {
 
   /**
    * @param confirm its slug, as whoever closes it typed it
-   * @throws DomainError account.not_found for who is no member of it, account.owner_required, account.confirmation_required,
+   * @throws DomainError account.not_found for who is no member of it, account.other_sign_in_required, account.owner_required, account.confirmation_required,
    *   account.has_applications, auth.reauthentication_required, auth.invalid_credentials
    */
   return (admin: SignedInAdmin, { accountId }: AccountScope, confirm: string | undefined): Promise<void> =>
@@ -40,6 +41,7 @@ export function createAccountClosing({ db, now }: { db: Db; now: Clock }) {
         const scope = { accountId };
         if (!(await tx.existsBy(Membership, { accountId, userId: admin.userId })))
           throw new DomainError('account.not_found');
+        await assertSpeaksFor(tx, admin, [accountId]);
         await lockConnections(tx, scope); // before the Account, as a sign-in that makes a member does
         await lockAdministration(tx, scope);
         const owners = await ownersOf(tx, scope);
@@ -56,10 +58,12 @@ export function createAccountClosing({ db, now }: { db: Db; now: Clock }) {
           metadata: { slug: account.slug },
         });
         const at = now();
+        // No slug that anybody could ask for, and keep from them by that: those have no underscore.
+        const slug = `closed_${accountId}`;
         const locale = await localeOf(tx, scope);
         for (const { userId } of owners) await noticeAdmin(tx, { userId, eventId, locale, now: at });
         await endAll(tx, scope, at);
-        await tx.update(Account, { id: accountId }, { closedAt: at, slug: `closed-${accountId}`, updatedAt: at });
+        await tx.update(Account, { id: accountId }, { closedAt: at, slug, updatedAt: at });
       }),
     );
 }

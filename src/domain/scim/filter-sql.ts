@@ -7,13 +7,25 @@ import { ScimRefused } from './refusal.js';
 /** How an attribute is read in SQL. */
 export type Column =
   | { type: 'id' | 'text' | 'exact' | 'boolean' | 'instant'; sql: string }
-  /** Several values: an expression that is a set of rows, `e` in what `of` says of their sub-attributes. */
-  | { type: 'several'; rows: string; of(sub: string): Column | null }
+  /**
+   * Several values: an expression that is a set of rows, `e` in what `of` says of their sub-attributes. `isOfSub`: one sub-attribute of
+   * all of them is meant (`ofSub`).
+   */
+  | { type: 'several'; rows: string; of(sub: string): Column | null; isOfSub?: boolean }
   /** One value of several parts: it is there where one of them is (RFC 7644 §3.4.2.2, `pr`), and is compared by its parts. */
   | { type: 'complex'; parts: readonly Column[] };
 
 /** The column of an attribute by its path; null where there is none. */
 export type ColumnOf = (path: string) => Column | null;
+
+type Several = Extract<Column, { type: 'several' }>;
+
+/** What `emails.value` is: any of the values, as is `emails[value …]`. */
+export const ofSub = (several: Several, sub: string): Several => ({
+  ...several,
+  of: () => several.of(sub),
+  isOfSub: true,
+});
 
 /** Collects the values that a statement is given, so that none of them becomes part of its text. */
 export interface Values {
@@ -33,7 +45,7 @@ export function conditionOf(filter: Filter, columnOf: ColumnOf, values: Values):
     if (column.type !== 'several') throw invalid(`${filter.path} has no values to choose from`);
     return anyOf(column.rows, conditionOf(filter.filter, column.of, values));
   }
-  if (filter.op === 'pr') return presence(column);
+  if (filter.op === 'pr') return presence(column, filter.path);
   if (column.type === 'complex') throw invalid(`${filter.path} is compared by its parts`);
   if (column.type !== 'several') return comparison(filter.op, column, filter.value, values);
   // Without a sub-attribute, the value is meant (RFC 7644 §3.4.2.2).
@@ -49,9 +61,10 @@ function known(column: Column | null, path: string): Column {
   return column;
 }
 
-function presence(column: Column): string {
-  if (column.type === 'several') return `exists (select from ${column.rows})`;
-  if (column.type === 'complex') return `(${column.parts.map(presence).join(' or ')})`;
+function presence(column: Column, path: string): string {
+  if (column.type === 'several')
+    return anyOf(column.rows, column.isOfSub ? presence(known(column.of('value'), path), path) : 'true');
+  if (column.type === 'complex') return `(${column.parts.map((part) => presence(part, path)).join(' or ')})`;
   const isText = column.type === 'text' || column.type === 'exact';
   return isText ? `coalesce(${column.sql}, '') <> ''` : `${column.sql} is not null`;
 }

@@ -5,7 +5,7 @@ import { within } from '../../platform/db.js';
 import { readRowCount } from '../row-counts.js';
 import { targetOf } from './attribute-path.js';
 import type { Directory } from './directory.js';
-import { type Column, type ColumnOf, conditionOf } from './filter-sql.js';
+import { type Column, type ColumnOf, conditionOf, ofSub } from './filter-sql.js';
 import type { Filter } from './filter-syntax.js';
 import { groupKind } from './kinds.js';
 import { assertBounded, type Found, isBroad, type ListRequest, orderOf } from './lists.js';
@@ -18,15 +18,15 @@ export interface GroupMember {
   id: string;
 }
 
-const members: Column = {
+const memberColumns = new Map<string, Column>([
+  ['value', { type: 'id', sql: 'e.identity_id' }],
+  ['type', { type: 'text', sql: `'User'` }],
+]);
+const members = {
   type: 'several',
   rows: '(select gm.identity_id from scim_group_members gm where gm.group_id = g.id) e',
-  of: (name) =>
-    ({
-      value: { type: 'id', sql: 'e.identity_id' } as const,
-      type: { type: 'text', sql: `'User'` } as const,
-    })[name.toLowerCase()] ?? null,
-};
+  of: (name: string) => memberColumns.get(name.toLowerCase()) ?? null,
+} as const;
 const columns: Record<string, Column> = {
   id: { type: 'id', sql: 'g.id' },
   externalid: { type: 'exact', sql: 'g.external_id' },
@@ -40,7 +40,7 @@ const columns: Record<string, Column> = {
 const columnOf: ColumnOf = (path) => {
   const { attribute, sub } = targetOf(groupKind, path) ?? {};
   if (!attribute) return null;
-  if (attribute.name === 'members' && sub) return { ...members, of: () => members.of(sub.name) };
+  if (attribute.name === 'members' && sub) return ofSub(members, sub.name);
   return columns[`${attribute.name}${sub ? `.${sub.name}` : ''}`.toLowerCase()] ?? null;
 };
 

@@ -157,10 +157,12 @@ function changeSome(
     else Object.assign(result, (readValue({ ...attribute, multiValued: undefined } as never, value) ?? {}) as Resource);
     return result;
   };
+  // A value that is replaced as a whole (RFC 7644 §3.5.2.3) is still the one that the filter has found.
+  const replaced = (one: Resource) => changed(op === 'replace' && !sub ? whichItIs(one) : one);
   // What is left without its value is none any more. Whether an address can go, is for who knows which one is the main one.
   const isOver = (one: Resource) => sub?.name === 'value' && isUnsaid(one);
   if (before.some(isMeant)) {
-    const after = before.map((one) => (isMeant(one) ? changed(one) : one));
+    const after = before.map((one) => (isMeant(one) ? replaced(one) : one));
     return attribute.required ? after : after.filter((one, i) => one === before[i] || !isOver(one));
   }
   if (op === 'remove') return before;
@@ -169,6 +171,10 @@ function changeSome(
   const added = changed(asAskedFor(filter, attribute));
   return isOver(added) ? before : [...before, added];
 }
+
+/** What tells a value from the others of its attribute, without all that it says beside. */
+const whichItIs = (one: Resource): Resource =>
+  Object.fromEntries(Object.entries(one).filter(([name]) => ['value', 'type', 'primary'].includes(name)));
 
 /** A value that is as a filter wants it: what is added where no value is, has to begin with something. */
 function asAskedFor(filter: Filter, attribute: Attribute): Resource {

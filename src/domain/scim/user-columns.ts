@@ -1,6 +1,6 @@
 import { targetOf } from './attribute-path.js';
 import type { Directory } from './directory.js';
-import type { Column, ColumnOf } from './filter-sql.js';
+import { type Column, type ColumnOf, ofSub } from './filter-sql.js';
 import { userKind } from './kinds.js';
 import type { Attribute } from './schema.js';
 import { expressions } from './user-rows.js';
@@ -31,7 +31,7 @@ export const userColumns = (directory: Directory): ColumnOf => {
     if (found) return found;
     if (attribute.multiValued) {
       const several = severalOf(attribute);
-      return sub ? lifted(several, sub.name) : several;
+      return sub ? ofSub(several, sub.name) : several;
     }
     if (attribute.type === 'complex' && !sub) {
       const parts = (attribute.subAttributes ?? []).map(({ name: part }) => columnOf(`${path}.${part}`));
@@ -45,12 +45,7 @@ export const userColumns = (directory: Directory): ColumnOf => {
   return columnOf;
 };
 
-type Several = Extract<Column, { type: 'several' }>;
-
-/** `emails.value` is any of the values, as is `emails[value …]`. */
-const lifted = (several: Several, sub: string): Column => ({ ...several, of: () => several.of(sub) });
-
-function severalOf(attribute: Attribute): Several {
+function severalOf(attribute: Attribute): Extract<Column, { type: 'several' }> {
   const subColumn = (name: string): Column | null => {
     const sub = attribute.subAttributes?.find((one) => one.name.toLowerCase() === name.toLowerCase());
     if (!sub) return null;
@@ -73,5 +68,8 @@ function severalOf(attribute: Attribute): Several {
 
 const groups = `(select g.id, g.display_name from scim_group_members gm join scim_groups g on g.id = gm.group_id
   where gm.environment_id = m.environment_id and gm.identity_id = m.identity_id and g.directory_id = $3) e`;
-const groupColumn = (name: string): Column | null =>
-  ({ value: { type: 'id', sql: 'e.id' } as const, display: text('e.display_name') })[name.toLowerCase()] ?? null;
+const groupColumns = new Map<string, Column>([
+  ['value', { type: 'id', sql: 'e.id' }],
+  ['display', text('e.display_name')],
+]);
+const groupColumn = (name: string): Column | null => groupColumns.get(name.toLowerCase()) ?? null;

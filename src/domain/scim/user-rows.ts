@@ -58,7 +58,7 @@ export const memberOf = ({ organizationId }: Directory): string =>
 const lastModified = 'greatest(i.updated_at, s.updated_at, m.created_at)';
 
 export const expressions = (directory: Directory) => ({
-  active: `m.is_active and ${memberOf(directory)}`,
+  active: `(m.is_active and ${memberOf(directory)})`,
   userName: 'coalesce(s.user_name, i.email::text)',
   created: 'm.created_at',
   lastModified,

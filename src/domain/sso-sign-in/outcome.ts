@@ -19,11 +19,12 @@ export const writeOutcome = (outcome: SsoOutcome): string => JSON.stringify(outc
 export function readOutcome(text: string): SsoOutcome {
   const outcome: SsoOutcome = JSON.parse(text);
   if ('refusal' in outcome) return outcome;
-  const { authenticatedAt, once, ...rest } = outcome.assertion;
+  const { authenticatedAt, sessionUntil, once, ...rest } = outcome.assertion;
   return {
     assertion: {
       ...rest,
       authenticatedAt: authenticatedAt && new Date(authenticatedAt),
+      sessionUntil: sessionUntil && new Date(sessionUntil),
       once: once && { ...once, until: new Date(once.until) },
     },
   };

@@ -50,6 +50,14 @@ export type AnsweredSsoRequest = Omit<TakenSsoRequest, 'secrets'> & {
   outcome: SsoOutcome;
 };
 
+/** A browser that comes for an answer, as it proves itself. */
+export interface ComingBrowser {
+  /** The value of the cookie of whoever was sent away. */
+  cookie: string | null;
+  /** What whoever brought the answer was given (`SsoRequests.delivererOf`). */
+  deliverer: string | null;
+}
+
 /** How a request stands when its browser comes back for it. */
 export type Completion<T> =
   | { state: 'completed'; result: T }
@@ -57,7 +65,7 @@ export type Completion<T> =
   | { state: 'over'; purpose: SsoPurpose; parameters: Record<string, string> }
   /** Nothing was answered yet, or the process ended while it looked at the answer. */
   | { state: 'unanswered'; purpose: SsoPurpose; parameters: Record<string, string> }
-  /** There is no such request, no more, or of this browser. */
+  /** There is no such request, no more, or of this browser; or another browser has brought its answer. */
   | { state: 'unknown' };
 
 const columns = `id, account_id as "accountId", environment_id as "environmentId", connection_id as "connectionId", purpose, parameters,
@@ -74,7 +82,7 @@ returning id`,
 const takeStatement = {
   name: 'take_sso_request',
   text: `
-update sso_requests set answered_at = $3
+update sso_requests set answered_at = $3, deliverer_hash = $4
 where state_hash = $1 and connection_id = $2 and answered_at is null and expires_at > $3
 returning ${columns}, sealed_secrets as "sealedSecrets"`,
 };
@@ -98,13 +106,14 @@ update sso_requests set sealed_secrets = null,
 where id = $1
 returning id`,
 };
+const broughtIt = (hash: string) => `(deliverer_hash is null or deliverer_hash = ${hash})`;
 // Of two browsers that come at once, or an answer that is taken back at this moment, one waits for the other's row as it is then.
 const completeText = `
 update sso_requests r set completed_at = $2, sealed_answer = null
-from (select id, sealed_answer from sso_requests where id = $1 for update) before
-where r.id = before.id and r.completed_at is null and before.sealed_answer is not null
+from (select id, sealed_answer, ${broughtIt('$3::bytea')} as "hasBrought" from sso_requests where id = $1 for update) before
+where r.id = before.id and r.completed_at is null and before.sealed_answer is not null and before."hasBrought"
 returning before.sealed_answer as "sealedAnswer"`;
-const standingText = 'select completed_at as "completedAt" from sso_requests where id = $1';
+const standingText = `select completed_at as "completedAt" from sso_requests where id = $1 and ${broughtIt('$2::bytea')}`;
 
 const answeredText = `
 select id, sealed_answer as "sealedAnswer" from sso_requests
@@ -118,7 +127,8 @@ const secretsContext = (id: string) => `sso-secrets:${id}`;
 
 /**
  * People who were sent to an identity provider. The state names the request when the provider's answer comes, with or without
- * cookies, and one answer is taken; the cookie shows that it is the same browser that comes for it.
+ * cookies, and one answer is taken. The cookie shows that whoever comes for it is the browser that was sent, and `deliverer` that
+ * it is the one which brought it: whoever has somebody else open the provider's URL would be signed in as them (RFC 9700 §4.7).
  */
 export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Sealing; now: Clock }) {
   const rowOf = ({ id, connection, purpose, state, browser, secrets, parameters }: NewSsoRequest): SsoRequest => {
@@ -131,6 +141,7 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
       purpose,
       stateHash: hashSecret(state),
       browserHash: hashSecret(browser),
+      delivererHash: null,
       sealedSecrets: secrets && sealing.seal(JSON.stringify(secrets), secretsContext(id)),
       parameters,
       sealedAnswer: null,
@@ -178,14 +189,25 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
     },
 
     /**
+     * What the browser that brings an answer is given, and comes for it with. Made out of the answer: a browser that did not get
+     * to know it brings the same answer again, and nobody else has that.
+     * @param answer as it came, such as it is in nobody else's hands
+     */
+    delivererOf: (state: string, answer: string): string =>
+      sealing.derive('sso-deliverer', `${state}\n${answer}`).secret.toString('base64url'),
+
+    /**
      * The request that a state names at this connection, once. `repeated` where its answer was taken before: a browser that
      * did not get to know that sends it again. Null: unknown, expired, or of another connection.
      */
-    async take(state: string, connectionId: string): Promise<TakenSsoRequest | { repeated: string } | null> {
+    async take(
+      { state, connectionId }: { state: string; connectionId: string },
+      deliverer: string,
+    ): Promise<TakenSsoRequest | { repeated: string } | null> {
       const asked = [hashSecret(state), connectionId, now()];
       const [row] = await db.statement<Omit<TakenSsoRequest, 'secrets'> & { sealedSecrets: string | null }>(
         takeStatement,
-        asked,
+        [...asked, hashSecret(deliverer)],
       );
       if (row) {
         const { sealedSecrets, ...taken } = row;
@@ -219,26 +241,24 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
       }
     },
 
-    /**
-     * Completes a request, once, in the transaction of what comes of it.
-     * @param browser the value of the cookie, if there is one
-     */
+    /** Completes a request, once, in the transaction of what comes of it. */
     async complete<T>(
       id: string,
-      browser: string | null,
+      { cookie, deliverer }: ComingBrowser,
       work: (tx: EntityManager, request: AnsweredSsoRequest) => Promise<T>,
     ): Promise<Completion<T>> {
       const [found] = await db.statement<FoundRow>(findStatement, [id, now()]);
       // One answer for all: whether there is such a request is nobody else's business.
-      if (!found || browser === null || !equalInConstantTime(found.browserHash, hashSecret(browser)))
+      if (!found || cookie === null || !equalInConstantTime(found.browserHash, hashSecret(cookie)))
         return { state: 'unknown' };
       const { browserHash: _, ...request } = found;
       const { purpose, parameters } = request;
+      const delivererHash = deliverer === null ? null : hashSecret(deliverer);
       // Of the whole Account: what it has verified counts for the connections of its Environments, too.
       return db.transaction({ accountId: request.accountId }, async (tx) => {
-        const [[row]] = await tx.query<[{ sealedAnswer: string }[], number]>(completeText, [id, now()]);
+        const [[row]] = await tx.query<[{ sealedAnswer: string }[], number]>(completeText, [id, now(), delivererHash]);
         if (!row) {
-          const [standing] = await tx.query<{ completedAt: Date | null }[]>(standingText, [id]);
+          const [standing] = await tx.query<{ completedAt: Date | null }[]>(standingText, [id, delivererHash]);
           if (!standing) return { state: 'unknown' };
           return { state: standing.completedAt ? 'over' : 'unanswered', purpose, parameters };
         }

@@ -35,6 +35,8 @@ export interface PostedResponse {
 /** The request that the browser goes on with. */
 export interface AnsweredResponse {
   requestId: string;
+  /** What shows that this browser has brought the answer; null where the cookie does. */
+  deliverer: string | null;
   /** For a browser that nobody here had sent away: the cookie that shows that it is the same. */
   browser: { value: string; expiresAt: Date } | null;
 }
@@ -72,7 +74,7 @@ export function createSamlSso({ db, protocol, signIn, leaving, now }: SamlSsoDep
       await assertStillIts(tx, connection, assertion);
       await signIn.requests.admit(tx, request, { assertion });
     });
-    return { requestId: id, browser: { value: browser, expiresAt: after(now(), requestLife) } };
+    return { requestId: id, deliverer: null, browser: { value: browser, expiresAt: after(now(), requestLife) } };
   }
 
   return {
@@ -94,8 +96,9 @@ export function createSamlSso({ db, protocol, signIn, leaving, now }: SamlSsoDep
       const { connectionId, samlResponse, relayState } = response;
       const answered =
         relayState !== null &&
-        (await signIn.answer({ state: relayState, connectionId, protocol: 'saml' }, (connection, { id }) =>
-          protocol.verify(connection, { samlResponse, expects: { requestId: id } }),
+        (await signIn.answer(
+          { state: relayState, connectionId, protocol: 'saml', text: samlResponse },
+          (connection, { id }) => protocol.verify(connection, { samlResponse, expects: { requestId: id } }),
         ));
       return answered ? { ...answered, browser: null } : admitUnasked(response);
     },

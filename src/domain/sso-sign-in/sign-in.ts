@@ -57,6 +57,20 @@ export interface SsoSignInDeps {
   now: Clock;
 }
 
+/** An answer of a provider's, as a browser brings it. */
+export interface SsoAnswer {
+  state: string;
+  connectionId: string;
+  protocol: SsoConnection['type'];
+  text: string;
+}
+
+/** Where the browser goes on that has brought one. */
+export interface DeliveredAnswer {
+  requestId: string;
+  deliverer: string;
+}
+
 /** Looks at a provider's answer to a request. @throws SsoRefused */
 export type Verify = (connection: SsoConnection, request: TakenSsoRequest) => Promise<Assertion>;
 
@@ -132,16 +146,15 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
     /**
      * Takes the answer to the request that a state names, once: looks at it by `verify`, keeps what came of it and counts it.
      * @param protocol by which it came: whoever is sent away knows the state, and can take it to the other protocol's door
-     * @returns the request that the browser goes on with, also where the answer is refused or comes again; null where the
+     * @param text what the provider has given to this browser alone
+     * @returns the request, and what shows that this browser has brought its answer (`SsoRequests.delivererOf`), that the browser goes on with, also where the answer is refused or comes again; null where the
      *   state is unknown, or its request has gone meanwhile
      */
-    async answer(
-      { state, connectionId, protocol }: { state: string; connectionId: string; protocol: SsoConnection['type'] },
-      verify: Verify,
-    ): Promise<{ requestId: string } | null> {
-      const taken = await requests.take(state, connectionId);
+    async answer({ state, connectionId, protocol, text }: SsoAnswer, verify: Verify): Promise<DeliveredAnswer | null> {
+      const deliverer = requests.delivererOf(state, text);
+      const taken = await requests.take({ state, connectionId }, deliverer);
       if (!taken) return null;
-      if ('repeated' in taken) return { requestId: taken.repeated };
+      if ('repeated' in taken) return { requestId: taken.repeated, deliverer };
       const { accountId } = taken;
       const run = alone(db, { accountId });
       const connection = await readConnection(run, { accountId, id: connectionId });
@@ -161,7 +174,7 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
         });
         if (!isKept) return null;
       }
-      return { requestId: taken.id };
+      return { requestId: taken.id, deliverer };
     },
 
     /** Lets the browser that was sent away go on, once; see `SsoRequests.complete`. */

@@ -11,6 +11,7 @@ import { lockAdministration } from '../capabilities/roles-authority.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { AdminSubject } from './admin-tokens.js';
+import { assertSpeaksFor } from './other-sign-in.js';
 
 /**
  * Deletes a platform admin with everything about them: password, second factors, sessions, links to identity providers, memberships.
@@ -20,7 +21,8 @@ export function createUserDeletion({ db, now }: { db: Db; now: Clock }) {
   const proof = createProof({ db, now });
 
   /**
-   * @throws DomainError auth.reauthentication_required, auth.invalid_credentials; member.last_owner, whose details are the slugs of
+   * @throws DomainError auth.reauthentication_required, auth.invalid_credentials; account.other_sign_in_required, where an identity
+   *   provider signed them in that says nothing to one of their Accounts; member.last_owner, whose details are the slugs of
    *   the Accounts that would be left without an Owner
    */
   return (subject: AdminSubject): Promise<void> =>
@@ -31,6 +33,8 @@ export function createUserDeletion({ db, now }: { db: Db; now: Clock }) {
         for (const { accountId } of await membershipsOf(tx, userId)) await lockAdministration(tx, { accountId });
         await proof.hold(tx, subject);
         const memberships = await membershipsOf(tx, userId); // nobody is given one from here on
+        const accountIds = memberships.map(({ accountId }) => accountId);
+        await assertSpeaksFor(tx, subject, accountIds);
         await assertNobodyIsLeftAlone(tx, memberships);
         for (const membership of memberships) await endMembership(tx, membership);
         await tx.query(

@@ -8,6 +8,7 @@ import type { RoleInAccount } from '../capabilities/reach.js';
 import { capabilitiesAt } from '../capabilities/roles-authority.js';
 import { aal2 } from '../sessions/first-factor.js';
 import type { AdminSubject } from './admin-tokens.js';
+import { needsOtherSignIn } from './other-sign-in.js';
 import { nodesIn } from './reachable.js';
 
 export interface PortalPath {
@@ -45,12 +46,9 @@ export interface PortalAccesses {
 const alive = `from user_sessions s where s.id = $1 and s.user_id = $2 and s.revoked_at is null and s.expires_at > $3`;
 const aliveStatement = { name: 'alive_user_session', text: `select s.id ${alive}` };
 
-// Whoever owes something is refused whatever they ask. One Account's identity provider speaks for that Account alone, and for
-// nobody's second factor in another; only what somebody has created themselves in such a session is open to it, too. Nobody has
-// to look for factors where none is required.
+// Whoever owes something is refused whatever they ask. Nobody has to look for factors where none is required.
 const owes = `case when m.id is null then null
-  when session.sso_connection_id is not null and session.account_id is distinct from m.account_id and not exists (
-    select from sso_connections c where c.id = session.sso_connection_id and c.account_id = m.account_id) then 'other_sign_in'
+  when ${needsOtherSignIn('session', 'm.account_id')} then 'other_sign_in'
   when not a.require_mfa or session.acr = '${aal2}' then null
   when exists (select from user_mfa_factors f where f.user_id = session.user_id) then 'challenge' else 'enrollment' end`;
 

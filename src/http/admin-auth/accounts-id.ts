@@ -3,12 +3,13 @@ import { Type } from 'typebox';
 import { errors } from '../operation.js';
 import { Id } from '../schemas.js';
 import type { AdminAuthOptions } from './options.js';
-import { subjectOf, userOf } from './signed-in.js';
+import { subjectOf } from './signed-in.js';
 
 const common = { tags: ['Admin authentication'], security: [{ bearer: [] }], params: Type.Object({ id: Id }) };
 const refusals = [
   'validation.failed',
   'account.not_found',
+  'account.other_sign_in_required',
   'auth.invalid_credentials',
   'principal.wrong_type',
   'service.unavailable',
@@ -30,7 +31,7 @@ export const accountsId: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (ap
       },
     },
     async (request, reply) => {
-      await users.leaveAccount(userOf(request), request.params.id);
+      await users.leaveAccount(subjectOf(request), request.params.id);
       return reply.code(204).send(null);
     },
   );

@@ -93,7 +93,12 @@ export const me: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { use
           'Audit logs keep what the user did, without a name.',
         response: {
           204: Type.Null(),
-          ...errors('auth.reauthentication_required', 'member.last_owner', ...refusals),
+          ...errors(
+            'account.other_sign_in_required',
+            'auth.reauthentication_required',
+            'member.last_owner',
+            ...refusals,
+          ),
         },
       },
     },

@@ -70,7 +70,7 @@ export const ssoDocumentation: Documentation = {
   }),
   'GET /sso/oidc/:connection_id/callback': page('ssoOidcCallback', 'Where an OpenID provider sends people back to', {
     description:
-      'The redirect URI of a connection. Nothing is decided here: `/sso/complete` does, in the browser that was sent away.',
+      'The redirect URI of a connection. Nothing is decided here: `/sso/complete` does, in the browser that was sent away, if it is this one.',
     params: Type.Object({ connection_id: Type.String() }),
     querystring: Type.Object({
       state: text('Of our request; it works once'),
@@ -99,8 +99,12 @@ export const ssoDocumentation: Documentation = {
   ),
   'GET /sso/complete': page('completeSso', 'Go on after the identity provider', {
     description:
-      'Only the browser that was sent to the provider goes on, once: with a code, a second factor, or a refusal.',
-    querystring: Type.Object({ request: Type.String({ format: 'uuid' }) }),
+      'Only the browser that was sent to the provider and has brought its answer goes on, once: with a code, a second factor, or a ' +
+      'refusal.',
+    querystring: Type.Object({
+      request: Type.String({ format: 'uuid' }),
+      answer: text('What the browser that brought the answer was sent here with'),
+    }),
     response: {
       200: Page(
         'A second factor is asked for, or can be enrolled; or what came of a test sign-in, or of an administrator’s',

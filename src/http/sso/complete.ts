@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Completion, SsoPurpose } from '../../domain/sso-sign-in/requests.js';
+import type { ComingBrowser, Completion, SsoPurpose } from '../../domain/sso-sign-in/requests.js';
 import type { Sso } from '../../domain/sso-sign-in/sso.js';
 import { secretCookie } from '../oauth/secret-cookie.js';
 import { sendSsoLost } from '../oauth/sso-failed-page.js';
@@ -12,7 +12,8 @@ const mostTries = 4;
 
 /**
  * Where a browser goes on that was sent to an identity provider. The answer is there already; the cookie shows that it is the
- * browser that was sent, which a form of the provider's site cannot (SameSite=Lax).
+ * browser that was sent, which a form of the provider's site cannot (SameSite=Lax), and `answer` that it is the one that
+ * brought the answer, which whoever was sent can have somebody else do.
  */
 export const complete: FastifyPluginAsyncTypebox<{ sso: Sso; baseUrl: string; finishers: SsoFinishers }> = async (
   app,
@@ -26,13 +27,13 @@ export const complete: FastifyPluginAsyncTypebox<{ sso: Sso; baseUrl: string; fi
   };
 
   app.get('/sso/complete', async (request, reply) => {
-    const id = textOf(request.query, 'request');
+    const [id, deliverer] = [textOf(request.query, 'request'), textOf(request.query, 'answer')];
     if (request.method === 'HEAD') return reply.send(); // who only looks, spends nothing
     if (!isUuid(id)) return sendSsoLost(request, reply);
-    return tell(request, reply, await completed(id, cookie.read(request)));
+    return tell(request, reply, await completed(id, { cookie: cookie.read(request), deliverer }));
   });
 
-  async function completed(id: string, browser: string | null, triesLeft = mostTries): Promise<Completion<Answer>> {
+  async function completed(id: string, browser: ComingBrowser, triesLeft = mostTries): Promise<Completion<Answer>> {
     try {
       return await sso.signIn.complete(id, browser, (tx, answered) =>
         finisherOf(answered.purpose).settle(tx, answered),

@@ -2,8 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { callbackUrlOf, type OidcSecrets } from '../../domain/sso-protocols/oidc/oidc.js';
 import type { Sso } from '../../domain/sso-sign-in/sso.js';
 import { isSecret } from '../../platform/crypto/one-time-secret.js';
-import { redirect } from '../oauth/pages.js';
 import { sendSsoLost } from '../oauth/sso-failed-page.js';
+import { goOnFor } from './go-on.js';
 import { isUuid, textOf } from './parameters.js';
 
 /** Where an OpenID provider sends people back to (OpenID Connect Core §3.1.2.5). Whose browser it is, `/sso/complete` asks. */
@@ -15,10 +15,12 @@ export const oidcCallback: FastifyPluginAsyncTypebox<{ sso: Sso; baseUrl: string
     if (!isUuid(connectionId) || !isSecret(state)) return sendSsoLost(request, reply);
     const query = request.url.slice(request.url.indexOf('?'));
     const callbackUrl = `${callbackUrlOf(baseUrl, connectionId)}${query}`;
-    const answered = await sso.signIn.answer({ state, connectionId, protocol: 'oidc' }, (connection, { secrets }) =>
-      sso.oidc.verify(connection, { callbackUrl, expects: { ...(secrets as OidcSecrets), state } }),
+    const answered = await sso.signIn.answer(
+      { state, connectionId, protocol: 'oidc', text: query },
+      (connection, { secrets }) =>
+        sso.oidc.verify(connection, { callbackUrl, expects: { ...(secrets as OidcSecrets), state } }),
     );
     if (!answered) return sendSsoLost(request, reply);
-    return redirect(request, reply, '/sso/complete', { request: answered.requestId });
+    return goOnFor(request, reply, answered);
   });
 };

@@ -9,6 +9,7 @@ import { isSecret } from '../../platform/crypto/one-time-secret.js';
 import { redirect, sendPage } from '../oauth/pages.js';
 import { secretCookie } from '../oauth/secret-cookie.js';
 import { sendSsoLogoutRefused, sendSsoLost, sendSsoRefused } from '../oauth/sso-failed-page.js';
+import { goOnFor } from './go-on.js';
 import { isUuid, textOf } from './parameters.js';
 
 /** A message of 256 KiB, in base64 and percent-encoded. */
@@ -43,9 +44,9 @@ export const saml: FastifyPluginAsyncTypebox<SamlRoutesOptions> = async (app, { 
     return orRefused(request, reply, sendSsoRefused, async () => {
       const answered = await saml.answer({ connectionId, samlResponse, relayState });
       if (!answered) return sendSsoLost(request, reply);
-      const { requestId, browser } = answered;
+      const { browser } = answered;
       if (browser) cookie.set(reply, browser.value, browser.expiresAt, now());
-      return redirect(request, reply, '/sso/complete', { request: requestId });
+      return goOnFor(request, reply, answered);
     });
   });
 

@@ -1,0 +1,15 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/**
+ * Who has brought an identity provider's answer (docs/decisions/0038). Null where a release without it has taken one, of which the cookie
+ * alone decides as before.
+ */
+export class DeliverersOfAnswers1763700000139 implements MigrationInterface {
+  async up(db: QueryRunner): Promise<void> {
+    await db.query('alter table sso_requests add column deliverer_hash bytea');
+  }
+
+  async down(): Promise<void> {
+    throw new Error('migrations go forward only');
+  }
+}

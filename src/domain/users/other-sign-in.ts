@@ -1,0 +1,31 @@
+import type { EntityManager } from 'typeorm';
+import { DomainError } from '../errors.js';
+import type { AdminSubject } from './admin-tokens.js';
+
+/**
+ * SQL: whether a session of an administrator, a row of `user_sessions`, says nothing to an Account: it began at the identity
+ * provider of another one, which speaks for that Account alone. Only what somebody has created themselves in such a session is open
+ * to it, too (docs/decisions/0039).
+ */
+export const needsOtherSignIn = (
+  session: string,
+  accountId: string,
+): string => `${session}.sso_connection_id is not null
+  and ${session}.account_id is distinct from ${accountId}
+  and not exists (select from sso_connections c where c.id = ${session}.sso_connection_id and c.account_id = ${accountId})`;
+
+const text = `select from user_sessions s, unnest($3::uuid[]) as asked (account_id)
+  where s.id = $1 and s.user_id = $2 and ${needsOtherSignIn('s', 'asked.account_id')} limit 1`;
+
+/**
+ * In a transaction of the system, for what somebody does to their Accounts beside the Portal.
+ * @throws DomainError account.other_sign_in_required
+ */
+export async function assertSpeaksFor(
+  tx: EntityManager,
+  { sessionId, userId }: Pick<AdminSubject, 'sessionId' | 'userId'>,
+  accountIds: readonly string[],
+): Promise<void> {
+  const refused = await tx.query<unknown[]>(text, [sessionId, userId, accountIds]);
+  if (refused.length > 0) throw new DomainError('account.other_sign_in_required');
+}

@@ -1,0 +1,9 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { redirect } from '../oauth/pages.js';
+
+/** Sends a browser that has brought a provider's answer to where it is let in, with what shows that it has. */
+export const goOnFor = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { requestId, deliverer }: { requestId: string; deliverer: string | null },
+): FastifyReply => redirect(request, reply, '/sso/complete', { request: requestId, answer: deliverer });
