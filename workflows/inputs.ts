@@ -13,6 +13,8 @@ export interface AccountIntentInput {
   intentId: string;
   /** ISO time. The row has its own `expires_at`, and decides. */
   expiresAt: string;
+  /** For the relay: somebody waits for its mail. */
+  isAwaited?: boolean;
 }
 
 /** When an invite ends, and when somebody is reminded of it. ISO times; the row has its own `expires_at`, and decides. */

@@ -11,6 +11,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { InviteActivities, InviteKind, InviteRow } from '../activities/invites.js';
+import { wholeStep } from './between-steps.js';
 import type { InviteExpiryInput, InviteTimes } from './inputs.js';
 import { shownState } from './shown-state.js';
 import { growingPauses } from './waits.js';
@@ -63,7 +64,7 @@ export async function inviteExpiry(input: InviteExpiryInput): Promise<InviteStat
     if (reminderAt && Date.parse(reminderAt) <= Date.now()) reminderAt = null;
     while (!ended()) {
       if (workflowInfo().continueAsNewSuggested) {
-        return await continueAsNew<typeof inviteExpiry>({ ...input, expiresAt, reminderAt });
+        return await wholeStep(() => continueAsNew<typeof inviteExpiry>({ ...input, expiresAt, reminderAt }));
       }
       moved = false;
       const reminder = reminderAt && Date.parse(reminderAt) < Date.parse(expiresAt) ? reminderAt : null;

@@ -13,6 +13,7 @@ import {
 } from '@temporalio/workflow';
 import type { Waiting } from '../activities/waiting.js';
 import type { DeliveryLook, WebhookActivities } from '../activities/webhooks.js';
+import { wholeStep } from './between-steps.js';
 import { heartbeatTimeout } from './heartbeat.js';
 import type { WebhookDeliveryInput } from './inputs.js';
 import { shownState } from './shown-state.js';
@@ -65,7 +66,7 @@ export async function webhookDelivery(input: WebhookDeliveryInput): Promise<Deli
       const waitMs = Math.max(shortestWaitMs, msUntil(look.wakeAt, look.waitMs));
       await condition(() => isAsked, waitMs);
       // Each wait for a turn among many is a few events of the history.
-      if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof webhookDelivery>(input);
+      if (workflowInfo().continueAsNewSuggested) await wholeStep(() => continueAsNew<typeof webhookDelivery>(input));
     }
   } catch (error) {
     // A worker that died with the call says nothing of the cancel that it was to answer.

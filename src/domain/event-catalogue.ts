@@ -39,7 +39,8 @@ const ofIdentity = (more: Partial<EventKind> = {}): EventKind => ({
 export const eventCatalogue = {
   'account.created': configuration('account'),
   'account.updated': configuration('account'),
-  'account.closed': { ...configuration('account'), severity: 'critical' },
+  // Nobody is left to be told it by a webhook: a mail tells every Owner.
+  'account.closed': { ...configuration('account'), severity: 'critical', domainEvent: false },
   'account.erased': { ...configuration('account'), severity: 'notice', domainEvent: false },
   'application.created': configuration('application'),
   'application.updated': configuration('application'),

@@ -67,10 +67,13 @@ export async function ensureSchedules(client: Client): Promise<void> {
   }
 }
 
-/** Whether the server has our schedules. One that has lost its database has lost them too, and answers as if all was well. */
+/**
+ * Whether the server has our schedules, every one: somebody can delete one by hand. A server that has lost its database has lost
+ * them too, and answers as if all was well.
+ */
 export async function hasSchedules(client: Client): Promise<boolean> {
   try {
-    await client.schedule.getHandle(reconcilerId).describe();
+    await Promise.all(schedules.map(({ id }) => client.schedule.getHandle(id).describe()));
     return true;
   } catch (error) {
     if (error instanceof ScheduleNotFoundError) return false;

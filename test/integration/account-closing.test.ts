@@ -82,7 +82,6 @@ describe('an account', () => {
 
     const told = await eventsSince(api, account.scope.accountId, since);
     expect(told.map(({ action }) => action).sort()).toEqual([
-      'account.closed',
       'administrator_invite.revoked',
       'member.removed',
       'member.removed',
@@ -90,10 +89,10 @@ describe('an account', () => {
       'sso.domain.deleted',
       'sso_connection.deleted',
     ]);
-    expect(told.find(({ action }) => action === 'account.closed')).toMatchObject({
-      actor_id: account.userId,
-      metadata: { slug: account.accountSlug },
-    });
+    const closing = `select actor_id, metadata, is_domain_event from events where account_id = $1 and action = 'account.closed'`;
+    expect(await rowsOf(api, closing, [account.scope.accountId])).toMatchObject([
+      { actor_id: account.userId, metadata: { slug: account.accountSlug }, is_domain_event: false },
+    ]);
     for (const call of [owner, member.call, second.call]) {
       expect(outcomeOf(await call('GET', ''))).toBe('404 account.not_found');
     }

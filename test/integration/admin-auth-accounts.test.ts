@@ -125,7 +125,11 @@ test('a user without a password is refused; the wish is parked, with a link to s
   const [intent] = await intentsOf(user.id);
   expect(intent).toMatchObject({ status: 'parked', accountName: 'Northwind Trading', accountSlug: 'sso-only' });
   const [message] = await auth.db.transaction('system', (tx) => tx.findBy(OutboxMessage, { process: 'accountIntent' }));
-  expect(message?.input).toEqual({ intentId: intent?.id, expiresAt: intent?.expiresAt.toISOString() });
+  expect(message?.input).toEqual({
+    intentId: intent?.id,
+    expiresAt: intent?.expiresAt.toISOString(),
+    isAwaited: true,
+  });
   const email = await auth.db.transaction('system', (tx) => tx.findOneByOrFail(Email, { subjectId: intent?.id }));
   expect(email.template).toBe('set-password');
   // Resuming it is no way around, neither for them nor for a process that is asked all the same.

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { SMTPServer } from 'smtp-server';
+import { processInput as intentInput } from '../../src/domain/account-intents/process.js';
 import { applicationNameOf, brandOf } from '../../src/domain/emails/brand.js';
 import { mailbox, parseMailbox } from '../../src/platform/mail/addresses.js';
 import { isAwaited } from '../../src/platform/mail/awaited.js';
@@ -369,4 +370,9 @@ test('a mail that somebody waits for has a queue of its own, and so has the one 
     'email',
     'email',
   ]);
+});
+
+test('the process that mails whoever registers with a known address is as awaited as that of an unknown one', () => {
+  const input = intentInput({ id: 'intent', expiresAt: new Date() });
+  expect(input.isAwaited).toBe(true); // which the outbox's lane for `registrationVerification` goes by
 });

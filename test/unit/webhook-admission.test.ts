@@ -22,7 +22,7 @@ function world() {
   };
 }
 const waitOf = (entry: Entry) => (entry.admitted ? 0 : entry.waitMs);
-const { first, most, slowTogether } = admissionLimits;
+const { first, most, ofAccount, slowAfterMs, slowOfAccount, slowTogether } = admissionLimits;
 
 test('a receiver begins with a few calls at once, and gets more with each quick answer', () => {
   const { admitted, call } = world();
@@ -68,6 +68,42 @@ test('whatever others do, a receiver is called', () => {
   expect(admitted('healthy', 10)).toHaveLength(first);
   for (const entry of entries) if (entry.admitted) entry.leave(false);
   expect(admission.enter('dead 999').admitted).toBe(true);
+});
+
+test('slow receivers of one Account have half of what there is for slow ones, and wait for their turn among themselves', () => {
+  const { admission, pass } = world();
+  const receivers = Array.from({ length: 1_000 }, (_, i) => `dead ${i}`);
+  for (const id of [...receivers, 'theirs']) {
+    const entry = admission.enter(id, id === 'theirs' ? 'other' : 'greedy');
+    pass(seconds(15));
+    if (entry.admitted) entry.leave(false);
+  }
+  const entries = receivers.map((id) => admission.enter(id, 'greedy'));
+  expect(entries.filter(({ admitted }) => admitted)).toHaveLength(slowOfAccount);
+  expect(admission.enter('theirs', 'other').admitted).toBe(true);
+  // Nobody knows yet how long theirs take: 40 ms apart.
+  const waits = entries.filter(({ admitted }) => !admitted).map(waitOf);
+  expect(waits.at(-1)).toBeCloseTo((waits.length * slowAfterMs) / slowOfAccount, -1);
+  pass(seconds(15));
+  for (const entry of entries) if (entry.admitted) entry.leave(false);
+  const again = receivers.map((id) => waitOf(admission.enter(id, 'greedy')));
+  expect(Math.max(...again)).toBeGreaterThan(minutes(4));
+});
+
+test('of new receivers that have no room in their Account none asks soon again, though none is slow yet', () => {
+  const { admission } = world();
+  const entries = Array.from({ length: 1_000 }, (_, i) => admission.enter(`new ${i}`, 'greedy'));
+  const waits = entries.filter(({ admitted }) => !admitted).map(waitOf);
+  expect(waits).toHaveLength(1_000 - ofAccount);
+  expect(waits.at(-1)).toBeCloseTo((waits.length * slowAfterMs) / ofAccount, -1);
+});
+
+test('whoever was admitted and called nobody has learned nothing', () => {
+  const { admission, admitted, call } = world();
+  call('dead', seconds(15), false);
+  const entry = admission.enter('dead');
+  if (entry.admitted) entry.leave(null); // at once
+  expect(admitted('dead', 10)).toHaveLength(1);
 });
 
 test('those that wait are told different moments, as far apart as calls usually take', () => {

@@ -9,6 +9,8 @@ export const processInput = ({
 }: Pick<AccountIntent, 'id' | 'expiresAt'>): ProcessInput<'accountIntent'> => ({
   intentId: id,
   expiresAt: expiresAt.toISOString(),
+  // As a registration with an address that nobody has (docs/decisions/0078).
+  isAwaited: true,
 });
 
 type Addressed = Pick<AccountIntent, 'id' | 'locale'>;

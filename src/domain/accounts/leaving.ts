@@ -2,12 +2,12 @@ import type { EntityManager } from 'typeorm';
 import { Membership } from '../../../entities/membership.js';
 import { UserApplicationState } from '../../../entities/user-application-state.js';
 import type { Db } from '../../platform/db.js';
+import { assertSpeaksFor } from '../admin-mfa/other-sign-in.js';
+import type { SignedInAdmin } from '../admin-mfa/proof.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { AccountScope } from '../scope.js';
-import type { AdminSubject } from '../users/admin-tokens.js';
-import { assertSpeaksFor } from '../users/other-sign-in.js';
 
 /** Ends the own access to an Account at once, whatever the roles. */
 export const createLeaving =
@@ -16,7 +16,7 @@ export const createLeaving =
    * @throws DomainError account.not_found for who is no member of it, account.other_sign_in_required for the word of another
    *   Account's identity provider, member.last_owner
    */
-  (subject: Pick<AdminSubject, 'userId' | 'sessionId'>, accountId: string): Promise<void> =>
+  (subject: Pick<SignedInAdmin, 'userId' | 'sessionId'>, accountId: string): Promise<void> =>
     // Sessions are of no Account.
     db.transaction('system', async (tx) => {
       const { userId } = subject;

@@ -99,10 +99,20 @@ export const openKinds = ({
     return rows.map((row) => ({ id: row.id, input: erasureInput(row) }));
   },
   roleAssignmentWindow: async (tx, { id, since, take }) => {
-    const where = { status: 'running' as const, id, createdAt: since };
-    const windows = await tx.find(RoleAssignmentWindow, { where, select: { id: true }, take, order });
-    const ids = windows.map((window) => window.id);
-    const rows = await tx.find(RoleAssignment, { where: { id: In(ids) }, order });
+    // In one statement: a page that lacks what is removed meanwhile would be taken for the last one.
+    const windows = tx
+      .createQueryBuilder()
+      .select('window.id')
+      .from(RoleAssignmentWindow, 'window')
+      .where({ status: 'running', id, createdAt: since })
+      .orderBy('window.id')
+      .limit(take);
+    const rows = await tx
+      .createQueryBuilder(RoleAssignment, 'assignment')
+      .where(`assignment.id in (${windows.getQuery()})`)
+      .setParameters(windows.getParameters())
+      .orderBy('assignment.id')
+      .getMany();
     return rows.map((row) => ({ id: row.id, input: windowInput(row) }));
   },
   ssoDomainVerification: async (tx, { id, since, take }) => {

@@ -10,6 +10,7 @@ import type { Db } from '../../platform/db.js';
 import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import { endMembership, ownersOf } from '../accounts/leaving.js';
 import { noticeAdmin } from '../admin-mfa/mails.js';
+import { assertSpeaksFor } from '../admin-mfa/other-sign-in.js';
 import { createProof, type SignedInAdmin } from '../admin-mfa/proof.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
 import { localeOf } from '../emails/locale.js';
@@ -20,7 +21,6 @@ import type { AccountScope } from '../scope.js';
 import { releaseClaim } from '../sso/domain-process.js';
 import { removeConnection } from '../sso-connections/ending.js';
 import { lockRequestsOf } from '../sso-connections/find.js';
-import { assertSpeaksFor } from '../users/other-sign-in.js';
 import { silenceWebhooks } from '../webhooks/routes.js';
 
 /**

@@ -6,12 +6,12 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import { endMembership, hasAnotherOwner } from '../accounts/leaving.js';
+import { assertSpeaksFor } from '../admin-mfa/other-sign-in.js';
 import { createProof } from '../admin-mfa/proof.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { AdminSubject } from './admin-tokens.js';
-import { assertSpeaksFor } from './other-sign-in.js';
 
 /**
  * Deletes a platform admin with everything about them: password, second factors, sessions, links to identity providers, memberships.

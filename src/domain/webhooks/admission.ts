@@ -7,8 +7,9 @@ export interface AdmissionLimits {
   most: number;
   /** Calls of all receivers of an Account together, half of what a worker makes at once. */
   ofAccount: number;
-  /** Calls of all slow receivers together. */
+  /** Calls of all slow receivers together, and of those of one Account. */
   slowTogether: number;
+  slowOfAccount: number;
   /** An answer that takes longer, in milliseconds, or none, makes a receiver a slow one. */
   slowAfterMs: number;
   /** Bounds of what a refused call is told to wait, in milliseconds. */
@@ -21,22 +22,32 @@ export const admissionLimits: AdmissionLimits = {
   most: 16,
   ofAccount: 200,
   slowTogether: 100,
+  slowOfAccount: 50,
   slowAfterMs: seconds(2),
   shortestWaitMs: 250,
   longestWaitMs: minutes(15),
 };
 
-interface Receiver {
-  running: number;
-  atOnce: number;
-  isSlow: boolean;
-  /** What its calls take, in milliseconds, the latest ones above all. */
+/** Calls that take turns. */
+interface Crowd {
+  /** What one takes, in milliseconds, the latest ones above all. */
   usualMs: number;
   /** Up to when the turns of those are given away that were told to wait, in milliseconds of the clock. */
   givenUntil: number;
 }
+interface Receiver extends Crowd {
+  running: number;
+  atOnce: number;
+  isSlow: boolean;
+}
 
-export type Entry = { admitted: true; leave(answered: boolean): void } | { admitted: false; waitMs: number };
+export type Entry =
+  | {
+      admitted: true;
+      /** @param answered whether the receiver did; null where it was not called after all, of which nothing is learned */
+      leave(answered: boolean | null): void;
+    }
+  | { admitted: false; waitMs: number };
 
 export type Admission = ReturnType<typeof createAdmission>;
 
@@ -55,6 +66,9 @@ export function createAdmission({
 } = {}) {
   const receivers = new Map<string, Receiver>();
   const shares = createShares(limits.ofAccount);
+  const slowShares = createShares(limits.slowOfAccount);
+  /** Of Accounts: those of all their receivers, and of the slow ones. */
+  const crowds = new Map<string, Crowd>();
   let slowRunning = 0;
 
   function receiverOf(id: string): Receiver {
@@ -76,14 +90,30 @@ export function createAdmission({
     }
   }
 
-  function turnOf(receiver: Receiver): number {
+  /** What is not known yet is taken to be slow: a thousand new receivers that hang are not asked about again and again. */
+  function crowdOf(key: string): Crowd {
+    const known = crowds.get(key);
+    if (known) return known;
+    if (crowds.size >= knownAtMost)
+      for (const [other, { givenUntil }] of crowds) if (givenUntil <= nowMs()) crowds.delete(other);
+    const crowd = { usualMs: limits.slowAfterMs, givenUntil: 0 };
+    crowds.set(key, crowd);
+    return crowd;
+  }
+
+  /** @param places how many calls of the crowd run at once */
+  function turnIn(crowd: Crowd, places: number): number {
     const now = nowMs();
-    receiver.givenUntil = Math.max(now, receiver.givenUntil) + receiver.usualMs / receiver.atOnce;
-    const waitMs = Math.max(receiver.givenUntil - now, limits.shortestWaitMs);
+    crowd.givenUntil = Math.max(now, crowd.givenUntil) + crowd.usualMs / places;
+    const waitMs = Math.max(crowd.givenUntil - now, limits.shortestWaitMs);
     if (waitMs < limits.longestWaitMs) return Math.ceil(waitMs);
-    receiver.givenUntil = now + limits.longestWaitMs; // or the first of an ended crowd would wait behind it
+    crowd.givenUntil = now + limits.longestWaitMs; // or the first of an ended crowd would wait behind it
     return Math.ceil(limits.longestWaitMs * (0.8 + 0.2 * Math.random()));
   }
+
+  const learn = (crowd: Crowd, tookMs: number) => {
+    crowd.usualMs = 0.7 * crowd.usualMs + 0.3 * tookMs;
+  };
 
   return {
     /**
@@ -93,24 +123,34 @@ export function createAdmission({
      */
     enter(id: string, accountId = id): Entry {
       const receiver = receiverOf(id);
-      const isFull =
-        receiver.running >= receiver.atOnce ||
-        shares.isFull(accountId) ||
-        (receiver.isSlow && slowRunning >= limits.slowTogether);
-      if (isFull) return { admitted: false, waitMs: turnOf(receiver) };
+      const [all, slow] = [accountId, `${accountId} slow`];
+      const isSlowFull = slowRunning >= limits.slowTogether || slowShares.isFull(accountId);
+      const waits = [
+        ...(receiver.running >= receiver.atOnce ? [turnIn(receiver, receiver.atOnce)] : []),
+        ...(shares.isFull(accountId) ? [turnIn(crowdOf(all), limits.ofAccount)] : []),
+        ...(receiver.isSlow && isSlowFull ? [turnIn(crowdOf(slow), limits.slowOfAccount)] : []),
+      ];
+      if (waits.length > 0) return { admitted: false, waitMs: Math.max(...waits) };
       const begun = nowMs();
       const countsAsSlow = receiver.isSlow;
       receiver.running++;
       const leaveShare = shares.enter(accountId);
+      const leaveSlow = countsAsSlow ? slowShares.enter(accountId) : () => {};
       if (countsAsSlow) slowRunning++;
       return {
         admitted: true,
         leave(answered) {
           receiver.running--;
           leaveShare();
+          leaveSlow();
           if (countsAsSlow) slowRunning--;
+          if (answered === null) return;
           const tookMs = nowMs() - begun;
-          receiver.usualMs = 0.7 * receiver.usualMs + 0.3 * tookMs;
+          learn(receiver, tookMs);
+          for (const key of countsAsSlow ? [all, slow] : [all]) {
+            const crowd = crowds.get(key); // none where nobody has had to wait
+            if (crowd) learn(crowd, tookMs);
+          }
           const wasSlow = receiver.isSlow;
           receiver.isSlow = tookMs > limits.slowAfterMs; // only time does: a refused connection costs nothing
           if (receiver.isSlow) receiver.atOnce = 1;

@@ -59,7 +59,7 @@ export function createWebhookDeliveries({
       if (!entry.admitted) {
         return { status: 'pending', wakeAt: after(now(), entry.waitMs).toISOString(), attempts: null };
       }
-      let answered = false;
+      let answered: boolean | null = null; // nobody was called
       try {
         const startedAt = now();
         const begun = await beginAttempt(db, id, startedAt);
@@ -68,6 +68,7 @@ export function createWebhookDeliveries({
           return begun.status === 'pending' && !(begun.isActive && begun.stopped === null)
             ? unwanted(id, begun)
             : look(begun);
+        answered = false;
         const result = await call(id, begun, startedAt);
         answered = result.statusCode !== null;
         webhookAttempts.inc({ outcome: outcomeOf(result) });

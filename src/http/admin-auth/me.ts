@@ -37,6 +37,7 @@ const Me = Type.Object({
 });
 
 const common = { tags: ['Admin authentication'], security: [{ bearer: [] }] };
+const ofDeletion = ['account.other_sign_in_required', 'auth.reauthentication_required', 'member.last_owner'] as const;
 const refusals = ['auth.invalid_credentials', 'principal.wrong_type', 'service.unavailable'] as const;
 
 export const me: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, baseUrl }) => {
@@ -93,12 +94,7 @@ export const me: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { use
           'Audit logs keep what the user did, without a name.',
         response: {
           204: Type.Null(),
-          ...errors(
-            'account.other_sign_in_required',
-            'auth.reauthentication_required',
-            'member.last_owner',
-            ...refusals,
-          ),
+          ...errors(...ofDeletion, ...refusals),
         },
       },
     },

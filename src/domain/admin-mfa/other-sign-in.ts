@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { DomainError } from '../errors.js';
-import type { AdminSubject } from './admin-tokens.js';
+import type { SignedInAdmin } from './proof.js';
 
 /**
  * SQL: whether a session of an administrator, a row of `user_sessions`, says nothing to an Account: it began at the identity
@@ -23,7 +23,7 @@ const text = `select from user_sessions s, unnest($3::uuid[]) as asked (account_
  */
 export async function assertSpeaksFor(
   tx: EntityManager,
-  { sessionId, userId }: Pick<AdminSubject, 'sessionId' | 'userId'>,
+  { sessionId, userId }: Pick<SignedInAdmin, 'sessionId' | 'userId'>,
   accountIds: readonly string[],
 ): Promise<void> {
   const refused = await tx.query<unknown[]>(text, [sessionId, userId, accountIds]);
