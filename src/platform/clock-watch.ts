@@ -39,6 +39,7 @@ export function watchClock({ db, log, clock = Date.now, everyMs = seconds(15) }:
 
   async function look(): Promise<void> {
     const ahead = await measure();
+    if (stopped) return; // what it had asked is nobody's business any more
     if (ahead !== null) {
       clockAhead.set(ahead / 1000);
       const aheadMs = Math.round(ahead);
@@ -47,7 +48,7 @@ export function watchClock({ db, log, clock = Date.now, everyMs = seconds(15) }:
       if (isOff && !wasOff) log.warn({ aheadMs }, 'the clock of this machine is not that of PostgreSQL');
       if (wasOff && !isOff) log.info({ aheadMs }, 'the clock of this machine is that of PostgreSQL again');
     }
-    if (!stopped) timer = setTimeout(look, everyMs).unref();
+    timer = setTimeout(look, everyMs).unref();
   }
 
   const first = look();
