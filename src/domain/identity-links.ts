@@ -157,6 +157,13 @@ export async function readIdentityLink(tx: EntityManager, id: string, now: Date)
 }
 
 /**
+ * Whether somebody can choose a password by a link for that. Who may not enter sets none either: it would be for the Account's
+ * other Environments.
+ */
+export const letsChoosePassword = (link: FoundLink | null): link is FoundLink =>
+  link?.standing === 'open' && link.isActive === true;
+
+/**
  * Makes void what was mailed to somebody and not used, of one Environment or of all: as used before it was made, so that no form is
  * taken for the one that used it. In a transaction that holds the Identity's row.
  */

@@ -6,7 +6,6 @@ import type { SsoConnectionStatus, SsoType } from '../../../entities/sso-connect
 import { currentContext } from '../../platform/context.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { within } from '../../platform/db.js';
-import { localeOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
@@ -57,9 +56,8 @@ export async function forceReset(
   const by = currentContext().actor;
   const none = { passwordHash: null, method: 'reset_forced', provesEmail: false, by, now: at };
   await settleNewPassword(tx, owner, none);
-  const settings = await tx.findOneByOrFail(EnvironmentSettings, within(scope));
-  if (!membership.isActive || !settings.passwordLoginEnabled) return; // no link would work
-  const locale = await localeOf(tx, scope);
+  const { defaultLocale: locale, passwordLoginEnabled } = await tx.findOneByOrFail(EnvironmentSettings, within(scope));
+  if (!membership.isActive || !passwordLoginEnabled) return; // no link would work
   const link = { identityId: id, purpose: 'reset_password', locale, parameters: {}, now: at } as const;
   const linkId = await insertIdentityLink(tx, sealing, { ...scope, id: client.id }, link);
   const mail = { template: 'identity-password-reset', locale, subjectId: linkId } as const;

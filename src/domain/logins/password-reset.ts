@@ -8,7 +8,13 @@ import { countedAddress } from '../counted-address.js';
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
-import { type FoundLink, findIdentityLink, insertIdentityLink, type LinkClient } from '../identity-links.js';
+import {
+  type FoundLink,
+  findIdentityLink,
+  insertIdentityLink,
+  type LinkClient,
+  letsChoosePassword,
+} from '../identity-links.js';
 import { countUse } from '../limits.js';
 import { environmentRule, type RuleOfEnvironment } from '../passwords/context-rows.js';
 import { hasJustSet } from '../passwords/just-set.js';
@@ -80,13 +86,10 @@ export function createIdentityPasswordReset({
     const link = await findIdentityLink(tx, 'reset_password', token, now());
     return environmentId === undefined || link?.environmentId === environmentId ? link : null;
   }
-  // Somebody who may not enter sets no password either: it would be for the Account's other Environments.
-  const isOpen = (link: FoundLink | null): link is FoundLink => link?.standing === 'open' && link.isActive === true;
-
   const look = (held: HeldResetLink): Promise<LookedAtReset> =>
     db.transaction('system', async (tx) => {
       const link = await find(tx, held);
-      if (!isOpen(link)) return { outcome: 'void', link };
+      if (!letsChoosePassword(link)) return { outcome: 'void', link };
       return { outcome: 'open', link, rule: await environmentRule(tx, link, link.identityId) };
     });
 
@@ -123,7 +126,7 @@ export function createIdentityPasswordReset({
       await db.transaction({ accountId: link.accountId }, async (tx) => {
         await tx.query('select from identities where id = $1 for update', [link.identityId]);
         const found = await find(tx, held); // as it is under the lock: a link works once
-        if (!isOpen(found)) throw new DomainError('password.link_invalid');
+        if (!letsChoosePassword(found)) throw new DomainError('password.link_invalid');
         const at = now();
         await tx.query('update identity_links set used_at = $2 where id = $1', [found.id, at]);
         await settleNewPassword(tx, found, { passwordHash, method: 'reset_link', provesEmail: true, now: at });

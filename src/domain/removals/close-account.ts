@@ -32,8 +32,8 @@ export function createAccountClosing({ db, now }: { db: Db; now: Clock }) {
 
   /**
    * @param confirm its slug, as whoever closes it typed it
-   * @throws DomainError account.not_found for who is no member of it, account.other_sign_in_required, account.owner_required, account.confirmation_required,
-   *   account.has_applications, auth.reauthentication_required, auth.invalid_credentials
+   * @throws DomainError account.not_found for who is no member of it, account.other_sign_in_required, account.owner_required,
+   *   account.confirmation_required, account.has_applications, auth.reauthentication_required, auth.invalid_credentials
    */
   return (admin: SignedInAdmin, { accountId }: AccountScope, confirm: string | undefined): Promise<void> =>
     retryingDeadlocks(() =>

@@ -7,7 +7,13 @@ import { applicationNameOf } from '../emails/brand.js';
 import { greetingOf, greetingOfOwner } from '../emails/greeting.js';
 import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
-import { type FoundLink, identityLinkToken, identityLinkUrl, readIdentityLink } from '../identity-links.js';
+import {
+  type FoundLink,
+  identityLinkToken,
+  identityLinkUrl,
+  letsChoosePassword,
+  readIdentityLink,
+} from '../identity-links.js';
 
 export interface SignUpMailsDeps {
   sealing: Pick<Sealing, 'derive'>;
@@ -30,8 +36,7 @@ export function signUpMails({ sealing, now, baseUrl }: SignUpMailsDeps) {
     (purpose: 'verify_email' | 'reset_password') => async (tx: EntityManager, id: string, locale: 'en' | 'de') => {
       const found = await read(tx, id);
       if (!found || found.purpose !== purpose) return null;
-      // Whom somebody keeps out chooses no password: the page would say that the link does not work.
-      if (purpose === 'reset_password' && found.isActive !== true) return null;
+      if (purpose === 'reset_password' && !letsChoosePassword(found)) return null;
       const link = identityLinkUrl(baseUrl, purpose, identityLinkToken(sealing, found).token);
       return { to: found.email, values: { ...(await about(tx, found, locale)), link } };
     };

@@ -147,8 +147,8 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
      * Takes the answer to the request that a state names, once: looks at it by `verify`, keeps what came of it and counts it.
      * @param protocol by which it came: whoever is sent away knows the state, and can take it to the other protocol's door
      * @param text what the provider has given to this browser alone
-     * @returns the request, and what shows that this browser has brought its answer (`SsoRequests.delivererOf`), that the browser goes on with, also where the answer is refused or comes again; null where the
-     *   state is unknown, or its request has gone meanwhile
+     * @returns the request that the browser goes on with, and what shows that it has brought the answer (`SsoRequests.delivererOf`),
+     *   also where the answer is refused or comes again; null where the state is unknown, or its request has gone meanwhile
      */
     async answer({ state, connectionId, protocol, text }: SsoAnswer, verify: Verify): Promise<DeliveredAnswer | null> {
       const deliverer = requests.delivererOf(state, text);
