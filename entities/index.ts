@@ -26,6 +26,8 @@ import { IdempotentRequest } from './idempotent-request.js';
 import { Identity } from './identity.js';
 import { IdentityInvite } from './identity-invite.js';
 import { IdentityLink } from './identity-link.js';
+import { MemberShift } from './member-shift.js';
+import { MemberWaymark } from './member-waymark.js';
 import { Membership } from './membership.js';
 import { MembershipRole } from './membership-role.js';
 import { MfaFactor } from './mfa-factor.js';
@@ -76,6 +78,7 @@ import { UserApplicationState } from './user-application-state.js';
 import { UserMfaFactor } from './user-mfa-factor.js';
 import { UserRecoveryCode } from './user-recovery-code.js';
 import { UserSession } from './user-session.js';
+import { WaymarkedEnvironment } from './waymarked-environment.js';
 import { Webhook } from './webhook.js';
 import { WebhookAttempt } from './webhook-attempt.js';
 import { WebhookDelivery } from './webhook-delivery.js';
@@ -115,6 +118,8 @@ export const entities = [
   Identity,
   IdentityInvite,
   IdentityLink,
+  MemberShift,
+  MemberWaymark,
   Membership,
   MembershipRole,
   MfaFactor,
@@ -165,6 +170,7 @@ export const entities = [
   UserMfaFactor,
   UserRecoveryCode,
   UserSession,
+  WaymarkedEnvironment,
   Webhook,
   WebhookAttempt,
   WebhookDelivery,

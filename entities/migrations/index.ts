@@ -70,6 +70,7 @@ import { EndedInvitesOfAddress1763700000136 } from './1763700000136-ended-invite
 import { EndOfProviderSessions1763700000137 } from './1763700000137-end-of-provider-sessions.js';
 import { CountedInactive1763700000138 } from './1763700000138-counted-inactive.js';
 import { DeliverersOfAnswers1763700000139 } from './1763700000139-deliverers-of-answers.js';
+import { WaymarksOfMembers1763700000140 } from './1763700000140-waymarks-of-members.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -145,4 +146,5 @@ export const migrations = [
   EndOfProviderSessions1763700000137,
   CountedInactive1763700000138,
   DeliverersOfAnswers1763700000139,
+  WaymarksOfMembers1763700000140,
 ];

@@ -63,3 +63,7 @@ export const behind = (
   put: Put,
 ): string =>
   `(${columns.join(', ')}) ${direction === 'asc' ? '>' : '<'} (${put(createdAt)}::timestamptz, ${put(id)}::uuid)`;
+
+/** SQL: who is at a place or younger. */
+export const notBefore = ({ createdAt, id }: Place, columns: readonly string[], put: Put): string =>
+  `(${columns.join(', ')}) >= (${put(createdAt)}::timestamptz, ${put(id)}::uuid)`;

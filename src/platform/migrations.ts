@@ -133,6 +133,7 @@ const functions = [
   'gatehouse_ended_invites',
   'gatehouse_found_members',
   'gatehouse_identity_id',
+  'gatehouse_keep_waymarks',
   'gatehouse_matching_directory',
   'gatehouse_matching_identities',
   'gatehouse_matching_nodes',
@@ -193,7 +194,7 @@ async function grantToService(source: DataSource, serviceUrl: URL) {
     grant usage on all sequences in schema public to ${name};
     grant execute on function ${functions.join()} to ${name};
     revoke update, delete, truncate on events from ${name};
-    revoke insert, update, delete, truncate on event_counts, event_marks, event_state, event_partitions, row_counts from ${name};
+    revoke insert, update, delete, truncate on event_counts, event_marks, event_state, event_partitions, row_counts, member_shifts, member_waymarks, waymarked_environments from ${name};
     revoke insert, update, delete, truncate on migrations from ${name};
   `);
   // What happened is read and written by way of its table alone.

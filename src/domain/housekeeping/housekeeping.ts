@@ -1,5 +1,6 @@
 import { after, type Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { keepWaymarks } from '../identities/waymarks.js';
 import { sweepRemovedClients } from '../oidc/removed-clients.js';
 import { sweepClosedAccount } from '../removals/closed-accounts.js';
 import { warnOfCertificates } from '../sso-connections/certificate-warnings.js';
@@ -13,7 +14,7 @@ import { byColumn, endedGrants, mergedCounts, sessionsOfGrants, walkSessions } f
 export interface Place {
   /** The rule that is on. */
   rule: string;
-  /** The last session, Account, connection, stop or client that was looked at. */
+  /** The last session, Account, connection, stop, client or Environment that was looked at. */
   after: string | null;
   /** How many sessions this run has looked at. */
   looked: number;
@@ -36,6 +37,7 @@ const order = [
   ...byName.keys(),
   'accounts',
   'counts',
+  'waymarks',
   'events',
   'certificates',
 ];
@@ -90,6 +92,7 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
     ['webhook_stops', (place, batchSize) => endSomeStopped(db, place, batchSize)],
     ['removed_clients', (place, batchSize) => sweepRemovedClients(db, place, batchSize, now())],
     ['accounts', (place, batchSize) => sweepClosedAccount(db, place, batchSize)],
+    ['waymarks', async (place) => ({ swept: 0, next: (await keepWaymarks(db, place)).next })],
     [
       'certificates',
       async (place, batchSize) => ({

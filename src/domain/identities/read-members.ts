@@ -4,20 +4,13 @@ import type { Db } from '../../platform/db.js';
 import { inSnakeCase } from '../../platform/naming.js';
 import { counterTotal, inactiveTotal } from '../counters.js';
 import { assertFew, foundIn, isShort, type Totals, totalOfFound, mostFound as usualMost } from '../identity-search.js';
-import {
-  isFollowing,
-  type Page,
-  type PageRequest,
-  pageOf,
-  type Stretch,
-  stretchForwards,
-  stretchOf,
-} from '../paging.js';
-import { behind, type Placed, placedBy } from '../places.js';
+import { isFollowing, type Page, type PageRequest, pageOf, stretchForwards, stretchOf } from '../paging.js';
+import { behind, notBefore, type Placed, placedBy } from '../places.js';
 import { type Put, putInto } from '../put.js';
-import { limitFor, statementOf } from '../row-pages.js';
+import { type Ask, limitFor, statementOf } from '../row-pages.js';
 import type { EnvironmentScope } from '../scope.js';
 import { type ListedProfile, listedFields } from './profile.js';
+import { fromWaymark, type Waymarked } from './waymarks.js';
 
 export type IdentitySort = 'created_at' | 'email' | 'first_name' | 'last_name';
 
@@ -42,9 +35,6 @@ const profileOfRow = listedFields.map((field) => `i.${inSnakeCase(field)} as "${
 const shown = `i.id, i.email, ${profileOfRow}, i.created_at as "createdAt", m.is_active as "isActive"`;
 const byAge = ['m.created_at', 'm.identity_id'] as const;
 const place = placedBy(...byAge);
-
-/** Runs one statement in the scope of the list. */
-export type Ask = (text: string, values: unknown[]) => Promise<Row[]>;
 
 /** Who of the members is meant, as conditions on a membership `m`; more values come behind account and Environment. */
 export interface Meant {
@@ -87,7 +77,9 @@ export async function readPageOfMembers(
     return membersIn(pageOf(page, total, stretch, rows));
   }
   const itemCount = await countOf(ask, of, meant);
-  const stretch = stretchOf(itemCount, page);
+  const nearest = stretchOf(itemCount, page);
+  const hasWaymarks = page.sortBy === 'created_at' && isEverybody(meant);
+  const stretch = hasWaymarks ? await fromWaymark(ask, of, nearest, { ...page, itemCount }) : nearest;
   const rows = stretch.count === 0 ? [] : await readSlice(ask, of, page, meant, stretch);
   return membersIn(pageOf(page, itemCount, stretch, rows));
 }
@@ -98,12 +90,13 @@ async function readSlice(
   of: string[],
   { sortBy }: IdentitiesPage,
   meant: Meant,
-  { at, count, direction, behind: last, total }: Stretch & { total?: string },
+  { at, count, direction, behind: last, from: first, total }: Waymarked & { total?: string },
 ): Promise<Row[]> {
   const values: unknown[] = [...of];
   const put = putInto(values);
   const following = last ? ` and ${behind(last, byAge, direction, put)}` : '';
-  const members = `${conditionOf(meant, values)}${following}`;
+  const beginning = first ? ` and ${notBefore(first, byAge, put)}` : '';
+  const members = `${conditionOf(meant, values)}${following}${beginning}`;
   const skipped = at > 0 ? ` offset ${put(at)}` : '';
   const sorted = `order by ${columns[sortBy]} ${direction}, m.identity_id ${direction}`;
   const slice = `${sorted} limit ${limitFor(count)}${skipped}`;
@@ -113,7 +106,7 @@ async function readSlice(
          ${identity('m.identity_id')} ${sorted}`
       : `environment_memberships m join identities i on i.id = m.identity_id and i.account_id = $1 where ${members} ${slice}`;
   const placing = sortBy === 'created_at' ? `, ${place}` : '';
-  return ask(`select ${shown}${placing}${total ? `, ${total} as total` : ''} from ${from}`, values);
+  return ask<Row>(`select ${shown}${placing}${total ? `, ${total} as total` : ''} from ${from}`, values);
 }
 
 /**
@@ -141,13 +134,13 @@ async function readFound(ask: Ask, of: string[], page: IdentitiesPage, meant: Me
     : sortBy === 'created_at'
       ? `${counted} ${slice}) m ${identity('m.identity_id')} ${sorted}`
       : `${counted}) m ${identity('m.identity_id')} ${slice}`;
-  const rows = await ask(`select ${shown}, ${place}, m.total, m.found from ${listed}`, all);
+  const rows = await ask<Row>(`select ${shown}, ${place}, m.total, m.found from ${listed}`, all);
   const paged = (totals: Totals) => membersIn(pageOf(page, totalOfFound(totals, mostFound), stretch, rows));
   if (rows[0] || (at === 0 && !last && (!q || isEverybody(meant)))) return paged(rows[0] ?? {});
   const counts = q
     ? `select count(*) as found, count(*) filter (where ${condition}) as total from ${found} m`
     : `select count(*) as total from ${found} m where ${condition}`;
-  const [totals] = await ask(counts, values);
+  const [totals] = await ask<Totals>(counts, values);
   return paged(totals!);
 }
 
@@ -168,7 +161,7 @@ const totalOf = ({ isActive }: Meant): string =>
   isActive === undefined ? kept : isActive ? `${kept} - ${inactiveTotal}` : inactiveTotal;
 
 async function countOf(ask: Ask, of: string[], meant: Meant): Promise<number> {
-  const [row] = await ask(`select ${totalOf(meant)} as total`, of);
+  const [row] = await ask<Totals>(`select ${totalOf(meant)} as total`, of);
   return Number(row!.total);
 }
 

@@ -1,0 +1,147 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/** As its neighbours have it: read by the tenant, written by the owner's functions alone. */
+const readBy = (table: string) => `
+alter table ${table} enable row level security;
+drop policy if exists tenant on ${table};
+create policy tenant on ${table} for select using ((select gatehouse_is_system())
+  or (account_id = (select gatehouse_account_id())
+    and ((select gatehouse_environment_id()) is null or environment_id = (select gatehouse_environment_id()))));`;
+
+/** Where a change to members is noted: the Environment has waymarks, or is about to, and is not being removed. */
+const isNoted = (row: string) => `exists (
+    select from waymarked_environments w join environments e on e.id = w.environment_id and e.account_id = w.account_id
+    where w.environment_id = ${row}.environment_id)`;
+
+/**
+ * Waymarks in the lists of members, so that a page in the middle skips few (docs/decisions/0090): how many members come before a place,
+ * and who has come or gone before it since that was counted.
+ */
+export class WaymarksOfMembers1763700000140 implements MigrationInterface {
+  transaction = false; // locks on so many tables at once would have everybody wait
+
+  async up(db: QueryRunner): Promise<void> {
+    await db.query(`
+create table if not exists waymarked_environments (
+  environment_id uuid primary key constraint waymarked_environments_environment_fk references environments (id) on delete cascade,
+  account_id uuid not null,
+  marked_at timestamptz not null,
+  members bigint
+);
+create table if not exists member_waymarks (
+  id uuid primary key,
+  account_id uuid not null,
+  environment_id uuid not null,
+  rank bigint not null,
+  created_at timestamptz not null,
+  identity_id uuid not null
+);
+create index if not exists member_waymarks_in_order on member_waymarks (environment_id, rank);
+create table if not exists member_shifts (
+  id uuid primary key,
+  account_id uuid not null,
+  environment_id uuid not null,
+  created_at timestamptz not null,
+  identity_id uuid not null,
+  change smallint not null
+);
+create index if not exists member_shifts_in_order on member_shifts (environment_id, created_at, identity_id);
+${['waymarked_environments', 'member_waymarks', 'member_shifts'].map(readBy).join('\n')}
+
+create or replace function gatehouse_note_leavers() returns trigger
+  language plpgsql security definer set search_path = public, pg_temp as $$
+begin
+  insert into member_shifts (id, account_id, environment_id, created_at, identity_id, change)
+  select gen_random_uuid(), account_id, environment_id, created_at, identity_id, -1 from gone where ${isNoted('gone')};
+  return null;
+end $$;
+revoke execute on function gatehouse_note_leavers from public;
+create or replace function gatehouse_note_belated() returns trigger
+  language plpgsql security definer set search_path = public, pg_temp as $$
+begin
+  if ${isNoted('new')} then
+    insert into member_shifts (id, account_id, environment_id, created_at, identity_id, change)
+    values (gen_random_uuid(), new.account_id, new.environment_id, new.created_at, new.identity_id, 1);
+  end if;
+  return null;
+end $$;
+revoke execute on function gatehouse_note_belated from public;
+create or replace function gatehouse_forget_shifts() returns trigger
+  language plpgsql security definer set search_path = public, pg_temp as $$
+begin
+  delete from member_waymarks where environment_id = old.environment_id;
+  delete from member_shifts where environment_id = old.environment_id;
+  return null;
+end $$;
+revoke execute on function gatehouse_forget_shifts from public;
+
+-- The next Environment behind one that has so many members, or has had: it is marked, or gets waymarks anew where those that it has are
+-- far from what there is. Each statement sees what is committed when it begins, so none but the lock's holder reads and replaces them.
+create or replace function gatehouse_keep_waymarks(behind uuid, fewest bigint, every bigint, settled interval)
+  returns table (environment uuid, placed bigint)
+  language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+  large record;
+  known record;
+  shifted bigint;
+begin
+  select c.environment_id as id, c.account_id, sum(c.value) as members into large
+  from (
+    select environment_id, account_id, value from counters where name = 'identities' and environment_id > behind
+    union all
+    select environment_id, account_id, value from counter_stripes where name = 'identities' and environment_id > behind
+  ) c
+  where (select account_id from environments where id = c.environment_id) = c.account_id
+  group by c.environment_id, c.account_id
+  having sum(c.value) >= fewest or exists (select from waymarked_environments w where w.environment_id = c.environment_id)
+  order by c.environment_id limit 1;
+  if not found then return; end if;
+  environment := large.id;
+  placed := 0;
+
+  insert into waymarked_environments (environment_id, account_id, marked_at) values (large.id, large.account_id, clock_timestamp())
+  on conflict do nothing;
+  select marked_at, members into known from waymarked_environments w where w.environment_id = large.id
+  for no key update skip locked;
+  if not found or known.marked_at > clock_timestamp() - settled then return next; return; end if;
+
+  select count(*) into shifted from (select from member_shifts s where s.environment_id = large.id limit every) noted;
+  if abs(large.members - coalesce(known.members, 0)) < 5 * every and shifted < every then return next; return; end if;
+
+  with seen as materialized (
+    select id from member_shifts s where s.environment_id = large.id
+  ),
+  counted as (
+    delete from member_shifts where id in (select id from seen)
+  ),
+  before as (
+    delete from member_waymarks w where w.environment_id = large.id
+  )
+  insert into member_waymarks (id, account_id, environment_id, rank, created_at, identity_id)
+  select gen_random_uuid(), large.account_id, large.id, ranked.rank, ranked.created_at, ranked.identity_id
+  from (
+    select m.created_at, m.identity_id, row_number() over (order by m.created_at, m.identity_id) - 1 as rank
+    from environment_memberships m
+    where m.environment_id = large.id and m.created_at < clock_timestamp() - settled
+  ) ranked
+  where ranked.rank > 0 and ranked.rank % every = 0 and large.members >= fewest;
+  get diagnostics placed = row_count;
+  update waymarked_environments w set members = large.members where w.environment_id = large.id;
+  return next;
+end $$;
+revoke execute on function gatehouse_keep_waymarks from public;
+`);
+    await db.query(`
+create or replace trigger forgotten_shifts after delete on waymarked_environments
+  for each row execute function gatehouse_forget_shifts();
+create or replace trigger noted_leavers after delete on environment_memberships
+  referencing old table as gone for each statement execute function gatehouse_note_leavers();
+create or replace trigger noted_belated after insert on environment_memberships
+  for each row when (new.created_at < clock_timestamp() - interval '1 minute') execute function gatehouse_note_belated();
+`);
+  }
+
+  async down(): Promise<void> {
+    throw new Error('migrations go forward only');
+  }
+}
