@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
+import { keepWaymarks, waymarkRules } from '../../src/domain/identities/waymarks.js';
 import type { Installation } from '../installation.js';
 import { type Seed, seed as seedBase } from '../seed.js';
 import { insertAll } from './insert-all.js';
@@ -53,11 +54,19 @@ export async function fillSized(
     await seedAssignments(rows, memberIds, nodeIds);
     const webhookId = people ? null : await seedLists(owner, base.scope, size);
     await owner.query('commit');
+    await setWaymarks(owner);
     await owner.query('vacuum (analyze)');
     return { ...base, size, model, memberIds, nodeIds, moved, webhookId };
   } finally {
     await owner.end();
   }
+}
+
+/** Of the only Environment that is large, as housekeeping has once its people have been there for a while. */
+async function setWaymarks(owner: pg.Client): Promise<void> {
+  const statement = async <Row>({ text }: { text: string }, values: readonly unknown[]) =>
+    (await owner.query(text, [...values])).rows as Row[];
+  await keepWaymarks({ statement }, null, { ...waymarkRules, settledMs: 0 });
 }
 
 interface Rows {

@@ -338,6 +338,7 @@ const few = [
     'sso_connections',
     'sso_recovery_codes',
     'user_application_states',
+    'waymarked_environments',
     'webhook_stops',
     'webhooks',
   ],

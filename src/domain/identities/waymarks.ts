@@ -53,7 +53,7 @@ export interface WaymarkRules {
   settledMs: number;
 }
 
-const usual: WaymarkRules = { fewest: 10_000, every: 1_000, settledMs: minutes(10) };
+export const waymarkRules: WaymarkRules = { fewest: 10_000, every: 1_000, settledMs: minutes(10) };
 
 const keep = {
   name: 'keep_waymarks',
@@ -69,7 +69,7 @@ const keep = {
 export async function keepWaymarks(
   db: Pick<Db, 'statement'>,
   after: string | null,
-  { fewest, every, settledMs }: WaymarkRules = usual,
+  { fewest, every, settledMs }: WaymarkRules = waymarkRules,
 ): Promise<{ placed: number; next: string | null }> {
   const [kept] = await db.statement<{ environment: string; placed: number }>(keep, [
     after ?? beforeAll,
