@@ -61,6 +61,12 @@ export const aims: readonly Aim[] = [
   { workload: 'identities-create@large', times: 1, peer: keycloak('create', 737) },
 ];
 
+const atConnections = 16;
+
+/** Whether a cell is one that an aim is held against. */
+export const isHeldAgainst = (workload: string, concurrency: number): boolean =>
+  concurrency === atConnections && aims.some((aim) => aim.workload === workload);
+
 export interface Reached {
   aim: Aim;
   /** What the peer does; null of a part of the machine's limit. `isBeside`: in the same run, and not on that machine of before. */
@@ -79,7 +85,9 @@ export function reachedAims(
   shareOf: (cell: Cell) => Share | null,
 ): Reached[] {
   return aims.flatMap((aim) => {
-    const at16 = cells.filter(({ workload, concurrency }) => workload === aim.workload && concurrency === 16);
+    const at16 = cells.filter(
+      ({ workload, concurrency }) => workload === aim.workload && concurrency === atConnections,
+    );
     const [best] = at16.map((cell) => reachedBy(aim, cell, { peers, shareOf })).sort((a, b) => b.share - a.share);
     return best ? [best] : [];
   });
