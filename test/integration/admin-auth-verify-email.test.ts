@@ -8,7 +8,7 @@ import { DomainError } from '../../src/domain/errors.js';
 import { inviteToken } from '../../src/domain/invites/link.js';
 import { registrationToken } from '../../src/domain/registration/link.js';
 import { registrationMails } from '../../src/domain/registration/mails.js';
-import { after, hours } from '../../src/platform/clock.js';
+import { after, hours, minutes } from '../../src/platform/clock.js';
 import { hashSecret } from '../../src/platform/crypto/one-time-secret.js';
 import { type AdminAuth, bearer, cookieHeader, cookieOf, newAdminAuth } from './admin-auth-setup.js';
 
@@ -217,6 +217,48 @@ test('while the process cannot answer it is 503 with Retry-After, and the link s
   } finally {
     await own.close();
   }
+});
+
+describe('a form that is sent twice', () => {
+  const ready =
+    (person: Awaited<ReturnType<typeof registered>>) =>
+    async (headers: Record<string, string>, body = '') => {
+      const page = await auth.post('/verify-email', `token=${person.token}${body}`, { ...form, ...headers });
+      expect([page.statusCode, page.body.includes('Your account is ready')]).toEqual([200, true]);
+      expect(page.body).toContain(person.account_name);
+      return page;
+    };
+
+  test('says twice that the account is ready, and starts one session', async () => {
+    const person = await registered();
+    const page = await auth.get(`/verify-email?token=${person.token}`, person.cookies);
+    expect(page.body).toContain('let isSent = false'); // a script keeps the second click back
+    const send = ready(person);
+    const first = await send(person.cookies);
+    const second = await send(person.cookies);
+    expect(/class="code">([^<]+)</.exec(second.body)?.[1]).toBe(/class="code">([^<]+)</.exec(first.body)?.[1]);
+    expect([first.cookies.length, second.cookies]).toEqual([3, []]);
+    await send({}, '&password=violet+tractor+19'); // what it proves may be proved as before
+    for (const [more, body] of [
+      [{}, ''],
+      [{}, '&password=something+else'],
+    ] as const) {
+      const stranger = await auth.post('/verify-email', `token=${person.token}${body}`, { ...form, ...more });
+      expect([stranger.statusCode, stranger.body.includes('This link no longer works')]).toEqual([400, true]);
+    }
+    const json = await auth.post('/verify-email', { token: person.token }, person.cookies);
+    expect([json.statusCode, json.json().error.code]).toEqual([400, 'registration.link_invalid']);
+    expect((await auth.get(`/verify-email?token=${person.token}`, person.cookies)).statusCode).toBe(400);
+    auth.pass(minutes(1));
+    expect((await asForm(person.token, person.cookies)).statusCode).toBe(400);
+  });
+
+  test('also at once', async () => {
+    const person = await registered();
+    const send = ready(person);
+    const both = await Promise.all([send(person.cookies), send(person.cookies)]);
+    expect(both.map(({ cookies }) => cookies.length).sort()).toEqual([0, 3]);
+  });
 });
 
 test('the link is opened again after an answer that came late: it asks for what it did before, and signs in once', async () => {

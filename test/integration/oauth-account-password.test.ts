@@ -146,7 +146,8 @@ test('guesses of the current password are counted, also parallel ones, and the r
 
 test('only wrong guesses stay counted, for a quarter of an hour', async () => {
   const page = await openAccount(laptop, address(), ana);
-  const guess = async () => (await change(laptop, page, { current_password: 'a wrong one' })).statusCode;
+  const wrong = { current_password: 'a wrong one', new_password: 'yet another one 77' };
+  const guess = async () => (await change(laptop, page, wrong)).statusCode;
   const before = await Promise.all(Array.from({ length: 9 }, guess));
   expect(new Set(before)).toEqual(new Set([400]));
   expect((await change(laptop, page)).statusCode).toBe(303);
@@ -219,6 +220,22 @@ test('of two changes at once one is made', async () => {
   ]);
   expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([303, 400]);
   expect(await events('identity.password_changed')).toHaveLength(1);
+});
+
+test.each(['in sequence', 'at once'])('a form that is sent twice %s is told twice that it is changed', async (how) => {
+  const page = await openAccount(laptop, address(), ana);
+  expect(page.body).toContain('let isSent = false'); // a script keeps the second click back
+  world.wait(1);
+  const send = () => change(laptop, page);
+  const both = how === 'at once' ? await Promise.all([send(), send()]) : [await send(), await send()];
+  for (const answer of both) expect(locationOf(answer).searchParams.get('done')).toBe('password_changed');
+  expect(await events('identity.password_changed')).toHaveLength(1);
+  expect(await events('auth.identity_password_change_failed')).toEqual([]);
+  expect((await change(laptop, page, { new_password: 'yet another one 77' })).statusCode).toBe(400); // that one was not set
+  world.wait(minutes(1));
+  const late = await change(laptop, page);
+  expect([late.statusCode, alertOf(late)]).toEqual([400, 'That is not your current password.']);
+  expect(await signsIn(next)).toBe(true);
 });
 
 test('where there are no passwords there is no page to change one', async () => {

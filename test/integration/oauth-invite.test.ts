@@ -2,7 +2,7 @@ import { newAccount, startApi, type TestAccount, type TestApi } from '../support
 import { newIdentityCaller } from '../support/identity-caller.js';
 import { inviteTo, linkTokenOf, newRole, signInTo } from './identity-invites-setup.js';
 import { type Calls, callsWith } from './nodes-setup.js';
-import { outcomeOf, rowsOf } from './portal-setup.js';
+import { callsOf, outcomeOf, rowsOf } from './portal-setup.js';
 
 let api: TestApi;
 let account: TestAccount;
@@ -62,6 +62,23 @@ test('a form that is sent twice at once is told twice that the invite is accepte
   for (const answer of await Promise.all([submit(fields), submit(fields)])) {
     expect([answer.statusCode, answer.body]).toEqual([200, expect.stringContaining('Welcome to Portal')]);
   }
+});
+
+test('it leads on to the site of the oldest client that has one, if any', async () => {
+  const fields = { first_name: 'Ivan', last_name: 'Kern', password: 'violet tractor 19' };
+  const leadsTo = async (body: object = {}) => {
+    const { token } = await inviteTo(key, path, body);
+    return /<a class="button" href="([^"]*)"/.exec((await submit({ ...fields, token })).body)?.[1] ?? null;
+  };
+  expect(await leadsTo()).toBeNull();
+  const owner = callsOf(api, account.accountSlug, await account.as('owner'));
+  const clients = `/applications/${account.applicationSlug}/environments/development/oauth-clients`;
+  for (const uri of ['com.example.app:/cb', 'https://portal.example/cb', 'https://other.example/cb']) {
+    const client = { name: 'Web', client_type: 'public', redirect_uris: [uri] };
+    expect((await owner('POST', clients, client)).statusCode).toBe(201);
+  }
+  expect(await leadsTo()).toBe('https://portal.example');
+  expect(await leadsTo({ intent: 'directory' })).toBeNull();
 });
 
 test('who is in the directory alone by it is not sent to an application that would refuse them', async () => {
@@ -134,6 +151,7 @@ test('a script is answered in JSON', async () => {
   expect([refused.statusCode, refused.json().error]).toEqual([400, 'invalid_request']);
   expect((await submit({ token: made.token, password: 'violet tractor 19' }, json)).json()).toEqual({
     status: 'invite_accepted',
+    continue_to: null,
   });
   for (const token of [made.token, linkTokenOf(account.userId), '', 'x'])
     expect((await open(token, json)).json().error).toBe('invalid_request');

@@ -9,6 +9,7 @@ import type { Pages } from '../../src/http/pages/pages.js';
 import { type Branding, renderPage } from '../../src/http/pages/render.js';
 import { pageHeaders } from '../../src/http/pages/security-headers.js';
 import type { SignUpPages } from '../../src/http/pages/sign-up-pages.js';
+import { isIsolated } from '../../src/http/pages/traits.js';
 import { imageSource, linkTarget } from '../../src/http/pages/urls.js';
 import { type Color, contrast, palette, surfaces, textOn } from '../../src/platform/colors.js';
 import { type TextKey, text, textKeys } from '../../src/platform/mail/texts.js';
@@ -189,6 +190,7 @@ const everyPage = (value: string): Pages => ({
     token: value,
     applications: [{ id: value, name: value, accountName: value }],
   },
+  'still-signed-in': {},
   'signed-out': { clientUrl: `https://app.example.com/${value}`, isUnconfirmed: true },
   error: {
     title: 'error.request.title',
@@ -229,8 +231,8 @@ const everyPage = (value: string): Pages => ({
     passwordOptional: false,
     error: 'choose_password.error.breached',
   },
-  'invite-accepted': { accountName: value },
-  'invite-invalid': {},
+  'invite-accepted': { accountName: value, nextUrl: value },
+  'invite-invalid': { nextUrl: value },
   'link-invalid': { nextUrl: value },
   ...everyAccountPage(value),
   ...everySignUpPage(value),
@@ -265,7 +267,7 @@ const everySignUpPage = (value: string): SignUpPages => {
       error: 'sign_up.error.too_short',
       client,
     },
-    'identity-invite-accepted': { placeName: value, email: value, opensClient: true, client },
+    'identity-invite-accepted': { placeName: value, email: value, opensClient: true, nextUrl: value, client },
     'confirm-sign-up': {
       action: '/oauth/verify-email',
       token: value,
@@ -703,8 +705,14 @@ describe('headers', () => {
   });
 
   test('a client in another window keeps its popup; other pages are isolated', () => {
-    expect(headers(['https://app.example.com/cb'])['cross-origin-opener-policy']).toBe('unsafe-none');
+    const policyOf = (isolated: boolean) =>
+      pageHeaders({ nonce, locale: 'en', formActions: [], isolated })['cross-origin-opener-policy'];
+    expect(policyOf(false)).toBe('unsafe-none');
+    expect(policyOf(true)).toBe('same-origin');
     expect(headers([])['cross-origin-opener-policy']).toBe('same-origin');
+    const onTheWay = ['sign-in', 'error', 'mfa-expired', 'sso-failed', 'mail-sent', 'logout', 'signed-out'] as const;
+    expect(onTheWay.filter(isIsolated)).toEqual([]);
+    expect((['account', 'account-password', 'reset-password', 'link-void'] as const).every(isIsolated)).toBe(true);
   });
 
   test('only a page that has a script may run one, and only that of passkeys calls the service and uses them', () => {

@@ -8,6 +8,7 @@ import { violates } from '../../platform/postgres-errors.js';
 import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import { untilNothingVanishes } from '../access/vanishing.js';
 import { invalidField } from '../errors.js';
+import { siteOf } from '../oidc/redirect-uris.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { keepOrganizations, scopeOf } from './events.js';
 import { join } from './join.js';
@@ -24,6 +25,8 @@ export interface OfferedIdentityInvite extends Omit<Told, 'settings'> {
   /** What is missing of the person: nothing, for one who has a sign-in with this address. */
   asksNames: boolean;
   asksPassword: boolean;
+  /** Where they go on once they are in: the site of the oldest client that has one. Null: nowhere yet. */
+  siteUrl: string | null;
   settings: Pick<EnvironmentSettings, 'branding' | 'defaultLocale' | 'passwordMinLength'>;
 }
 
@@ -72,7 +75,8 @@ export function createIdentityInviteAcceptance({
     const told = await toldOf(tx, invite);
     const needs = needsOf(await invitedOf(tx, invite), told.settings);
     const { intent, email, firstName, lastName, locale } = invite;
-    return { ...told, ...needs, intent, email, firstName, lastName, locale };
+    const siteUrl = intent === 'directory' ? null : await siteOfEnvironment(tx, invite);
+    return { ...told, ...needs, siteUrl, intent, email, firstName, lastName, locale };
   }
   const look = (token: string) =>
     db.transaction('system', async (tx) => {
@@ -129,6 +133,20 @@ export function createIdentityInviteAcceptance({
       }),
   };
 }
+
+async function siteOfEnvironment(
+  tx: EntityManager,
+  { accountId, environmentId }: IdentityInvite,
+): Promise<string | null> {
+  const clients = await tx.find(OAuthClient, {
+    select: { redirectUris: true },
+    where: { accountId, environmentId },
+    order: { createdAt: 'ASC', id: 'ASC' },
+    take: mostClientsLookedAt,
+  });
+  return clients.map(({ redirectUris }) => siteOf(redirectUris)).find((site) => site !== null) ?? null;
+}
+const mostClientsLookedAt = 20;
 
 const races = ['identities_email', 'environment_memberships_one_per_identity'];
 

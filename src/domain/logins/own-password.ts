@@ -5,6 +5,7 @@ import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { createGuesses } from '../guesses.js';
 import { environmentRule } from '../passwords/context-rows.js';
+import { hasJustSet } from '../passwords/just-set.js';
 import { settleNewPassword } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { verifyTyped } from '../passwords/verify-typed.js';
@@ -43,7 +44,7 @@ interface Held {
 
 /**
  * Changes the password of who is signed in; somebody who has none, because they sign in by other ways, chooses one. The caller
- * has made sure that the sign-in is recent and strong enough.
+ * has made sure that the sign-in is recent and strong enough. A form that is sent twice within a minute is answered as the first.
  * @throws DomainError password.wrong, rate_limit.exceeded, password.breached, password.context_specific, validation.failed,
  * auth.invalid_credentials for a session that has ended meanwhile, identity.in_production for a first one by a sign-in for tests
  */
@@ -58,10 +59,24 @@ export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswor
     accountOf: (identityId) => identityId,
   });
 
-  async function prove(scope: EnvironmentScope, identityId: string, hash: string, currentPassword: string) {
+  /** How the person is to go on: with the change, or not at all, as its form has been sent twice and was the first to be made. */
+  async function prove(scope: EnvironmentScope, { hash, changedAt }: Proven, change: OwnPasswordChange) {
+    const { identityId, currentPassword, newPassword } = change;
     await guesses.begin(identityId);
-    const matches = await guesses.look(identityId, () => verifyTyped(passwords, hash, currentPassword));
-    if (matches) return guesses.succeeded(identityId);
+    const proved = await guesses.look(identityId, async () => {
+      if (await verifyTyped(passwords, hash, currentPassword)) return 'current';
+      return (await hasJustSet(
+        passwords,
+        { usedAt: changedAt, passwordHash: hash },
+        { password: newPassword, now: now() },
+      ))
+        ? 'changed'
+        : null;
+    });
+    if (proved !== null) {
+      await guesses.succeeded(identityId);
+      return proved;
+    }
     await db.transaction(scope, (tx) =>
       recordEvent(tx, 'auth.identity_password_change_failed', {
         ...scope,
@@ -73,33 +88,45 @@ export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswor
     throw new DomainError('password.wrong');
   }
 
-  return async (scope: EnvironmentScope, change: OwnPasswordChange): Promise<void> => {
-    const { identityId, sessionId, currentPassword, newPassword } = change;
+  /** False where the password was replaced while this went on, so that what was proved counts no more. */
+  async function attempt(scope: EnvironmentScope, change: OwnPasswordChange): Promise<boolean> {
+    const { identityId, sessionId, newPassword } = change;
     const { accountId, environmentId } = scope;
     const [before] = await db.statement<{ hash: string | null; changedAt: Date | null }>(readHash, [
       accountId,
       identityId,
     ]);
-    const hash = before?.hash ?? null;
-    if (hash !== null) await prove(scope, identityId, hash, currentPassword);
+    const { hash = null, changedAt = null } = before ?? {};
+    if (hash !== null && (await prove(scope, { hash, changedAt }, change)) === 'changed') return true;
     const rule = await db.transaction(scope, (tx) => environmentRule(tx, scope, identityId));
     await passwords.assertAcceptable(newPassword, { ...rule, field: 'new_password' });
     const passwordHash = await passwords.hash(newPassword);
     // The person has one password in the Account, and sessions in any of its Environments.
-    await db.transaction({ accountId }, async (tx) => {
+    return db.transaction({ accountId }, async (tx) => {
       const at = now();
       const { ssoConnectionId } = await holdSession(tx, { ...scope, identityId, sessionId });
       if (hash === null) await assertNotByTestProvider(tx, scope, identityId, ssoConnectionId);
       const [held] = await tx.query<Held[]>(readHeld, [accountId, identityId, environmentId]);
-      // What was proved may have been replaced meanwhile.
-      if (held?.changedAt?.getTime() !== before?.changedAt?.getTime()) throw new DomainError('password.wrong');
+      if (held?.changedAt?.getTime() !== changedAt?.getTime()) return false;
       await settleNewPassword(
         tx,
         { ...scope, identityId, membershipId: held?.membershipId ?? null },
         { passwordHash, method: 'own', provesEmail: false, keepSessionId: sessionId, now: at },
       );
+      return true;
     });
+  }
+
+  return async (scope: EnvironmentScope, change: OwnPasswordChange): Promise<void> => {
+    // Replaced by somebody else, or by the same form: looking again tells which.
+    if ((await attempt(scope, change)) || (await attempt(scope, change))) return;
+    throw new DomainError('password.wrong');
   };
+}
+
+interface Proven {
+  hash: string;
+  changedAt: Date | null;
 }
 
 export type OwnPassword = ReturnType<typeof createOwnPassword>;

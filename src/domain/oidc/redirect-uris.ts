@@ -25,6 +25,18 @@ export function withParameters(uri: string, parameters: Record<string, string | 
   return `${uri}${!uri.includes('?') ? '?' : /[?&]$/.test(uri) ? '' : '&'}${query}`;
 }
 
+/**
+ * A client's site, as far as its registration tells: the origin of its first web redirect URI. One of `http` is a loopback address. It
+ * comes last, since people are mostly elsewhere; and without a port it is a native application's (RFC 8252 §7.3), where nobody listens by now.
+ */
+export function siteOf(redirectUris: readonly string[]): string | null {
+  const uris = redirectUris.map((uri) => new URL(uri));
+  const site =
+    uris.find(({ protocol }) => protocol === 'https:') ??
+    uris.find(({ protocol, port }) => protocol === 'http:' && port !== '');
+  return site?.origin ?? null;
+}
+
 /** Where a browser goes on to, as people know it: the host; of an app, its scheme (RFC 8252 §7.1). */
 export function destinationOf(redirectUri: string): string {
   const { host, protocol } = new URL(redirectUri);

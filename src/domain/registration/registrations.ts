@@ -43,6 +43,10 @@ export interface FoundRegistration
   status: PendingRegistrationStatus;
   /** Whether the link still works: nothing has come of it yet, or the answer to whoever confirmed was lost on its way. */
   isOpen: boolean;
+  /** When whoever confirmed was signed in; null where nobody was. */
+  signedInAt: Date | null;
+  /** Of the Account that came of it. */
+  accountSlug: string | null;
   /** What its process is started with where the relay has not done so yet. */
   process: ProcessInput<'registrationVerification'>;
 }
@@ -70,11 +74,13 @@ interface Made {
   email: string;
   passwordHash: string | null;
   accountName: string;
-  /** Whether whoever confirmed was signed in: that session has the registration's id. */
-  hasSession: boolean;
+  accountSlug: string;
+  /** When whoever confirmed was signed in: that session has the registration's id. */
+  signedInAt: Date | null;
 }
 const madeText = `
-select u.email::text, u.password_hash as "passwordHash", a.name as "accountName", exists (select from user_sessions s where s.id = $1) as "hasSession"
+select u.email::text, u.password_hash as "passwordHash", a.name as "accountName", a.slug as "accountSlug",
+  (select s.authenticated_at from user_sessions s where s.id = $1) as "signedInAt"
 from users u join accounts a on a.id = $3 where u.id = $2`;
 
 export type Registrations = ReturnType<typeof createRegistrations>;
@@ -125,7 +131,7 @@ export function createRegistrations({ db, sealing, now, ...durations }: Registra
         const proof = { browserHash, passwordHash: found.passwordHash ?? made?.passwordHash ?? null };
         const status = statusAt(found, now());
         const isUnanswered =
-          made !== null && !made.hasSession && statusAt({ ...found, status: 'pending' }, now()) === 'pending';
+          made !== null && made.signedInAt === null && statusAt({ ...found, status: 'pending' }, now()) === 'pending';
         return {
           id,
           email: email ?? made?.email ?? null,
@@ -135,6 +141,8 @@ export function createRegistrations({ db, sealing, now, ...durations }: Registra
           ...proof,
           status,
           isOpen: status === 'pending' || isUnanswered,
+          signedInAt: made?.signedInAt ?? null,
+          accountSlug: made?.accountSlug ?? null,
           process: processInput(found, durations),
         };
       });

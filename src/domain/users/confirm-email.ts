@@ -1,3 +1,4 @@
+import type { Clock } from '../../platform/clock.js';
 import { isSecret } from '../../platform/crypto/one-time-secret.js';
 import { violates } from '../../platform/postgres-errors.js';
 import type { ProcessInput } from '../../platform/process-kinds.js';
@@ -6,6 +7,7 @@ import { isBrowserOf } from '../link-proof.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { verifyTyped } from '../passwords/verify-typed.js';
 import type { FoundRegistration, Registrations } from '../registration/registrations.js';
+import { wasJustDone } from '../sent-twice.js';
 import type { Browser, SignedIn, SignIn } from './sign-in.js';
 
 /** The link of a registration as a browser holds it. */
@@ -31,6 +33,13 @@ export interface ConfirmEmail {
    *   service.unavailable with the link still good
    */
   confirm(held: HeldRegistrationLink & { password: string | null }, browser: Browser): Promise<SignedIn>;
+  /**
+   * What the same proof has confirmed within the last minute: its form has been sent twice. Nothing is done; null for whatever else is
+   * wrong with the link. @throws DomainError registration.password_required, password.wrong, service.unavailable
+   */
+  justConfirmed(
+    held: HeldRegistrationLink & { password: string | null },
+  ): Promise<{ accountName: string; accountSlug: string } | null>;
   /** Ends a registration that whoever has the mailbox did not ask for. @throws DomainError registration.link_invalid */
   decline(token: string): Promise<void>;
 }
@@ -45,10 +54,17 @@ export interface ConfirmEmailDeps {
     ): Promise<{ userId: string; applicationId: string }>;
   };
   signIn: Pick<SignIn, 'signInConfirmed'>;
+  now: Clock;
 }
 
 /** The link in the mail to somebody who registered (spec, "Pending registration"). */
-export function createConfirmEmail({ registrations, passwords, processes, signIn }: ConfirmEmailDeps): ConfirmEmail {
+export function createConfirmEmail({
+  registrations,
+  passwords,
+  processes,
+  signIn,
+  now,
+}: ConfirmEmailDeps): ConfirmEmail {
   const find = async (token: string) => (isSecret(token) ? await registrations.find(token) : null);
 
   /**
@@ -112,6 +128,12 @@ export function createConfirmEmail({ registrations, passwords, processes, signIn
         .catch((error: unknown) => {
           throw isAlreadyStarted(error) ? linkInvalid() : error;
         });
+    },
+    async justConfirmed({ token, ...proof }) {
+      const found = await find(token);
+      if (!found || !wasJustDone(found.signedInAt, now())) return null;
+      await prove(found, proof);
+      return { accountName: found.accountName ?? '', accountSlug: found.accountSlug ?? '' };
     },
     async decline(token) {
       const found = await find(token);

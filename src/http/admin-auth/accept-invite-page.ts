@@ -4,7 +4,8 @@ import type { InviteAcceptance, OfferedInvite } from '../../domain/invites/accep
 import type { TextKey } from '../../platform/mail/texts.js';
 import { refusalOf, statusOf } from '../errors.js';
 import { wantsJson } from '../oauth/pages.js';
-import { sendVerifyEmailError } from './verify-email-error.js';
+import { type AdminPages, adminAppOf } from './origin.js';
+import { verifyEmailErrors } from './verify-email-error.js';
 import { isForm, localeOf, sendPage } from './verify-email-page.js';
 
 interface Shown {
@@ -28,20 +29,21 @@ export function sendInvitePage(request: FastifyRequest, reply: FastifyReply, { t
 
 /** A refusal in the form that the request is in. What a person can mend is said on the form itself. */
 export const acceptInviteError =
-  (invites: Pick<InviteAcceptance, 'preview' | 'justAccepted'>) =>
+  (invites: Pick<InviteAcceptance, 'preview' | 'justAccepted'>, pages: AdminPages) =>
   async (error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const nextUrl = adminAppOf(pages);
     const refusal = refusalOf(error);
     const isPage = request.method === 'POST' ? isForm(request) : !wantsJson(request);
-    if (!isPage || !refusal || statusOf(refusal.code) !== 400) return sendVerifyEmailError(error, request, reply);
+    if (!isPage || !refusal || statusOf(refusal.code) !== 400) return verifyEmailErrors(pages)(error, request, reply);
     const token = textOf((request.body as Record<string, unknown> | null)?.token);
     const wrong = token && wrongWith(refusal);
     const invite = wrong ? await invites.preview(token).catch(() => null) : null;
     // A form that was sent twice has accepted it.
     const isVoid = token && request.method === 'POST' && refusal.code === 'invite.link_invalid';
     const done = isVoid ? await invites.justAccepted(token) : null;
-    if (done) return sendPage(reply.code(200), 'invite-accepted', done, localeOf(request));
+    if (done) return sendPage(reply.code(200), 'invite-accepted', { ...done, nextUrl }, localeOf(request));
     reply.code(400);
-    if (!wrong || !invite) return sendPage(reply, 'invite-invalid', {}, localeOf(request));
+    if (!wrong || !invite) return sendPage(reply, 'invite-invalid', { nextUrl }, localeOf(request));
     return sendInvitePage(request, reply, { token, invite, error: wrong });
   };
 

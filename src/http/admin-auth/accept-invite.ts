@@ -5,7 +5,7 @@ import { Body, Message, Name } from '../schemas.js';
 import { acceptInviteError, sendInvitePage } from './accept-invite-page.js';
 import { InviteToken } from './invite-info.js';
 import type { AdminAuthOptions } from './options.js';
-import { sameOrigin } from './origin.js';
+import { adminAppOf, sameOrigin } from './origin.js';
 import { isForm, localeOf, sendPage } from './verify-email-page.js';
 
 const perAddress = { name: 'admin-accept-invite', points: 5, windowSeconds: 3600 };
@@ -23,7 +23,7 @@ const Acceptance = Body({
 
 /** The link of an invite. Opening it shows a form; only sending that consumes it, so mail scanners cannot. */
 export const acceptInvite: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, limits, ...pages }) => {
-  app.setErrorHandler(acceptInviteError(users.invites));
+  app.setErrorHandler(acceptInviteError(users.invites, pages));
 
   app.get(
     '/accept-invite',
@@ -85,7 +85,8 @@ export const acceptInvite: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
         ...names,
         ...(password !== undefined && { password }),
       });
-      if (isForm(request)) return sendPage(reply, 'invite-accepted', { accountName }, localeOf(request));
+      if (isForm(request))
+        return sendPage(reply, 'invite-accepted', { accountName, nextUrl: adminAppOf(pages) }, localeOf(request));
       return reply.send({ data: { message: 'You are an administrator of the account now. Sign in to go on.' } });
     },
   );

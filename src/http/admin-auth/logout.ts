@@ -6,10 +6,10 @@ import { credentialsOf } from '../principals/credentials.js';
 import { single } from '../schemas.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
-import { sameOrigin } from './origin.js';
+import { adminAppOf, sameOrigin } from './origin.js';
 
 export const logout: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, options) => {
-  const { users, sso, baseUrl, adminAppUrl = baseUrl } = options;
+  const { users, sso, baseUrl } = options;
   const cookies = createAdminCookies(baseUrl);
   app.post(
     '/logout',
@@ -36,7 +36,7 @@ export const logout: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, o
       const { bearer } = credentialsOf(request);
       const subject = bearer && (await users.tokens.read(bearer));
       if (subject) left.push(await users.sessions.end(subject));
-      const redirectUri = adminAppUrl === baseUrl ? null : adminAppUrl; // we have no page of our own to sign in on
+      const redirectUri = adminAppOf(options);
       const onward = { redirectUri, homeUrl: null, clientId: null, uiLocales: null };
       const token = await sso.leaving.begin(
         left.filter((id) => id !== null),

@@ -7,9 +7,9 @@ import { statusOf } from '../errors.js';
 import { errors } from '../operation.js';
 import { Body, Message } from '../schemas.js';
 import type { AdminAuthOptions } from './options.js';
-import { sameOrigin } from './origin.js';
+import { adminAppOf, sameOrigin } from './origin.js';
 import { Password } from './password.js';
-import { sendVerifyEmailError } from './verify-email-error.js';
+import { verifyEmailErrors } from './verify-email-error.js';
 import { isForm, localeOf, sendPage } from './verify-email-page.js';
 
 const perIp = { name: 'admin-password-reset', points: 20, windowSeconds: 3600 };
@@ -18,9 +18,9 @@ const tags = ['Admin authentication'];
 
 /** The mailed link to set a password. Opening it shows a form; only sending that consumes it, so mail scanners cannot. */
 export const passwordReset: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, options) => {
-  const { users, limits, baseUrl, adminAppUrl = baseUrl } = options;
-  const nextUrl = adminAppUrl === baseUrl ? null : adminAppUrl; // we have no page of our own to sign in on
-  app.setErrorHandler(sendVerifyEmailError);
+  const { users, limits } = options;
+  const nextUrl = adminAppOf(options);
+  app.setErrorHandler(verifyEmailErrors(options));
 
   app.get(
     '/password/reset',

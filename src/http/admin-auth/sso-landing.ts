@@ -3,24 +3,20 @@ import type { SignedIn, SignInOutcome } from '../../domain/users/sign-in.js';
 import { redirect, wantsJson } from '../oauth/pages.js';
 import { presentSignedIn } from './answers.js';
 import { createAdminCookies } from './cookies.js';
+import { type AdminPages, adminAppOf } from './origin.js';
 import { presentOutcome } from './outcomes.js';
 import { localeOf, sendPage } from './verify-email-page.js';
 
-export interface AdminLandingOptions {
-  baseUrl: string;
-  /** Where administrators work; without one of its own there is a page that says that they are signed in. */
-  adminAppUrl?: string;
-}
-
 /** Where a browser is left that has signed an administrator in by an identity provider. */
-export function createAdminLanding({ baseUrl, adminAppUrl = baseUrl }: AdminLandingOptions) {
-  const cookies = createAdminCookies(baseUrl);
+export function createAdminLanding(pages: AdminPages) {
+  const cookies = createAdminCookies(pages.baseUrl);
+  const app = adminAppOf(pages);
 
-  /** With the cookies of the session: in the administrators' application. */
+  /** With the cookies of the session: in the administrators' application, or on a page that says that they are signed in. */
   function signedIn(request: FastifyRequest, reply: FastifyReply, session: SignedIn): FastifyReply {
     cookies.set(reply, session);
     if (wantsJson(request)) return reply.send({ data: { outcome: 'authenticated', ...presentSignedIn(session) } });
-    if (adminAppUrl !== baseUrl) return redirect(request, reply, adminAppUrl);
+    if (app !== null) return redirect(request, reply, app);
     return sendPage(reply, 'admin-signed-in', { accountName: session.account?.name ?? '' }, localeOf(request));
   }
 
@@ -33,10 +29,10 @@ export function createAdminLanding({ baseUrl, adminAppUrl = baseUrl }: AdminLand
     arrived(request: FastifyRequest, reply: FastifyReply, result: SignInOutcome): FastifyReply {
       if (result.outcome === 'mfa_required') {
         if (wantsJson(request)) return reply.send({ data: presentOutcome(result) });
-        if (adminAppUrl === baseUrl) return sendPage(reply, 'admin-mfa-elsewhere', {}, localeOf(request));
+        if (app === null) return sendPage(reply, 'admin-mfa-elsewhere', {}, localeOf(request));
         const { outcome, challengeToken } = result;
         const fragment = new URLSearchParams({ outcome, challenge_token: challengeToken });
-        return redirect(request, reply, `${adminAppUrl}#${fragment}`);
+        return redirect(request, reply, `${app}#${fragment}`);
       }
       if (result.outcome !== 'application_selection_required') return signedIn(request, reply, result);
       if (wantsJson(request)) return reply.send({ data: presentOutcome(result) });
@@ -47,7 +43,7 @@ export function createAdminLanding({ baseUrl, adminAppUrl = baseUrl }: AdminLand
       }));
       const values = { action: '/v1/auth/sso/select-application', token: result.selectionToken, applications };
       // The form's answer leads to the administrators' application.
-      return sendPage(reply, 'choose-application', values, localeOf(request), [adminAppUrl]);
+      return sendPage(reply, 'choose-application', values, localeOf(request), [app ?? pages.baseUrl]);
     },
   };
 }

@@ -14,7 +14,7 @@ import { browserOf } from './answers.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 import { createAdminLanding } from './sso-landing.js';
-import { sendVerifyEmailError } from './verify-email-error.js';
+import { verifyEmailErrors } from './verify-email-error.js';
 
 const perAddress = { name: 'admin-sso-start', points: 30, windowSeconds: 15 * 60 };
 const Html = { content: { 'text/html': { schema: Type.String() } } };
@@ -82,7 +82,7 @@ export const sso: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, opti
   const cookie = secretCookie(baseUrl, 'sso');
   const landing = createAdminLanding(options);
   app.setErrorHandler((error, request, reply) =>
-    (isBrowser(request) ? sendVerifyEmailError : sendError)(error, request, reply),
+    (isBrowser(request) ? verifyEmailErrors(options) : sendError)(error, request, reply),
   );
 
   app.get(

@@ -4,21 +4,18 @@ import { errors } from '../operation.js';
 import { Body, Message } from '../schemas.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
-import { sendVerifyEmailError } from './verify-email-error.js';
+import { verifyEmailErrors } from './verify-email-error.js';
 import { isForm, localeOf, sendPage } from './verify-email-page.js';
 
 /** The way out for somebody with whose address a stranger has registered (docs/decisions/0011). */
-export const verifyEmailDecline: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
-  app,
-  { users, baseUrl, adminAppUrl },
-) => {
-  app.setErrorHandler(sendVerifyEmailError);
+export const verifyEmailDecline: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, ...pages }) => {
+  app.setErrorHandler(verifyEmailErrors(pages));
 
   app.post(
     '/verify-email/decline',
     {
       config: { events: ['auth.registration_discarded'] },
-      onRequest: sameOrigin({ baseUrl, adminAppUrl }),
+      onRequest: sameOrigin(pages),
       schema: {
         operationId: 'declineRegistration',
         summary: 'Discard a registration that the owner of the address did not make',

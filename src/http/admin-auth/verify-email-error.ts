@@ -2,11 +2,16 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { refusalOf, sendError, statusOf } from '../errors.js';
 import { wantsJson } from '../oauth/pages.js';
 import type { Pages } from '../pages/pages.js';
+import { type AdminPages, adminAppOf } from './origin.js';
 import { isForm, localeOf, sendPage } from './verify-email-page.js';
 
 /** A refusal in the form that the request is in: a page for a browser, the envelope for a program. */
-export function sendVerifyEmailError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  if (!wantsPage(request)) return sendError(error, request, reply);
+export const verifyEmailErrors =
+  (pages: AdminPages) =>
+  (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply =>
+    wantsPage(request) ? sendAsPage(error, request, reply, pages) : sendError(error, request, reply);
+
+function sendAsPage(error: unknown, request: FastifyRequest, reply: FastifyReply, pages: AdminPages): FastifyReply {
   const refusal = refusalOf(error);
   if (!refusal) request.log.error({ err: error }, 'unexpected error');
   const { retryAfter } = refusal?.options ?? {};
@@ -17,7 +22,7 @@ export function sendVerifyEmailError(error: unknown, request: FastifyRequest, re
   const locale = localeOf(request);
   const texts = textsFor(status);
   // Whatever else is wrong with a link, to a person it is one that does not work.
-  if (!texts) return sendPage(reply, 'link-invalid', { nextUrl: null }, locale);
+  if (!texts) return sendPage(reply, 'link-invalid', { nextUrl: adminAppOf(pages) }, locale);
   const retryAfterSeconds = retryAfter === undefined ? {} : { retryAfterSeconds: retryAfter };
   const code = refusal?.code ?? 'internal';
   return sendPage(

@@ -4,6 +4,7 @@ import { chooseLocale, type Locale } from '../pages/locale.js';
 import type { Pages } from '../pages/pages.js';
 import { renderPage } from '../pages/render.js';
 import { pageHeaders } from '../pages/security-headers.js';
+import { scriptsOf } from '../pages/traits.js';
 
 export const isForm = ({ headers }: FastifyRequest): boolean =>
   /^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '');
@@ -20,6 +21,9 @@ export function sendPage<P extends keyof Pages>(
   formActions: readonly string[] = [],
 ): FastifyReply {
   const nonce = randomBytes(16).toString('base64');
-  reply.headers(pageHeaders({ nonce, locale, formActions }));
-  return reply.send(renderPage(page, { locale, nonce }, values));
+  const scripts = scriptsOf(page);
+  // Where an answer leads on to the application of administrators, that may have opened the window.
+  const isolated = formActions.length === 0;
+  reply.headers(pageHeaders({ nonce, locale, formActions, scripts: scripts.length > 0, isolated }));
+  return reply.send(renderPage(page, { locale, nonce, scripts }, values));
 }

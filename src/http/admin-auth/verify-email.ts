@@ -7,13 +7,14 @@ import type { TextKey } from '../../platform/mail/texts.js';
 import { statusOf } from '../errors.js';
 import { secretCookie } from '../oauth/secret-cookie.js';
 import { errors } from '../operation.js';
+import type { Pages } from '../pages/pages.js';
 import { Body, single } from '../schemas.js';
 import { accountEvents } from './account-events.js';
 import { browserOf, presentSignedIn, SignedInFields } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
-import { sameOrigin } from './origin.js';
-import { sendVerifyEmailError } from './verify-email-error.js';
+import { adminAppOf, sameOrigin } from './origin.js';
+import { verifyEmailErrors } from './verify-email-error.js';
 import { isForm, localeOf, sendPage } from './verify-email-page.js';
 
 const Html = { content: { 'text/html': { schema: Type.String() } } };
@@ -36,7 +37,9 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
 ) => {
   const cookies = createAdminCookies(baseUrl);
   const browserCookie = secretCookie(baseUrl, 'admin_registration');
-  app.setErrorHandler(sendVerifyEmailError);
+  const pages = { baseUrl, adminAppUrl };
+  const nextUrl = adminAppOf(pages);
+  app.setErrorHandler(verifyEmailErrors(pages));
 
   app.get(
     '/verify-email',
@@ -63,12 +66,12 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
       config: {
         events: ['auth.registration_confirmed', 'auth.registration_discarded', ...accountEvents],
       },
-      onRequest: sameOrigin({ baseUrl, adminAppUrl }),
+      onRequest: sameOrigin(pages),
       schema: {
         operationId: 'verifyEmail',
         summary: 'Confirm a registration',
         description:
-          'Creates the account and signs its owner in, with both cookies. The browser that registered, by its cookie, needs the token alone; whoever else confirms sends the password that was chosen at the registration: who registers with a stranger’s address knows it, and who reads the mail does not. Ten wrong passwords make the link void. JSON is answered with JSON (201), a form with a page (200).',
+          'Creates the account and signs its owner in, with both cookies. The browser that registered, by its cookie, needs the token alone; whoever else confirms sends the password that was chosen at the registration: who registers with a stranger’s address knows it, and who reads the mail does not. Ten wrong passwords make the link void. JSON is answered with JSON (201), a form with a page (200), also one sent twice within a minute, which starts no second session.',
         tags,
         body: Confirmation,
         response: {
@@ -94,9 +97,12 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
         browserCookie.clear(reply);
         if (!isForm(request)) return reply.code(201).send({ data: presentSignedIn(signedIn) });
         const { account } = signedIn;
-        const values = { accountName: account?.name ?? '', accountSlug: account?.slug ?? '', nextUrl: null };
-        return sendPage(reply, 'email-verified', values, localeOf(request));
+        return sendVerified(request, reply, { accountName: account?.name ?? '', accountSlug: account?.slug ?? '' });
       } catch (error) {
+        if (isForm(request) && isVoid(error)) {
+          const done = await users.email.justConfirmed({ ...held, password }).catch(unproven);
+          if (done) return sendVerified(request, reply, done); // by the same form, sent twice; without a session
+        }
         const asked = isForm(request) && error instanceof DomainError ? asksAgain[error.code] : undefined;
         if (asked === undefined) throw error;
         (reply as FastifyReply).code(statusOf('password.wrong'));
@@ -104,6 +110,9 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
       }
     },
   );
+
+  const sendVerified = (request: FastifyRequest, reply: FastifyReply, made: Omit<Pages['email-verified'], 'nextUrl'>) =>
+    sendPage(reply, 'email-verified', { ...made, nextUrl }, localeOf(request));
 
   async function sendConfirm(
     request: FastifyRequest,
@@ -117,6 +126,14 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
     return sendPage(reply, 'verify-email', values, localeOf(request, locale));
   }
 };
+
+const isVoid = (error: unknown) => error instanceof DomainError && error.code === 'registration.link_invalid';
+
+/** Null for whoever proves nothing: to them it is a link that does not work. */
+function unproven(error: unknown): null {
+  if (error instanceof DomainError && error.code in asksAgain) return null;
+  throw error;
+}
 
 /** What a person can mend on the same page, and what that says of it. */
 const asksAgain: Partial<Record<string, TextKey | null>> = {

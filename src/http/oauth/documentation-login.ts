@@ -195,8 +195,7 @@ export const loginDocumentation: Documentation = {
     consumes: ['application/x-www-form-urlencoded', 'application/json'],
     body: Type.Object({ ...logoutParameters, confirm: text('`yes` or `no`') }),
     response: {
-      200: Page('Says that it is done', SignedOut),
-      204: { description: 'The person stays, and there is nowhere to go back to', type: 'null' },
+      200: Page('Says that it is done; or that the person stays, where there is nowhere to go back to', SignedOut),
       303: Redirect,
       400: Page('The parameters are not valid'),
       403: Page('Sent from a foreign origin'),

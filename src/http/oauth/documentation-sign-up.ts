@@ -97,7 +97,12 @@ export const signUpDocumentation: Documentation = {
     response: {
       200: Page(
         'Where to go on; or the form again with what was wrong (400 in JSON)',
-        Type.Object({ status: OneOf(['invite_accepted']) }),
+        Type.Object({
+          status: OneOf(['invite_accepted']),
+          continue_to: Nullable(
+            Type.String({ description: 'The site of the oldest client of the Environment that has one' }),
+          ),
+        }),
       ),
       400: Page('The link is unknown, has expired or was used already'),
       403: refusals[403],

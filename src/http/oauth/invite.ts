@@ -108,14 +108,15 @@ function sendForm({ request, reply, offered }: Visit, { token, error, firstName,
 }
 
 function sendDone({ request, reply, offered }: Visit) {
-  if (wantsJson(request)) return reply.header('cache-control', 'no-store').send({ status: 'invite_accepted' });
-  const { placeName, email, intent } = offered;
-  const values = { placeName, email, opensClient: intent !== 'directory', client: clientOf(offered) };
+  if (wantsJson(request))
+    return reply.header('cache-control', 'no-store').send({ status: 'invite_accepted', continue_to: offered.siteUrl });
+  const { placeName, email, intent, siteUrl: nextUrl } = offered;
+  const values = { placeName, email, opensClient: intent !== 'directory', nextUrl, client: clientOf(offered) };
   return sendPage(request, reply, 'identity-invite-accepted', values, looksOf(offered));
 }
 
 function sendVoid(request: FastifyRequest, reply: FastifyReply) {
-  if (!wantsJson(request)) return sendPage(request, reply, 'invite-invalid', {}, { status: 400 });
+  if (!wantsJson(request)) return sendPage(request, reply, 'invite-invalid', { nextUrl: null }, { status: 400 });
   const error_description = 'the link is unknown, has expired or was used already';
   return reply.code(400).header('cache-control', 'no-store').send({ error: 'invalid_request', error_description });
 }

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type LogoutRequest, parseLogoutRequest } from '../../domain/oidc/logout-request.js';
 import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
-import { withParameters } from '../../domain/oidc/redirect-uris.js';
+import { siteOf, withParameters } from '../../domain/oidc/redirect-uris.js';
 import type { NamedSession } from '../../domain/sessions/sessions.js';
 import type { Onward } from '../../domain/sso-sign-in/leaving.js';
 import { leavingUrl } from '../leaving.js';
@@ -70,12 +70,12 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
     return sendPage(request, reply, 'signed-out', values, pageOptions(client, asked));
   }
 
-  /** Back to where the person came from, still signed in. */
+  /** Back to where the person came from, still signed in; where nobody knows where that was, a page says that they are. */
   function stay(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest) {
     const home = asked.redirectUri ?? homeOf(asked);
-    return home === null
-      ? reply.code(204).send()
-      : redirect(request, reply, home, { state: asked.redirectUri && asked.state });
+    if (home !== null) return redirect(request, reply, home, { state: asked.redirectUri && asked.state });
+    if (wantsJson(request)) return reply.header('cache-control', 'no-store').send({ redirect_to: null });
+    return sendPage(request, reply, 'still-signed-in', {}, pageOptions(asked.client, asked));
   }
 
   function askFirst(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest) {
@@ -116,14 +116,4 @@ const onwardOf = (asked: LogoutRequest): Onward => ({
   uiLocales: asked.parameters.ui_locales ?? null,
 });
 
-/**
- * The client's site, as far as its registration tells: the origin of its first web redirect URI. One of `http` is a loopback address. It
- * comes last, since people are mostly elsewhere; and without a port it is a native application's (RFC 8252 §7.3), where nobody listens by now.
- */
-function homeOf({ client }: LogoutRequest): string | null {
-  const uris = (client?.redirectUris ?? []).map((uri) => new URL(uri));
-  const site =
-    uris.find(({ protocol }) => protocol === 'https:') ??
-    uris.find(({ protocol, port }) => protocol === 'http:' && port !== '');
-  return site?.origin ?? null;
-}
+const homeOf = ({ client }: LogoutRequest): string | null => siteOf(client?.redirectUris ?? []);

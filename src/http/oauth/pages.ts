@@ -12,6 +12,7 @@ import { chooseLocale, type Locale } from '../pages/locale.js';
 import type { Pages } from '../pages/pages.js';
 import { type Branding, type PageScript, renderPage } from '../pages/render.js';
 import { pageHeaders } from '../pages/security-headers.js';
+import { isIsolated, scriptsOf } from '../pages/traits.js';
 import { oauthStatusOf } from './oauth-error.js';
 
 /** How an Environment presents itself, and a client of it. */
@@ -51,19 +52,6 @@ export const wantsJson = ({ headers: { accept = '' } }: FastifyRequest): boolean
 const isKept = ({ method }: FastifyRequest, name: keyof Pages): boolean =>
   method === 'POST' && name !== 'mfa-enroll-totp' && name !== 'form-post' && !name.startsWith('account');
 
-/**
- * What proves something that counts once, and ends in a session: a second click would have the browser drop the answer to the
- * first one, with the cookie, so that a script of ours keeps it back. Without scripts it is answered all the same (`wayOnSignedIn`).
- */
-const sentOnce: readonly (keyof Pages)[] = [
-  'code-sent',
-  'mfa-challenge',
-  'mfa-enroll',
-  'mfa-enroll-email',
-  'mfa-enroll-totp',
-  'recovery-codes',
-];
-
 /** A hosted page in the Environment's looks and the reader's language. */
 export function sendPage<P extends keyof Pages>(
   request: FastifyRequest,
@@ -86,10 +74,10 @@ export function sendPage<P extends keyof Pages>(
   const logo = Boolean(client?.logoUrl || branding?.logo_url);
   const kept = isKept(request, name);
   const webauthn = scripts.includes('webauthn');
-  const all = sentOnce.includes(name) ? [...scripts, 'sent-once' as const] : scripts;
-  reply.headers(
-    pageHeaders({ nonce, locale, formActions, logo, scripts: all.length > 0, webauthn, captcha, namesOrigin, kept }),
-  );
+  const all = [...scripts, ...scriptsOf(name)];
+  const isolated = isIsolated(name);
+  const may = { formActions, logo, scripts: all.length > 0, webauthn, captcha, namesOrigin, kept, isolated };
+  reply.headers(pageHeaders({ nonce, locale, ...may }));
   return reply.code(status).send(renderPage(name, { locale, nonce, branding, scripts: all }, values));
 }
 

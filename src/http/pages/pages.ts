@@ -204,6 +204,8 @@ export interface Pages extends AccountPages, SignUpPages {
   logout: { action: string; params: Params; client: { name: string } | null };
   /** `isUnconfirmed`: here; the identity provider has not said that it is so there. */
   'signed-out': { clientUrl: string | null; isUnconfirmed: boolean };
+  /** Whoever would rather not sign out, and came from nowhere that is known. */
+  'still-signed-in': Record<string, never>;
   /** Of an administrator who has come by an identity provider. */
   'admin-signed-in': { accountName: string };
   /** Of one whose second factor would be asked for by an application that this service was not told of. */
@@ -259,7 +261,7 @@ export interface Pages extends AccountPages, SignUpPages {
     passwordOptional: boolean;
     error: TextKey | null;
   };
-  'invite-accepted': { accountName: string };
-  'invite-invalid': Record<never, never>;
+  'invite-accepted': { accountName: string; nextUrl: string | null };
+  'invite-invalid': { nextUrl: string | null };
   'link-invalid': { nextUrl: string | null };
 }

@@ -18,6 +18,8 @@ interface PageHeaders {
   namesOrigin?: boolean;
   /** Whether the browser may keep it as it was, for whoever goes back to it. */
   kept?: boolean;
+  /** Whether it is cut off from the window that opened it. */
+  isolated?: boolean;
 }
 
 /** Where Cloudflare Turnstile's widget comes from. */
@@ -38,6 +40,7 @@ export function pageHeaders(page: PageHeaders) {
     captcha = false,
     namesOrigin = false,
     kept = false,
+    isolated = true,
   } = page;
   if (!/^[A-Za-z0-9+/_=-]+$/.test(nonce)) throw new Error('A nonce is base64');
   // Browsers apply form-action to the redirects after a submission too, hence the client's scheme.
@@ -62,8 +65,7 @@ export function pageHeaders(page: PageHeaders) {
     // The captcha's service may know which site asks, and no more.
     'referrer-policy': captcha || namesOrigin ? 'strict-origin' : 'same-origin',
     'cache-control': kept ? 'private, max-age=0, must-revalidate' : 'no-store',
-    // An application may open its sign-in in a popup and wait there for the answer, which a policy would cut off for good.
-    'cross-origin-opener-policy': formActions.length > 0 ? 'unsafe-none' : 'same-origin',
+    'cross-origin-opener-policy': isolated ? 'same-origin' : 'unsafe-none',
     'permissions-policy': [
       'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
       ...['get', 'create'].map((use) => `publickey-credentials-${use}=(${webauthn ? 'self' : ''})`),

@@ -59,6 +59,7 @@ export interface SignUpPages {
     email: string;
     /** Whether they can sign in there now: who is in the directory alone cannot yet. */
     opensClient: boolean;
+    nextUrl: string | null;
     client: PageClient;
   };
   'mail-sent': { nextUrl: string | null; client: PageClient | null };
