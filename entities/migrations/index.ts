@@ -71,6 +71,7 @@ import { EndOfProviderSessions1763700000137 } from './1763700000137-end-of-provi
 import { CountedInactive1763700000138 } from './1763700000138-counted-inactive.js';
 import { DeliverersOfAnswers1763700000139 } from './1763700000139-deliverers-of-answers.js';
 import { WaymarksOfMembers1763700000140 } from './1763700000140-waymarks-of-members.js';
+import { AddressesInALabels1763700000141 } from './1763700000141-addresses-in-a-labels.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -147,4 +148,5 @@ export const migrations = [
   CountedInactive1763700000138,
   DeliverersOfAnswers1763700000139,
   WaymarksOfMembers1763700000140,
+  AddressesInALabels1763700000141,
 ];

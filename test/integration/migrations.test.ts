@@ -1,5 +1,6 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
 import { migrations } from '../../entities/migrations/index.js';
 import { migrate } from '../../src/platform/migrations.js';
 import { asOwner, newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
@@ -49,6 +50,35 @@ test('a migration that waits for a table gives way to whoever comes after it, an
   expect(await migrated).toEqual(['Later1999999999001']);
   expect(await columnsOf('added_later')).toEqual([{ table_name: 'accounts' }]);
   expect(tries.count).toBeGreaterThan(2);
+});
+
+test('addresses of before are written in A-labels, but for one that somebody has by now', async () => {
+  const accountId = randomUUID();
+  const names = ['ana@bücher.example', 'ben@bücher.example', 'ben@xn--bcher-kva.example', 'Cleo@Example.com'];
+  await asOwner(async (db) => {
+    const account = `insert into accounts (id, name, slug, created_at, updated_at) values ($1, 'x', $2, now(), now())`;
+    await db.query(account, [accountId, `labels-${accountId}`]);
+    for (const email of names) {
+      await db.query(
+        `insert into identities (id, account_id, email, metadata, created_at, updated_at) values ($1, $2, $3, '{}', now(), now())`,
+        [uuidv7(), accountId, email],
+      );
+    }
+  }, database.ownerUrl);
+  const addressesAfter = async () => {
+    await asOwner(async (db) => {
+      await db.query("delete from migrations where name = 'AddressesInALabels1763700000141'");
+    }, database.ownerUrl);
+    await migrate(database.ownerUrl, database.url);
+    const rows = await rowsAsOwner(
+      database.ownerUrl,
+      'select email::text from identities where account_id = $1 order by id',
+      [accountId],
+    );
+    return rows.map(({ email }) => email);
+  };
+  const expected = ['ana@xn--bcher-kva.example', ...names.slice(1)];
+  expect([await addressesAfter(), await addressesAfter()]).toEqual([expected, expected]);
 });
 
 test('an index that is made concurrently waits for all transactions that there are, and is begun once', async () => {

@@ -67,6 +67,25 @@ test('an address out of the bounds of RFC 5321 is none, whether or not somebody 
   expect(await waitingMails(provider, environment.environmentId)).toEqual([]);
 });
 
+test('however the domain of an address is typed, it is one person', async () => {
+  const { environment, client, url } = await newShop();
+  const name = randomUUID();
+  const [typed, written] = [`${name}@bücher.example`, `${name}@xn--bcher-kva.example`];
+  const browser = provider.browser();
+  const sent = await signUp(browser, url, { email: typed });
+  expect(sent.body).toContain(`value="${written}"`);
+  const [mail] = await waitingMails(provider, environment.environmentId);
+  expect(mail?.to).toBe(written);
+  await confirmIn(browser, await lastLink(provider, environment.environmentId));
+  for (const email of [typed, written]) {
+    const form = await provider.browser().get(authorizeUrl(client));
+    expect((await browser.submit(form, { email, password: chosen })).statusCode).toBe(303);
+  }
+  expect(messageOf((await signUp(provider.browser(), url, { email: `jürgen@example.com` })).body)).toMatch(
+    /email address/,
+  );
+});
+
 test('a person signs up, confirms the address, and arrives at the client with everything that it asked for', async () => {
   const { environment, client } = await newShop();
   const { verifier, challenge } = newPkce();

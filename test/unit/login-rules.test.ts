@@ -40,6 +40,10 @@ describe('an address that was typed', () => {
     ['ana\u0000@example.com', ''],
     ['ana\u007f@example.com', ''],
     ['\nana@example.com', ''],
+    ['ana@bücher.example', 'ana@xn--bcher-kva.example'],
+    ['Ana@XN--bcher-kva.example', 'Ana@XN--bcher-kva.example'],
+    ['ana@bücher.example/x', 'ana@bücher.example/x'],
+    ['bücher', 'bücher'],
   ])('%j is looked up as %j', (typed, lookedUp) => expect(addressTyped(typed)).toBe(lookedUp));
 
   test.each(['IRIS@example.com', 'İris@example.com', 'ırıs@example.com', 'iri\u0307s@example.com'])(

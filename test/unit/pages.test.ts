@@ -9,7 +9,7 @@ import type { Pages } from '../../src/http/pages/pages.js';
 import { type Branding, renderPage } from '../../src/http/pages/render.js';
 import { pageHeaders } from '../../src/http/pages/security-headers.js';
 import type { SignUpPages } from '../../src/http/pages/sign-up-pages.js';
-import { isIsolated } from '../../src/http/pages/traits.js';
+import { isIsolated, scriptsOf } from '../../src/http/pages/traits.js';
 import { imageSource, linkTarget } from '../../src/http/pages/urls.js';
 import { type Color, contrast, palette, surfaces, textOn } from '../../src/platform/colors.js';
 import { type TextKey, text, textKeys } from '../../src/platform/mail/texts.js';
@@ -734,6 +734,27 @@ describe('headers', () => {
     expect(() => headers(['not a url'])).toThrow();
     expect(() => pageHeaders({ nonce: "x' 'unsafe-inline", locale: 'en', formActions: [] })).toThrow();
   });
+});
+
+test('a form that does something which counts once is sent once; of the others it is known why they need not be', () => {
+  const oftenIsOnce: (keyof Pages)[] = [
+    'account-remove', // a second one finds it gone, and says so
+    'account', // likewise
+    'account-webauthn', // its script keeps a second one back
+    'choose-application', // the token works once, and its answer leads away
+    'consent', // is given, or is not
+    'form-post', // is sent by a script
+    'link-void', // sends a mail that says the same
+    'mfa-enroll-webauthn', // its script keeps a second one back
+    'sign-in-passkey', // likewise
+    'logout', // signed out is signed out
+    'select-account', // makes nothing
+    'sso-test', // the link works once, and its answer leads away
+  ];
+  const withForm = names.filter((name) =>
+    render(name, everyPage('ana@example.com')[name]).includes('<form method="post"'),
+  );
+  expect(withForm.filter((name) => scriptsOf(name).length === 0).sort()).toEqual([...oftenIsOnce].sort());
 });
 
 test('a script stands below the page, under its nonce, and is small', () => {

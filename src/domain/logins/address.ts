@@ -1,10 +1,23 @@
+import { domainToASCII } from 'node:url';
 import { isBounded } from '../../platform/mail/addresses.js';
 
 /**
  * An address that was typed, as it is looked up. What no identity can have, nor PostgreSQL hold, becomes the empty one, which
  * is nobody's: it is refused like any other, after the same work.
  */
-export const addressTyped = (typed: string): string => (isAddress(typed) ? typed : '');
+export const addressTyped = (typed: string): string => (isAddress(typed) ? inALabels(typed) : '');
+
+/**
+ * An address with its domain in A-labels (RFC 5890 §2.3.2.1), as mail and every browser but some write it: `ana@bücher.example` and
+ * `ana@xn--bcher-kva.example` are one mailbox, and so one person. What is no address stays as it is.
+ */
+export function inALabels(address: string): string {
+  const at = address.lastIndexOf('@');
+  const domain = address.slice(at + 1);
+  // Node's function reads a URL's host, and leaves what comes behind it.
+  if (at === -1 || !/[^\p{ASCII}]/u.test(domain) || !/^[\p{L}\p{M}\p{N}.-]+$/u.test(domain)) return address;
+  return `${address.slice(0, at)}@${domainToASCII(domain) || domain}`;
+}
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const isAddress = (email: string) => email.length <= 320 && !/[\x00-\x1f\x7f]/.test(email);

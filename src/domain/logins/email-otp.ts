@@ -6,7 +6,6 @@ import { newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { createLimiter, type LimitPolicy } from '../../platform/limiter.js';
-import { mayBeTaken } from '../../platform/mail/addresses.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { countedAddress } from '../counted-address.js';
 import { assertStays } from '../erasures/staying.js';
@@ -14,7 +13,7 @@ import { DomainError } from '../errors.js';
 import { countUse, givingBack } from '../limits.js';
 import { settleProvedAddress } from '../passwords/new-password.js';
 import { addMembership, countSignUp, createIdentity, recordCapped } from '../sign-ups/sign-up.js';
-import { addressTyped } from './address.js';
+import { addressTyped, isMailAddress } from './address.js';
 import type { Attempts } from './attempts.js';
 import { type EmailedCodes, emailedCodeLife, type RightCode } from './emailed-codes.js';
 
@@ -209,7 +208,7 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
           purpose: 'login',
           flow,
           identityId: member?.isActive ? member.identityId : null,
-          email: createsIdentities && !member && mayBeTaken(email) ? email : null,
+          email: createsIdentities && !member && isMailAddress(email) ? email : null,
           locale,
         }),
       );

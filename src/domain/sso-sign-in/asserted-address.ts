@@ -1,16 +1,10 @@
-import { domainToASCII } from 'node:url';
-import { hasMailForm } from '../logins/address.js';
+import { hasMailForm, inALabels } from '../logins/address.js';
 
 /**
  * The address that a provider says, as somebody here can have it: one address, its domain in A-labels. Null for what is none,
  * such as a list of them: a provider speaks for its domain, and "a@elsewhere.example, b@acme.example" ends in it, too.
  */
 export function assertedAddress(said: string | null): string | null {
-  const text = said?.trim() ?? '';
-  const at = text.lastIndexOf('@');
-  const domain = text.slice(at + 1);
-  // Node's function reads a URL's host, and leaves what comes behind it.
-  if (at === -1 || !/^[\p{L}\p{M}\p{N}.-]+$/u.test(domain)) return null;
-  const address = `${text.slice(0, at)}@${domainToASCII(domain)}`;
+  const address = inALabels(said?.trim() ?? '');
   return hasMailForm(address) ? address : null;
 }

@@ -31,15 +31,12 @@ const Confirmation = Body({
 });
 
 /** The link of a registration. Opening it shows a page; only the page's button consumes it, so mail scanners cannot. */
-export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
-  app,
-  { users, baseUrl, adminAppUrl },
-) => {
+export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, options) => {
+  const { users, baseUrl } = options;
   const cookies = createAdminCookies(baseUrl);
   const browserCookie = secretCookie(baseUrl, 'admin_registration');
-  const pages = { baseUrl, adminAppUrl };
-  const nextUrl = adminAppOf(pages);
-  app.setErrorHandler(verifyEmailErrors(pages));
+  const nextUrl = adminAppOf(options);
+  app.setErrorHandler(verifyEmailErrors(options));
 
   app.get(
     '/verify-email',
@@ -66,7 +63,7 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
       config: {
         events: ['auth.registration_confirmed', 'auth.registration_discarded', ...accountEvents],
       },
-      onRequest: sameOrigin(pages),
+      onRequest: sameOrigin(options),
       schema: {
         operationId: 'verifyEmail',
         summary: 'Confirm a registration',
@@ -99,10 +96,9 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
         const { account } = signedIn;
         return sendVerified(request, reply, { accountName: account?.name ?? '', accountSlug: account?.slug ?? '' });
       } catch (error) {
-        if (isForm(request) && isVoid(error)) {
-          const done = await users.email.justConfirmed({ ...held, password }).catch(unproven);
-          if (done) return sendVerified(request, reply, done); // by the same form, sent twice; without a session
-        }
+        const isSentTwice = isForm(request) && isVoid(error);
+        const done = isSentTwice && (await users.email.justConfirmed({ ...held, password }).catch(unproven));
+        if (done) return sendVerified(request, reply, done); // without another session
         const asked = isForm(request) && error instanceof DomainError ? asksAgain[error.code] : undefined;
         if (asked === undefined) throw error;
         (reply as FastifyReply).code(statusOf('password.wrong'));

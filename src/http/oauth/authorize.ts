@@ -10,6 +10,7 @@ import { unlessGone } from './hosted-login.js';
 import type { HostedOptions } from './options.js';
 import { assertOwnOrigin } from './origin.js';
 import { pageOptions, redirect, sendPage, wantsJson } from './pages.js';
+import { typedEmail } from './typed-email.js';
 import type { Visit } from './visit.js';
 
 /** What only our own forms send. */
@@ -94,7 +95,7 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
 
   async function signIn(visit: Visit, form: Parameters) {
     const { request, client } = visit;
-    const email = form.get('email')?.trim() ?? '';
+    const email = typedEmail(form);
     const password = form.get('password') ?? '';
     const connection = password === '' ? await ssoWay.ofAddress(visit, email) : null;
     if (connection) return ssoWay.go(visit, connection, { email });

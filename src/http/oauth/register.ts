@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { identityLinkLife } from '../../domain/identity-links.js';
+import { isMailAddress } from '../../domain/logins/address.js';
 import { onlyOnce, type Parameters, readParameters } from '../../domain/oidc/parameters.js';
 import { after } from '../../platform/clock.js';
-import { mayBeTaken } from '../../platform/mail/addresses.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { isVisible } from '../../platform/visible.js';
 import { captchaField } from './captcha.js';
@@ -13,6 +13,7 @@ import { passwordErrorOf } from './password/errors.js';
 import { sendSignUp } from './register-page.js';
 import { secretCookie } from './secret-cookie.js';
 import { throttled } from './throttles.js';
+import { typedEmail } from './typed-email.js';
 import { flowOf, letsSignUp, type Visit } from './visit.js';
 
 const formFields = ['email', 'password', 'first_name', 'last_name', captchaField] as const;
@@ -50,7 +51,7 @@ export const register: FastifyPluginAsyncTypebox<HostedOptions> = async (app, op
   async function signUp(visit: Visit, form: Parameters, typed: ReturnType<typeof typedIn>): Promise<TextKey | null> {
     const { request, reply, client } = visit;
     const password = form.get('password') ?? '';
-    if (!mayBeTaken(typed.email) || typed.email.length > 320) return 'sign_up.error.email_invalid';
+    if (!isMailAddress(typed.email)) return 'sign_up.error.email_invalid';
     if (password === '') return 'sign_up.error.password_missing';
     if (!isName(typed.firstName) || !isName(typed.lastName)) return 'sign_up.error.name';
     if (client.settings.selfSignupRequireCaptcha) {
@@ -83,7 +84,7 @@ export const register: FastifyPluginAsyncTypebox<HostedOptions> = async (app, op
 };
 
 const typedIn = (form: Parameters) => ({
-  email: form.get('email')?.trim() ?? '',
+  email: typedEmail(form),
   firstName: form.get('first_name')?.trim() ?? '',
   lastName: form.get('last_name')?.trim() ?? '',
 });

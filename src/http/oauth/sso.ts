@@ -3,6 +3,7 @@ import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
 import type { HostedOptions } from './options.js';
 import { assertOwnOrigin } from './origin.js';
+import { typedEmail } from './typed-email.js';
 
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -25,7 +26,7 @@ export const sso: FastifyPluginAsyncTypebox<HostedOptions> = async (
   app.post('/oauth/sso', async (request, reply) => {
     assertOwnOrigin(request, provider.baseUrl);
     const read = readParameters(request.query, request.body);
-    const email = onlyOnce(read, ['email']).get('email')?.trim() ?? '';
+    const email = typedEmail(onlyOnce(read, ['email']));
     const visit = await hosted.enter(request, reply, read);
     if (!visit) return reply;
     if (email === '') return signInPage.send(visit, { email, error: 'sign_in.error.email_missing' });

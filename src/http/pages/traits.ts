@@ -12,6 +12,7 @@ const sentOnce: ReadonlySet<Name> = new Set([
   'accept-invite',
   'account-email-otp',
   'account-password',
+  'account-recovery',
   'account-totp',
   'choose-password',
   'code-sent',

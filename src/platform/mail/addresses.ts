@@ -25,9 +25,6 @@ export function isBounded(address: string): boolean {
   return Buffer.byteLength(address.slice(0, at)) <= 64 && labels.every(({ length }) => length <= 63) && !isNumber;
 }
 
-/** Whether somebody new may have it: it can be mailed, and is in those bounds. */
-export const mayBeTaken = (address: string): boolean => isMailable(address) && isBounded(address);
-
 export function mailbox(address: string, name = ''): Mailbox {
   if (!isMailable(address)) throw new Error('Not an email address');
   if (/\p{Cc}/u.test(name)) throw new Error('A name in an address holds no control characters');

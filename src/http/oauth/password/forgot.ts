@@ -7,6 +7,7 @@ import { assertOwnOrigin } from '../origin.js';
 import { localeOf, pageOptions, sendPage, wantsJson } from '../pages.js';
 import { refusalInJson } from '../refusal-in-json.js';
 import { throttled } from '../throttles.js';
+import { typedEmail } from '../typed-email.js';
 import { flowOf, type Visit } from '../visit.js';
 
 /** Mails a link to a new password, and says so whether or not anybody has the address. */
@@ -24,7 +25,7 @@ export const passwordForgot: FastifyPluginAsyncTypebox<HostedOptions> = async (a
   app.post('/oauth/password/forgot', throttled(limits, 'POST /oauth/password/forgot'), async (request, reply) => {
     assertOwnOrigin(request, provider.baseUrl);
     const read = readParameters(request.query, request.body);
-    const email = onlyOnce(read, ['email']).get('email')?.trim() ?? '';
+    const email = typedEmail(onlyOnce(read, ['email']));
     const visit = await hosted.enter(request, reply, read);
     if (!visit) return reply;
     const { client } = visit;

@@ -6,6 +6,7 @@ import type { HostedOptions } from '../../options.js';
 import { assertOwnOrigin } from '../../origin.js';
 import { localeOf } from '../../pages.js';
 import { throttled } from '../../throttles.js';
+import { typedEmail } from '../../typed-email.js';
 import { boundParametersOf, letsSignUp } from '../../visit.js';
 import { sendCodeSent } from './code-sent-page.js';
 
@@ -24,7 +25,7 @@ export const emailOtpStart: FastifyPluginAsyncTypebox<HostedOptions> = async (ap
       if (!visit) return reply;
       const { settings, accountId, applicationId, environmentId } = visit.client;
       const scope = { accountId, applicationId, environmentId };
-      const email = form.get('email')?.trim() ?? '';
+      const email = typedEmail(form);
       if (!visit.methods.includes('email_otp')) {
         return signInPage.send(visit, { email, error: 'sign_in.error.code_disabled' });
       }

@@ -1,0 +1,35 @@
+import { domainToASCII } from 'node:url';
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+interface Addressed {
+  id: string;
+  accountId: string;
+  email: string;
+}
+
+/**
+ * Writes the domains of people's addresses in A-labels, as they are typed and looked up from now on. A sign-up by a browser that sends
+ * `bücher.example` as it was typed had made such ones. Where somebody of the Account has the same address in A-labels already, both
+ * stay as they are: which one is whose, nobody but their administrators knows.
+ */
+export class AddressesInALabels1763700000141 implements MigrationInterface {
+  async up(db: QueryRunner): Promise<void> {
+    const found: Addressed[] = await db.query(
+      `select id, account_id as "accountId", email::text from identities where split_part(email::text, '@', 2) ~ '[^[:ascii:]]'`,
+    );
+    for (const { id, accountId, email } of found ?? []) {
+      const at = email.lastIndexOf('@');
+      const domain = domainToASCII(email.slice(at + 1));
+      if (domain === '') continue;
+      await db.query(
+        `update identities set email = $3, updated_at = now()
+where account_id = $1 and id = $2 and not exists (select from identities o where o.account_id = $1 and o.email = $3::citext)`,
+        [accountId, id, `${email.slice(0, at)}@${domain}`],
+      );
+    }
+  }
+
+  async down(): Promise<void> {
+    throw new Error('migrations go forward only');
+  }
+}
