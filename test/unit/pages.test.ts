@@ -754,7 +754,20 @@ test('a form that does something which counts once is sent once; of the others i
   const withForm = names.filter((name) =>
     render(name, everyPage('ana@example.com')[name]).includes('<form method="post"'),
   );
-  expect(withForm.filter((name) => scriptsOf(name).length === 0).sort()).toEqual([...oftenIsOnce].sort());
+  expect(withForm.filter((name) => !scriptsOf(name).includes('sent-once')).sort()).toEqual([...oftenIsOnce].sort());
+});
+
+test('what a script does is on the page where the script is, hidden until it runs, and nowhere else', () => {
+  for (const [script, part] of [
+    ['reveal', / type="password"[^>]*>\s*<button class="reveal" [^>]* hidden>/],
+    ['codes', /<div class="adds keep" hidden>/],
+  ] as const) {
+    const having = names.filter((name) => part.test(render(name, everyPage('ana@example.com')[name])));
+    expect(having).toEqual(names.filter((name) => scriptsOf(name).includes(script)));
+  }
+  const fields = names.map((name) => render(name, everyPage('ana@example.com')[name]));
+  for (const html of fields)
+    expect(html.match(/class="reveal"/g)?.length ?? 0).toBe(html.match(/ type="password"/g)?.length ?? 0);
 });
 
 test('a script stands below the page, under its nonce, and is small', () => {

@@ -28,7 +28,7 @@ export interface PageContext {
 }
 
 /** Our scripts, in `templates/pages/scripts`: they stand in the page itself, below what it shows. */
-export type PageScript = 'form-post' | 'webauthn' | 'sent-once';
+export type PageScript = 'codes' | 'form-post' | 'reveal' | 'sent-once' | 'webauthn';
 
 const folder = join(projectRoot, 'templates/pages');
 
@@ -44,9 +44,11 @@ for (const file of readdirSync(folder)) {
 }
 
 const scriptTexts: Record<PageScript, string> = {
+  codes: readScript('codes'),
   'form-post': readScript('form-post'),
-  webauthn: readScript('webauthn'),
+  reveal: readScript('reveal'),
   'sent-once': readScript('sent-once'),
+  webauthn: readScript('webauthn'),
 };
 
 /** A script as it is sent: without the indentation and the comments that are for us. */

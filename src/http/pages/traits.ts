@@ -32,8 +32,26 @@ const sentOnce: ReadonlySet<Name> = new Set([
   'verify-email',
 ]);
 
-/** The scripts that a page always has. */
-export const scriptsOf = (name: Name): PageScript[] => (sentOnce.has(name) ? ['sent-once'] : []);
+const asksPassword: ReadonlySet<Name> = new Set([
+  'accept-invite',
+  'account-password',
+  'choose-password',
+  'confirm-sign-up',
+  'identity-invite',
+  'reset-password',
+  'sign-in',
+  'sign-up',
+  'verify-email',
+]);
+
+const showsCodes: ReadonlySet<Name> = new Set(['account-codes', 'recovery-codes']);
+
+/** The scripts that a page always has; without them it does the same, with less comfort. */
+export const scriptsOf = (name: Name): PageScript[] => [
+  ...(sentOnce.has(name) ? ['sent-once' as const] : []),
+  ...(asksPassword.has(name) ? ['reveal' as const] : []),
+  ...(showsCodes.has(name) ? ['codes' as const] : []),
+];
 
 const mailed: ReadonlySet<Name> = new Set([
   'confirm-sign-up',

@@ -1,0 +1,21 @@
+// Recovery codes are copied, or saved as a file.
+(() => {
+  const bar = document.querySelector('.keep');
+  if (!bar) return; // they were shown before
+  const text = [...document.querySelectorAll('.codes li')].map(({ textContent }) => `${textContent.trim()}\n`).join('');
+  const [copy, download] = bar.querySelectorAll('button');
+  const status = bar.querySelector('[role=status]');
+  copy.hidden = !navigator.clipboard;
+  copy.addEventListener('click', async () => {
+    await navigator.clipboard.writeText(text);
+    status.textContent = status.dataset.done;
+  });
+  download.addEventListener('click', () => {
+    const link = document.createElement('a');
+    link.href = URL.createObjectURL(new Blob([`${document.title}\n\n${text}`], { type: 'text/plain' }));
+    link.download = 'recovery-codes.txt';
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  });
+  bar.hidden = false;
+})();
