@@ -26,7 +26,7 @@ try {
   const { page } = await newVisitor(browser, view);
   await page.goto(`${example.url}/login`);
   await page.getByLabel('Email').fill(ana.email);
-  await page.getByLabel('Password').fill('a password');
+  await page.getByLabel('Password', { exact: true }).fill('a password');
   await take(page, 'sign-in.png');
 } finally {
   for (const stop of stops.reverse()) await stop();

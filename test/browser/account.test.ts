@@ -96,6 +96,7 @@ test('a person changes the password with the keyboard alone, in the dark on a ph
   await expectNoBarriers();
   await page.locator('#current_password:focus').waitFor();
   await page.keyboard.type('not the one');
+  await page.keyboard.press('Tab'); // to the eye
   await page.keyboard.press('Tab');
   await page.keyboard.type('a long row of new words');
   await page.keyboard.press('Enter');
@@ -103,6 +104,7 @@ test('a person changes the password with the keyboard alone, in the dark on a ph
   await expectNoBarriers();
   await page.locator('#current_password:focus').waitFor();
   await page.keyboard.type(site.data.ben.password);
+  await page.keyboard.press('Tab'); // to the eye
   await page.keyboard.press('Tab');
   await page.keyboard.type('a long row of new words');
   await page.keyboard.press('Enter');
@@ -178,7 +180,7 @@ test('the page speaks German, and what it says of a browser is in words', async 
   });
   await page.goto(accountUrl({ ui_locales: 'de' }));
   await page.getByLabel('E-Mail').fill(site.data.ben.email);
-  await page.getByLabel('Passwort').fill(site.data.ben.password);
+  await page.getByLabel('Passwort', { exact: true }).fill(site.data.ben.password);
   await button('Anmelden').click();
   await heading('Ihr Konto').waitFor();
   expect(await page.locator('html').getAttribute('lang')).toBe('de');

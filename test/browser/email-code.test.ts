@@ -103,7 +103,7 @@ test('the code view is reached by a link, and leads to the password and to anoth
   await heading('Sehen Sie in Ihrem Postfach nach').waitFor();
   await page.getByRole('link', { name: 'Andere Adresse verwenden' }).click();
   await page.getByRole('link', { name: 'Mit Passwort anmelden' }).click();
-  await page.getByLabel('Passwort').waitFor();
+  await page.getByLabel('Passwort', { exact: true }).waitFor();
 });
 
 test('where there are no passwords, somebody new signs up with a code, without JavaScript', async () => {
@@ -142,7 +142,7 @@ test('a captcha stands in the form and its answer goes along; the policy lets it
   await startAt(page, site.shop.url);
   await page.frameLocator('iframe').getByText('I am a person').waitFor();
   await page.getByLabel('Email').fill(site.data.ben.email);
-  await page.getByLabel('Password').fill(site.data.ben.password);
+  await page.getByLabel('Password', { exact: true }).fill(site.data.ben.password);
   await button('Sign in').click();
   await heading('Hello, Ben Example').waitFor();
   expect(turnstile.asked.at(-1)).toMatchObject({ secret: 'secret-key', response: 'solved' });

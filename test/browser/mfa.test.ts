@@ -142,7 +142,7 @@ test('who goes back from the application sees the pages of the sign-in again, an
   await startAt(page, site.shop.url);
   await fillIn(page, { ...site.data.ana, password: 'not the password' });
   await page.getByRole('alert').waitFor();
-  await page.getByLabel('Password').fill(site.data.ana.password);
+  await page.getByLabel('Password', { exact: true }).fill(site.data.ana.password);
   await button('Sign in').click();
   await heading('Confirm that it is you').waitFor();
   await button('Recovery code').click();
@@ -183,7 +183,7 @@ test('without scripts, a form that is sent twice and whose first answer the brow
   await heading('This sign-in is over').waitFor();
   await page.getByText('you are signed in, or you can sign in again').waitFor();
   await page.getByRole('link', { name: 'Go on' }).click();
-  await page.getByLabel('Password').waitFor();
+  await page.getByLabel('Password', { exact: true }).waitFor();
 });
 
 test('with a recovery code, by keyboard and without JavaScript', async () => {
@@ -221,7 +221,7 @@ test('the pages speak the language of the browser, and are readable in the dark 
     await page.goto(site.shop.url);
     await page.getByRole('link', { name: 'Sign in' }).click();
     await page.getByLabel('E-Mail').fill(email);
-    await page.getByLabel('Passwort').fill(password);
+    await page.getByLabel('Passwort', { exact: true }).fill(password);
     await button('Anmelden').click();
   };
   await enter(site.data.ana);
@@ -244,5 +244,5 @@ test('a page that was left open too long offers to begin again', async () => {
   await heading('This sign-in has expired').waitFor();
   await expectNoBarriers();
   await page.getByRole('link', { name: 'Sign in again' }).click();
-  await page.getByLabel('Password').waitFor();
+  await page.getByLabel('Password', { exact: true }).waitFor();
 });

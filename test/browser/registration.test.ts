@@ -160,7 +160,7 @@ describe('from an empty installation to a verified token', () => {
     await page.getByRole('link', { name: 'Sign in' }).click();
     await page.getByRole('heading', { level: 1, name: 'Sign in to Stone shop' }).waitFor();
     await page.getByLabel('Email').fill(person.email);
-    await page.getByLabel('Password').fill(person.password);
+    await page.getByLabel('Password', { exact: true }).fill(person.password);
     await page.getByRole('button', { name: 'Sign in', exact: true }).click();
     await page.getByRole('heading', { level: 1, name: 'Hello, Pavel Petrov' }).waitFor();
     await shop.stop();

@@ -75,6 +75,30 @@ test('an application is posted its answer (response_mode=form_post), also withou
   }
 });
 
+test('what is typed can be looked at, and a second click sends no second form', async () => {
+  await arrive();
+  await startAt(page, site.shop.url);
+  const field = page.getByLabel('Password', { exact: true });
+  await field.fill(site.data.ana.password);
+  await page.getByLabel('Email').fill(site.data.ana.email);
+  const eye = page.getByRole('button', { name: 'Show password', pressed: false });
+  await eye.click();
+  expect([await field.getAttribute('type'), await field.getAttribute('spellcheck')]).toEqual(['text', 'false']);
+  await expectNoBarriers();
+  let sent = 0;
+  page.on('request', (request) => {
+    if (request.method() === 'POST') sent += 1;
+  });
+  const shown = await page.evaluate(() => {
+    const input = document.querySelector('#password') as HTMLInputElement;
+    input.form?.requestSubmit();
+    input.form?.requestSubmit();
+    return input.type;
+  });
+  await heading('Hello, Ana Example').waitFor();
+  expect([sent, shown]).toEqual([1, 'password']);
+});
+
 test('a person signs in, refreshes, revokes, is known to a second application, and signs out of both', async () => {
   await arrive();
   await startAt(page, site.shop.url);
@@ -111,7 +135,7 @@ test('a person signs in, refreshes, revokes, is known to a second application, a
   expect(page.url()).toBe(`${office.url}/`);
   await page.getByRole('link', { name: 'Sign in' }).click();
   await heading(/^Sign in to /).waitFor();
-  expect(await page.getByLabel('Password').inputValue()).toBe('');
+  expect(await page.getByLabel('Password', { exact: true }).inputValue()).toBe('');
 });
 
 test('a link that starts the sign-in without the application ends signed in at the application', async () => {
@@ -139,7 +163,7 @@ test('a wrong password says so, and keeps the address that was typed', async () 
   expect(await page.getByRole('alert').textContent()).toMatch(/do not match/);
   expect(await page.title()).toMatch(/^Error: /);
   expect(await page.getByLabel('Email').inputValue()).toBe(site.data.ana.email);
-  expect(await page.getByLabel('Password').inputValue()).toBe('');
+  expect(await page.getByLabel('Password', { exact: true }).inputValue()).toBe('');
   await page.locator('#password:focus').waitFor();
   await expectNoBarriers();
 

@@ -37,11 +37,11 @@ async function signUp(email: string, password = chosen) {
   await link('Create an account').click();
   await heading(/^Create your account for /).waitFor();
   await page.getByLabel('Email').fill(email);
-  await page.getByLabel('Password').fill(password);
+  await page.getByLabel('Password', { exact: true }).fill(password);
   await button('Create account').click();
 }
 async function signIn(password: string) {
-  await page.getByLabel('Password').fill(password);
+  await page.getByLabel('Password', { exact: true }).fill(password);
   await button('Sign in').click();
 }
 
@@ -53,7 +53,7 @@ test('a person signs up, confirms by one click in the same browser, and arrives 
   await heading(/^Create your account for /).waitFor();
   await expectNoBarriers();
   await page.getByLabel('Email').fill(email);
-  await page.getByLabel('Password').fill('too short');
+  await page.getByLabel('Password', { exact: true }).fill('too short');
   await page.getByLabel('First name').fill('Ida');
   await page.getByLabel('Last name').fill('Ilves');
   await button('Create account').click();
@@ -75,7 +75,7 @@ test('a person signs up, confirms by one click in the same browser, and arrives 
   const mail = await waitForMail(site.service.inboxUrl, email, /^Confirm your email address for /);
   await page.goto(linkIn(mail));
   await heading('Confirm your email address').waitFor();
-  expect(await page.getByLabel('Password').count()).toBe(0);
+  expect(await page.getByLabel('Password', { exact: true }).count()).toBe(0);
   await expectNoBarriers();
   await button('Confirm').dblclick(); // the page of the second form says what the first has done
   await heading('Your email address is confirmed').waitFor();

@@ -168,7 +168,7 @@ test('an organization that requires its provider has a password lead there, and 
 
   await startShop();
   await page.getByLabel('Email').fill(site.data.ana.email);
-  await page.getByLabel('Password').fill(site.data.ana.password);
+  await page.getByLabel('Password', { exact: true }).fill(site.data.ana.password);
   await button('Sign in').click();
   await heading('Sign in another way').waitFor();
   await expectNoBarriers();
@@ -179,7 +179,7 @@ test('an organization that requires its provider has a password lead there, and 
   await page.getByText('sso.provider_error').waitFor();
   await expectNoBarriers();
   await link('Sign in another way').click();
-  await page.getByLabel('Password').waitFor(); // and not to the provider again
+  await page.getByLabel('Password', { exact: true }).waitFor(); // and not to the provider again
 });
 
 test('a test sign-in says what comes of it, and its link works once', async () => {

@@ -182,7 +182,7 @@ describe('the page of the link', () => {
       expect(page.headers['content-security-policy']).toMatch(/default-src 'none'.*form-action 'self'/);
       expect(page.body).toContain('<form method="post" action="/v1/auth/password/reset">');
       expect(page.body).toContain(user.email);
-      expect(page.body).not.toContain('<script');
+      expect(page.body).toContain('let isSent = false'); // a script keeps the second click back
     }
     const german = await auth.get(`/password/reset?token=${token}`, { 'accept-language': 'de' });
     expect(german.body).toContain('Neues Passwort wählen');

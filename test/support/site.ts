@@ -82,7 +82,7 @@ export async function startAt(page: Page, url: string): Promise<void> {
 /** Fills in the English sign-in page, and sends it. */
 export async function fillIn(page: Page, { email, password }: Person): Promise<void> {
   await page.getByLabel('Email').fill(email);
-  await page.getByLabel('Password').fill(password);
+  await page.getByLabel('Password', { exact: true }).fill(password);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
 }
 
