@@ -68,7 +68,8 @@ export async function onFreePorts<T>(
 }
 
 /** Of a port that it chose by itself, as Temporal's server does for its inner services. */
-const saysInUse = (error: unknown): boolean => /address already in use/i.test((error as Error).message);
+const saysInUse = (error: unknown): boolean =>
+  /address already in use|failed assigning ephemeral port/i.test((error as Error).message);
 
 /** The port that `rememberPort` wrote into `folder`, so that addresses stay the same from one start to the next. */
 export async function rememberedPort(folder: string): Promise<number | undefined> {

@@ -96,7 +96,9 @@ async function startServer(options: StartTemporal, store: Store | undefined, por
   args.push(...(uiPort ? ['--ui-port', String(uiPort)] : ['--headless']));
   // In WAL mode NORMAL loses nothing when a process is killed, only the last moment in a power cut.
   if (store) args.push('--db-filename', store.file, '--sqlite-pragma', 'synchronous=1');
-  const server = await startChild({ command: cliPath, args, withoutEnv: /^(TEMPORAL_|NODE_OPTIONS$)/ });
+  // Of a panic, such as one over a port that was taken, the last lines say then what it was and not where.
+  const env = { GOTRACEBACK: 'none' };
+  const server = await startChild({ command: cliPath, args, env, withoutEnv: /^(TEMPORAL_|NODE_OPTIONS$)/ });
   try {
     await store?.claim.record(server.pid);
     await untilReady(server, { name: 'Temporal', announces: `:${port}` }, async () => {
