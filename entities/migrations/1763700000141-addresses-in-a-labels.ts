@@ -19,7 +19,9 @@ export class AddressesInALabels1763700000141 implements MigrationInterface {
     );
     for (const { id, accountId, email } of found ?? []) {
       const at = email.lastIndexOf('@');
-      const domain = domainToASCII(email.slice(at + 1));
+      const typed = email.slice(at + 1);
+      // Node's function reads a URL's host, and leaves what comes behind it: of `a@bücher.example#x` nobody becomes another.
+      const domain = /^[\p{L}\p{M}\p{N}.-]+$/u.test(typed) ? domainToASCII(typed) : '';
       if (domain === '') continue;
       await db.query(
         `update identities set email = $3, updated_at = now()

@@ -54,7 +54,13 @@ test('a migration that waits for a table gives way to whoever comes after it, an
 
 test('addresses of before are written in A-labels, but for one that somebody has by now', async () => {
   const accountId = randomUUID();
-  const names = ['ana@bücher.example', 'ben@bücher.example', 'ben@xn--bcher-kva.example', 'Cleo@Example.com'];
+  const names = [
+    'ana@bücher.example',
+    'ben@bücher.example',
+    'ben@xn--bcher-kva.example',
+    'Cleo@Example.com',
+    'dan@bücher.example#x',
+  ];
   await asOwner(async (db) => {
     const account = `insert into accounts (id, name, slug, created_at, updated_at) values ($1, 'x', $2, now(), now())`;
     await db.query(account, [accountId, `labels-${accountId}`]);

@@ -14,10 +14,13 @@ export const addressTyped = (typed: string): string => (isAddress(typed) ? inALa
 export function inALabels(address: string): string {
   const at = address.lastIndexOf('@');
   const domain = address.slice(at + 1);
-  // Node's function reads a URL's host, and leaves what comes behind it.
-  if (at === -1 || !/[^\p{ASCII}]/u.test(domain) || !/^[\p{L}\p{M}\p{N}.-]+$/u.test(domain)) return address;
-  return `${address.slice(0, at)}@${domainToASCII(domain) || domain}`;
+  const labels = at === -1 || !/[^\p{ASCII}]/u.test(domain) ? null : toALabels(domain);
+  return labels === null ? address : `${address.slice(0, at)}@${labels}`;
 }
+
+/** A domain in A-labels and lower case; null for what is none. Node's function reads a URL's host, and leaves what comes behind it. */
+export const toALabels = (domain: string): string | null =>
+  (/^[\p{L}\p{M}\p{N}.-]+$/u.test(domain) && domainToASCII(domain)) || null;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const isAddress = (email: string) => email.length <= 320 && !/[\x00-\x1f\x7f]/.test(email);

@@ -65,13 +65,8 @@ export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswor
     await guesses.begin(identityId);
     const proved = await guesses.look(identityId, async () => {
       if (await verifyTyped(passwords, hash, currentPassword)) return 'current';
-      return (await hasJustSet(
-        passwords,
-        { usedAt: changedAt, passwordHash: hash },
-        { password: newPassword, now: now() },
-      ))
-        ? 'changed'
-        : null;
+      const set = { usedAt: changedAt, passwordHash: hash };
+      return (await hasJustSet(passwords, set, { password: newPassword, now: now() })) ? 'changed' : null;
     });
     if (proved !== null) {
       await guesses.succeeded(identityId);

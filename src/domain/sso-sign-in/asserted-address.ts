@@ -1,10 +1,14 @@
-import { hasMailForm, inALabels } from '../logins/address.js';
+import { hasMailForm, toALabels } from '../logins/address.js';
 
 /**
  * The address that a provider says, as somebody here can have it: one address, its domain in A-labels. Null for what is none,
  * such as a list of them: a provider speaks for its domain, and "a@elsewhere.example, b@acme.example" ends in it, too.
  */
 export function assertedAddress(said: string | null): string | null {
-  const address = inALabels(said?.trim() ?? '');
+  const text = said?.trim() ?? '';
+  const at = text.lastIndexOf('@');
+  const domain = toALabels(text.slice(at + 1));
+  if (at === -1 || domain === null) return null;
+  const address = `${text.slice(0, at)}@${domain}`;
   return hasMailForm(address) ? address : null;
 }
