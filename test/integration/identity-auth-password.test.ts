@@ -100,6 +100,15 @@ describe('a forgotten password', () => {
     expect(await lastLink(provider, place.environmentId)).toMatch(/^\/oauth\/password\/reset\?token=[\w-]{43}$/);
   });
 
+  test('is mailed however the domain of the address is typed', async () => {
+    const { place, client, ana } = await someone();
+    const name = `ida-${ana.id}`;
+    await place.newIdentity({ email: `${name}@xn--bcher-kva.example` });
+    expect((await forgot(client, `${name}@bücher.example`)).statusCode).toBe(200);
+    const mails = await waitingMails(provider, place.environmentId);
+    expect(mails.map(({ to }) => to)).toEqual([`${name}@xn--bcher-kva.example`]);
+  });
+
   test('is replaced by the token of the link, once, and every session ends', async () => {
     const { place, client, ana } = await someone();
     const { access_token: token } = await api.signedIn(client, ana);

@@ -20,6 +20,7 @@ import { environmentRule, type RuleOfEnvironment } from '../passwords/context-ro
 import { hasJustSet } from '../passwords/just-set.js';
 import { settleNewPassword } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
+import { addressTyped } from './address.js';
 import type { Attempts } from './attempts.js';
 
 export interface ForgottenPassword {
@@ -94,7 +95,8 @@ export function createIdentityPasswordReset({
     });
 
   return {
-    async forgot({ client, email, locale, parameters }) {
+    async forgot({ client, email: typed, locale, parameters }) {
+      const email = addressTyped(typed);
       const { accountId, applicationId, environmentId } = client;
       await countUse(limiter, `${environmentId} ${countedAddress(email)}`);
       await db.transaction({ accountId, environmentId }, async (tx) => {
