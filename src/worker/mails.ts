@@ -12,6 +12,7 @@ import { domainMails } from '../domain/sso/domain-mails.js';
 import { connectionMails } from '../domain/sso-connections/mails.js';
 import { passwordMails } from '../domain/users/password-mails.js';
 import { webhookMails } from '../domain/webhooks/mails.js';
+import { adminAppOf } from '../platform/admin-app.js';
 import type { Clock } from '../platform/clock.js';
 import type { Sealing } from '../platform/crypto/sealing.js';
 
@@ -24,7 +25,7 @@ export interface MailsDeps {
 
 /** How each mail that can be waiting finds its words. */
 export const mailSubjects = ({ sealing, now, baseUrl, adminAppUrl }: MailsDeps): EmailSubjects => {
-  const signInUrl = adminAppUrl === baseUrl ? null : adminAppUrl; // we have no page of our own to sign in on
+  const signInUrl = adminAppOf({ baseUrl, adminAppUrl });
   return {
     ...registrationMails({ sealing, now, baseUrl, signInUrl }),
     ...adminMfaMails({ signInUrl }),

@@ -1,10 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { DomainError } from '../../domain/errors.js';
 import type { InviteAcceptance, OfferedInvite } from '../../domain/invites/acceptance.js';
+import { adminAppOf } from '../../platform/admin-app.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { refusalOf, statusOf } from '../errors.js';
 import { wantsJson } from '../oauth/pages.js';
-import { type AdminPages, adminAppOf } from './origin.js';
+import type { AdminPages } from './origin.js';
 import { verifyEmailErrors } from './verify-email-error.js';
 import { isForm, localeOf, sendPage } from './verify-email-page.js';
 

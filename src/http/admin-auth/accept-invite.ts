@@ -1,11 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { adminAppOf } from '../../platform/admin-app.js';
 import { errors } from '../operation.js';
 import { Body, Message, Name } from '../schemas.js';
 import { acceptInviteError, sendInvitePage } from './accept-invite-page.js';
 import { InviteToken } from './invite-info.js';
 import type { AdminAuthOptions } from './options.js';
-import { adminAppOf, sameOrigin } from './origin.js';
+import { sameOrigin } from './origin.js';
 import { isForm, localeOf, sendPage } from './verify-email-page.js';
 
 const perAddress = { name: 'admin-accept-invite', points: 5, windowSeconds: 3600 };

@@ -1,12 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { adminAppOf } from '../../platform/admin-app.js';
 import { Leaving, sendLeft } from '../leaving.js';
 import { errors } from '../operation.js';
 import { credentialsOf } from '../principals/credentials.js';
 import { single } from '../schemas.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
-import { adminAppOf, sameOrigin } from './origin.js';
+import { sameOrigin } from './origin.js';
 
 export const logout: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, options) => {
   const { users, sso, baseUrl } = options;

@@ -5,10 +5,6 @@ import type { AdminAuthOptions } from './options.js';
 
 export type AdminPages = Pick<AdminAuthOptions, 'baseUrl' | 'adminAppUrl'>;
 
-/** Where administrators sign in and work, if that is an application of its own; null: we have no page of ours for it. */
-export const adminAppOf = ({ baseUrl, adminAppUrl = baseUrl }: AdminPages): string | null =>
-  adminAppUrl === baseUrl ? null : adminAppUrl;
-
 /** The origin of the pages on which administrators sign in; null where it is the service's own. */
 function adminOriginOf({ baseUrl, adminAppUrl = baseUrl }: AdminPages): string | null {
   const { origin } = new URL(adminAppUrl);

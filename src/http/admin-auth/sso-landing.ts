@@ -1,9 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { SignedIn, SignInOutcome } from '../../domain/users/sign-in.js';
+import { adminAppOf } from '../../platform/admin-app.js';
 import { redirect, wantsJson } from '../oauth/pages.js';
 import { presentSignedIn } from './answers.js';
 import { createAdminCookies } from './cookies.js';
-import { type AdminPages, adminAppOf } from './origin.js';
+import type { AdminPages } from './origin.js';
 import { presentOutcome } from './outcomes.js';
 import { localeOf, sendPage } from './verify-email-page.js';
 

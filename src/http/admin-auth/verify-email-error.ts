@@ -1,8 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { adminAppOf } from '../../platform/admin-app.js';
 import { refusalOf, sendError, statusOf } from '../errors.js';
 import { wantsJson } from '../oauth/pages.js';
 import type { Pages } from '../pages/pages.js';
-import { type AdminPages, adminAppOf } from './origin.js';
+import type { AdminPages } from './origin.js';
 import { isForm, localeOf, sendPage } from './verify-email-page.js';
 
 /** A refusal in the form that the request is in: a page for a browser, the envelope for a program. */

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { DomainError } from '../../domain/errors.js';
 import type { HeldRegistrationLink } from '../../domain/users/confirm-email.js';
+import { adminAppOf } from '../../platform/admin-app.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { statusOf } from '../errors.js';
 import { secretCookie } from '../oauth/secret-cookie.js';
@@ -13,7 +14,7 @@ import { accountEvents } from './account-events.js';
 import { browserOf, presentSignedIn, SignedInFields } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
-import { adminAppOf, sameOrigin } from './origin.js';
+import { sameOrigin } from './origin.js';
 import { verifyEmailErrors } from './verify-email-error.js';
 import { isForm, localeOf, sendPage } from './verify-email-page.js';
 
