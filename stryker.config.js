@@ -121,6 +121,21 @@ const areas = {
       'integration/identity-auth-select-application',
     ],
   },
+  saml: {
+    rules: ['domain/sso-protocols/saml/*'],
+    tests: [
+      'unit/saml-responses',
+      'unit/saml-hostile',
+      'unit/saml-encryption',
+      'unit/saml-logout',
+      'unit/saml-metadata',
+      'unit/saml-samlify',
+    ],
+  },
+  'sso-openid': {
+    rules: ['domain/sso-protocols/{assertion,signing-keys,their-words}', 'domain/sso-protocols/oidc/*'],
+    tests: ['unit/sso-oidc', 'unit/sso-logout-token', 'unit/sso-client-authentication', 'integration/oauth-sso'],
+  },
 };
 const area = process.env.AREA ?? 'access';
 const { rules, tests } = areas[area];

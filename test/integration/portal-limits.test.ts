@@ -67,6 +67,28 @@ test('within an environment a role counts there alone; its application is only o
   );
 });
 
+test('whoever keeps the keys of a part makes none that reaches beyond it', async () => {
+  const limits = { application_ids: [account.scope.applicationId] };
+  const [limited, everywhere] = [
+    await newMember(api, account, 'developer', undefined, limits),
+    await newMember(api, account, 'developer'),
+  ];
+  const keys = inEnvironment('production', '/api-keys');
+  const full = { name: 'Everything', access_mode: 'full' };
+  expect(outcomeOf(await limited.call('POST', keys, full))).toBe('403 api_key.cannot_grant');
+  const scoped = { name: 'Reads', access_mode: 'scoped', scopes: ['identity.view'] };
+  expect(outcomeOf(await limited.call('POST', keys, scoped))).toBe('201');
+
+  const made = await everywhere.call('POST', keys, full);
+  expect(outcomeOf(made)).toBe('201');
+  const key = `${keys}/${made.json().data.id}`;
+  expect(outcomeOf(await limited.call('POST', `${key}/rotate`, {}))).toBe('403 api_key.cannot_grant');
+  expect(outcomeOf(await limited.call('PATCH', key, { is_active: false }))).toBe('200');
+  expect(outcomeOf(await limited.call('PATCH', key, { is_active: true }))).toBe('403 api_key.cannot_grant');
+  expect(outcomeOf(await everywhere.call('PATCH', key, { is_active: true }))).toBe('200');
+  expect(outcomeOf(await limited.call('DELETE', key))).toBe('204');
+});
+
 test('roles add up where each counts: one everywhere, one within limits', async () => {
   const roles = await rolesByKey(owner);
   const member = await newMember(api, account, 'support');

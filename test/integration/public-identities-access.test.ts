@@ -434,7 +434,7 @@ describe('who may do less does not take over who may do more', () => {
       return id;
     };
     const keyed = async (accessMode: 'full' | 'scoped') => {
-      const by = { type: 'platform_admin', userId: uuidv7(), sessionId: '', capabilities: [], roles: [] } as const;
+      const by = { type: 'api_key', accessMode: 'full' };
       const scopes = accessMode === 'full' ? [] : ['identity.view', 'identity.manage'];
       const wanted = { name: accessMode, description: null, accessMode, scopes: scopes as never, expiresAt: null };
       const { secret } = await api.services.apiKeyManagement.create(production.scope, by as never, wanted);

@@ -147,9 +147,11 @@ export async function newAccount({ database: { db }, clock, services }: TestApi)
       return { authorization: `Bearer ${accessToken}` };
     },
     async apiKey(scopes = 'full') {
+      const capabilities = ['env_api_keys.manage'] as const;
+      const keepsKeys = { id: uuidv7(), name: 'Keeps keys', capabilities, limits: null };
       const { secret } = await services.apiKeyManagement.create(
         scope,
-        { type: 'platform_admin', userId: user.id, sessionId: '', capabilities: [], roles: [] },
+        { type: 'platform_admin', userId: user.id, sessionId: '', capabilities, roles: [keepsKeys] },
         {
           name: 'test',
           description: null,

@@ -9,6 +9,7 @@ import type { Evaluation } from '../access/evaluate.js';
 import { lackingAt } from '../access/granting.js';
 import type { Permission } from '../access/permissions.js';
 import type { Caller } from '../caller.js';
+import { reachOf } from '../capabilities/reach.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
@@ -48,6 +49,15 @@ export interface ApiKeyManagement {
   remove(scope: EnvironmentScope, id: string): Promise<void>;
 }
 
+/**
+ * A `full` key is everything in its Environment, which no end user's role is, and changes the password of anybody in the Account
+ * (docs/decisions/0019): an administrator whose role counts in a part of it gives none.
+ */
+function holdsEverything(caller: Caller): boolean {
+  if (caller.type === 'platform_admin') return reachOf(caller.roles, 'env_api_keys.manage') === null;
+  return caller.type === 'api_key' && caller.accessMode === 'full';
+}
+
 /** A key that could do nothing, or more than its scopes say, is a mistake. @throws DomainError validation.failed */
 function assertUsable({ accessMode, scopes, expiresAt }: NewApiKey, now: Date): void {
   if (accessMode === 'scoped' && scopes.length === 0)
@@ -73,17 +83,17 @@ export function createApiKeyManagement({
   now,
   onChanged = () => {},
 }: ApiKeyManagementDeps): ApiKeyManagement {
-  /** Callers can only grant what they hold themselves (contract §5): a `full` key is everything, which no role is. */
+  /** Callers can only grant what they hold themselves (contract §5). */
   async function assertMayGrant(
     scope: EnvironmentScope,
     caller: Caller,
     { accessMode, scopes }: { accessMode: ApiKey['accessMode']; scopes: readonly string[] },
   ): Promise<void> {
-    const refused =
+    const holds =
       accessMode === 'full'
-        ? caller.type === 'identity' || (caller.type === 'api_key' && caller.accessMode !== 'full')
-        : (await lackingAt(evaluation, scope, caller, scopes, null)).length > 0;
-    if (refused) throw new DomainError('api_key.cannot_grant');
+        ? holdsEverything(caller)
+        : (await lackingAt(evaluation, scope, caller, scopes, null)).length === 0;
+    if (!holds) throw new DomainError('api_key.cannot_grant');
   }
 
   const change = async <T>(scope: EnvironmentScope, work: (tx: EntityManager) => Promise<T>): Promise<T> => {

@@ -50,12 +50,13 @@ async function placeOf(
   owner: Record<string, string>,
 ): Promise<Place> {
   const identity = await newIdentityCaller(api, { ...account, scope }, [{ role: 'Administrator' }]);
+  const capabilities = ['env_api_keys.manage'] as const;
   const creator = {
     type: 'platform_admin' as const,
     userId: account.userId,
     sessionId: '',
-    capabilities: [],
-    roles: [],
+    capabilities,
+    roles: [{ id: '', name: 'Keeps keys', capabilities, limits: null }],
   };
   const { secret } = await api.services.apiKeyManagement.create(scope, creator, {
     name: 'Server',
