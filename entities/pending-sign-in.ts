@@ -52,6 +52,8 @@ export class PendingSignIn {
   @Column('text') acr!: string;
   /** When a second factor that counts was proved, or enrolled, in it. */
   @Column('timestamptz', { nullable: true }) secondFactorAt!: Date | null;
+  /** When a factor of the person's own was shown, whether it counts or not. */
+  @Column('timestamptz', { nullable: true }) ownFactorAt!: Date | null;
   /** Whether any enrolled factor was proved in it, so that one more may be added. */
   @Column('boolean') hasProvedFactor!: boolean;
   /** Whether only a factor that makes `urn:gatehouse:aal2` will do. */

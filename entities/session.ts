@@ -32,6 +32,8 @@ export class Session {
   @Column('text') acr!: string;
   /** When a second factor was last proved in it, or a trusted device stood in for one. */
   @Column('timestamptz', { nullable: true }) secondFactorAt!: Date | null;
+  /** When a factor of the person's own was last shown in it; what an identity provider says is none. Null of a release without this. */
+  @Column('timestamptz', { nullable: true }) ownFactorAt!: Date | null;
   /** The identity provider by which it began, or goes on since the last sign-in, if by one. */
   @ForeignKey(() => SsoConnection, { name: 'sessions_sso_connection_fk', onDelete: 'SET NULL' })
   @Column('uuid', { nullable: true })

@@ -72,6 +72,7 @@ import { CountedInactive1763700000138 } from './1763700000138-counted-inactive.j
 import { DeliverersOfAnswers1763700000139 } from './1763700000139-deliverers-of-answers.js';
 import { WaymarksOfMembers1763700000140 } from './1763700000140-waymarks-of-members.js';
 import { AddressesInALabels1763700000141 } from './1763700000141-addresses-in-a-labels.js';
+import { OwnFactors1763700000142 } from './1763700000142-own-factors.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -149,4 +150,5 @@ export const migrations = [
   DeliverersOfAnswers1763700000139,
   WaymarksOfMembers1763700000140,
   AddressesInALabels1763700000141,
+  OwnFactors1763700000142,
 ];

@@ -13,6 +13,7 @@ import { newProvider, type TestEnvironment, type TestProvider, tokensFor } from 
 import { newOrganization, setPolicy } from '../support/organizations.js';
 import { newOther } from '../support/other-environment.js';
 import { giveKey } from '../support/passkeys.js';
+import { newOidcConnection } from '../support/sso.js';
 import { until } from '../support/until.js';
 import { apiOf, bearer } from './identity-auth-setup.js';
 
@@ -257,6 +258,43 @@ describe('whoever has a factor', () => {
     expect(refusalOf(await change(weak, id))).toEqual([403, 'auth.reauthentication_required']);
     provider.wait(minutes(10));
     expect(refusalOf(await change(as, id))).toEqual([403, 'auth.reauthentication_required']);
+  });
+
+  test.each(changes)('%s by an identity provider that says it has asked for two', async (_, change) => {
+    const { place, as } = await withApp({ mfaPolicy: 'off' });
+    const [{ id }] = (await summary(as)).factors;
+    const nowhere = { issuer: 'https://idp.example', clientId: 'gatehouse', clientSecret: 'secret' };
+    const connection = await newOidcConnection(provider, place, nowhere);
+    const said = (own: Date | null) =>
+      provider.query('update sessions set sso_connection_id = $2, own_factor_at = $3 where environment_id = $1', [
+        place.environmentId,
+        connection.id,
+        own,
+      ]);
+    await said(null);
+    expect(refusalOf(await change(as, id))).toEqual([403, 'auth.reauthentication_required']);
+    await said(provider.now());
+    expect((await change(as, id)).statusCode).toBeLessThan(300);
+  });
+
+  test('whose session by a provider says `otp` has shown no mailed code of ours', async () => {
+    const { place, client, ana } = await signedIn({ mfaPolicy: 'off' });
+    await giveFactor(provider, place, ana.id, { id: uuidv7(), type: 'email_otp', label: 'Email' });
+    const as = bearer((await api.signedIn(client, ana)).access_token);
+    const nowhere = { issuer: 'https://idp.example', clientId: 'gatehouse', clientSecret: 'secret' };
+    const { id } = await newOidcConnection(provider, place, nowhere);
+    const add = () => api.post('/mfa/totp/enroll', undefined, as);
+    const say = (own: Date | null, by: string | null) =>
+      provider.query(
+        `update sessions set sso_connection_id = $2, own_factor_at = $3, amr = '{otp}' where environment_id = $1`,
+        [place.environmentId, by, own],
+      );
+    await say(null, id);
+    expect(refusalOf(await add())).toEqual([403, 'auth.reauthentication_required']);
+    for (const [own, by] of [[provider.now(), id] as const, [null, null] as const]) {
+      await say(own, by);
+      expect((await add()).statusCode).toBe(200);
+    }
   });
 
   test('does not where the environment does not take that factor either', async () => {

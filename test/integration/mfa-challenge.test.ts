@@ -429,6 +429,7 @@ test('an enrollment token is no challenge token, and a challenge of the API is n
     acr: 'urn:gatehouse:aal1',
     authenticatedAt: provider.now(),
     secondFactorAt: null,
+    ownFactorAt: null,
   } as const;
   const begin = (channel: 'hosted' | 'api', purpose: 'challenge' | 'enrollment') =>
     provider.logins.pendingSignIns.begin({

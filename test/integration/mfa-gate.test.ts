@@ -81,6 +81,7 @@ const password: Omit<FirstFactor, 'identityId' | 'authenticatedAt'> = {
   amr: ['pwd'],
   acr: 'urn:gatehouse:aal1',
   secondFactorAt: null,
+  ownFactorAt: null,
 };
 const at = new Date('2026-03-01T11:00:00Z');
 const mail = { method: 'email_otp', amr: ['otp'] } as const;

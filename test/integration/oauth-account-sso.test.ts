@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
 import { hours, minutes } from '../../src/platform/clock.js';
 import { accountUrl, send } from '../support/account.js';
-import { giveFactor } from '../support/mfa.js';
+import { enrollTotp, giveFactor } from '../support/mfa.js';
 import { authorizeUrl, type Browser, locationOf, redirectUri, type TestProvider } from '../support/oauth.js';
 import { type OpenIdProvider, signInThere } from '../support/openid-provider.js';
 import { acmeAddress, newSsoPlace, plannedConnections, startSsoWorld } from '../support/sso.js';
@@ -10,7 +10,7 @@ import { acmeAddress, newSsoPlace, plannedConnections, startSsoWorld } from '../
 /** What people who come by an identity provider meet in their account. */
 
 const baseUrl = 'http://localhost:3000';
-const planned = plannedConnections(baseUrl, 10);
+const planned = plannedConnections(baseUrl, 20);
 let world: TestProvider;
 let idp: OpenIdProvider;
 let stop: () => Promise<void>;
@@ -89,6 +89,68 @@ test('a session by a provider that says `otp` is none by mail: a mailed code is 
   const page = await browser.get(authorizeUrl(client));
   expect(page.body).toContain('action="/oauth/mfa/email-otp/send"');
 });
+
+/** Signs in by the provider anew: of what it says, nothing is old. */
+const arriveAnew = async ({ client, walk }: Awaited<ReturnType<typeof arrive>>) => {
+  const at = await walk(accountUrl(client, {}, '/factors/totp')); // by the provider, since an hour has gone by
+  return { at };
+};
+
+describe('factors are the Account’s, and a provider speaks in one Environment', () => {
+  test.each([[['mfa']], [['pwd', 'mfa']], [['otp']]])(
+    'whoever has an app shows it, though the provider says %j',
+    async (amr) => {
+      const there = await arrive({ amr });
+      const { client, environment, browser, id, walk } = there;
+      const { email } = (await world.query<{ email: string }>('select email from identities where id = $1', [id]))[0]!;
+      const totp = await enrollTotp(world, environment, { id, email });
+      const { at: challenge } = await arriveAnew(there);
+      expect(challenge.body).toContain('action="/oauth/mfa-challenge"');
+      // Nothing of the account goes past it: no other factor, and none is taken away.
+      const [factor] = await world.query<{ id: string }>('select id from mfa_factors where identity_id = $1', [id]);
+      for (const page of ['/factors/webauthn', `/factors/${factor!.id}`, '/recovery-codes'])
+        expect((await walk(accountUrl(client, {}, page))).body).toContain('action="/oauth/mfa-challenge"');
+      const answered = await browser.submit(challenge, { code: totp.code() });
+      expect([answered.statusCode, locationOf(answered).pathname]).toEqual([303, '/oauth/account/factors/totp']);
+      expect((await walk(String(answered.headers.location).replace(baseUrl, ''))).body).toContain('otpauth://totp/');
+    },
+  );
+
+  test('a first password is a key of all Environments, and wants the app too', async () => {
+    const there = await arrive({ amr: ['mfa'] });
+    const { client, environment, id, walk } = there;
+    const { email } = (await world.query<{ email: string }>('select email from identities where id = $1', [id]))[0]!;
+    await enrollTotp(world, environment, { id, email });
+    expect((await walk(accountUrl(client, {}, '/password'))).body).toContain('action="/oauth/mfa-challenge"');
+  });
+
+  test('whoever has no factor adds one by what the provider says', async () => {
+    const { at } = await arriveAnew(await arrive({ amr: ['mfa'] }));
+    expect(at.body).toContain('otpauth://totp/');
+  });
+
+  test('a sign-in to an application stays as it was: there the provider’s word is enough', async () => {
+    const { client, environment, id, walk } = await arrive({ amr: ['mfa'] });
+    const { email } = (await world.query<{ email: string }>('select email from identities where id = $1', [id]))[0]!;
+    await enrollTotp(world, environment, { id, email });
+    const asked = { acr_values: 'urn:gatehouse:aal2', max_age: '300', login_hint: email };
+    const at = await walk(authorizeUrl(client, asked));
+    expect(locationOf(at).searchParams.get('code')).not.toBeNull();
+  });
+});
+
+test.each([['optional'], ['off']])(
+  'in a trusted browser a provider’s `otp` is no code of ours either (MFA %s)',
+  async (mfaPolicy) => {
+    const there = await arriveWithMail({ amr: ['otp'] });
+    await world.query('update environment_settings set mfa_policy = $2 where environment_id = $1', [
+      there.environment.environmentId,
+      mfaPolicy,
+    ]);
+    await world.query('update sessions set second_factor_at = now() where identity_id = $1', [there.id]);
+    expect((await arriveAnew(there)).at.body).toContain('action="/oauth/mfa/email-otp/send"');
+  },
+);
 
 test('who has mailed codes and no confirmed address any more is not sent round for one that nobody mails', async () => {
   const { client, id, walk } = await arriveWithMail({});

@@ -130,6 +130,7 @@ test('every session, refresh token, code and half-done sign-in of before is over
       acr: 'urn:gatehouse:aal1',
       authenticatedAt: provider.now(),
       secondFactorAt: null,
+      ownFactorAt: null,
     },
     requiresAal2: false,
     parameters: {},
@@ -278,6 +279,7 @@ test('what was proved with a password that has been replaced since waits for no 
       acr: 'urn:gatehouse:aal1',
       authenticatedAt: before,
       secondFactorAt: null,
+      ownFactorAt: null,
       ...more,
     };
     const { token } = await pendingSignIns.begin({

@@ -182,6 +182,7 @@ describe('what a request needs', () => {
     authenticatedAt: new Date(now.getTime() - 60_000),
     authTime: null,
     secondFactorAt: null,
+    ownFactorAt: null,
     ssoConnectionId: null,
     ssoSessionId: null,
   };

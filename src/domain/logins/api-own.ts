@@ -2,7 +2,7 @@ import { type FactorKind, factorKinds, type MfaPolicy } from '../../../entities/
 import type { Db } from '../../platform/db.js';
 import { productionEnvironments } from '../access/production-people.js';
 import { DomainError } from '../errors.js';
-import { aal2 } from '../sessions/first-factor.js';
+import { aal2, isProvidersWord } from '../sessions/first-factor.js';
 import type { ApiSubject } from './api-sessions.js';
 import type { Logins } from './logins.js';
 
@@ -30,6 +30,8 @@ export interface ApiStanding {
   allowed: FactorKind[];
   mfaPolicy: MfaPolicy;
   secondFactorAt: Date | null;
+  ownFactorAt: Date | null;
+  ssoConnectionId: string | null;
   /** Of codes of apps, in steps. */
   drift: number;
   /** Whether ending one's other sessions needs a recent sign-in here. */
@@ -41,7 +43,7 @@ export interface ApiStanding {
 const standingStatement = {
   name: 'standing_of_api_session',
   text: `
-select s.amr, s.acr, s.second_factor_at as "secondFactorAt", e.mfa_policy as "mfaPolicy", i.password_hash is not null as "hasPassword",
+select s.amr, s.acr, s.second_factor_at as "secondFactorAt", s.own_factor_at as "ownFactorAt", s.sso_connection_id as "ssoConnectionId", e.mfa_policy as "mfaPolicy", i.password_hash is not null as "hasPassword",
   e.password_login_enabled as "takesPasswords", i.email::text, i.email_verified_at is not null as "isVerified",
   coalesce(nullif(concat_ws(' ', i.first_name, i.last_name), ''), i.email::text) as name, a.name as application,
   e.mfa_allowed_factors as allowed, e.totp_drift_steps as drift, e.session_end_require_recent_sign_in as "endsByProof",
@@ -70,19 +72,20 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
    * A factor counts in the whole Account, so one that this Environment does not take protects it too: else a password alone
    * would remove it here, where it is not asked for.
    */
-  const proofOf = (subject: ApiProofOf, { acr }: Pick<ApiStanding, 'acr'>) =>
-    logins.ownProof(subject, { ...subject, acr }, factorKinds);
+  const proofOf = (subject: ApiProofOf, { acr, ssoConnectionId, ownFactorAt }: ApiStanding) =>
+    logins.ownProof(subject, { ...subject, acr, ssoConnectionId, ownFactorAt }, factorKinds);
 
   async function isRecent(subject: ApiProofOf, standing: ApiStanding): Promise<boolean> {
     const { hasFactors, hasStrongFactor, isVerified, amr } = standing;
     // A mailed code makes no aal2, but where it is all that the person has, they have to have shown it (docs/decisions/0013).
-    if (hasFactors && !hasStrongFactor && isVerified && !amr.includes('otp')) return false;
+    const showsCode = amr.includes('otp') && !isProvidersWord(standing);
+    if (hasFactors && !hasStrongFactor && isVerified && !showsCode) return false;
     return (await proofOf(subject, standing)).isEnough;
   }
 
   return {
     /**
-     * A sign-in of the last ten minutes, with a second factor where the person has one, and none of a test environment for who is in
+     * A sign-in of the last ten minutes, with a second factor of their own where the person has one, and none of a test environment for who is in
      * production: factors are the Account's, and a passkey signs in alone.
      * @throws DomainError identity.in_production, auth.reauthentication_required
      */
@@ -98,8 +101,9 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
       if (sessionId === subject.sessionId) return; // as signing out
       const standing = await standingOf(subject);
       if (!standing.endsByProof) return;
-      const { acr, allowed } = standing;
-      const proven = await logins.ownProof(subject, { ...subject, acr }, allowed, { ...standing, change: 'ending' });
+      const { acr, allowed, ssoConnectionId, ownFactorAt } = standing;
+      const signIn = { ...subject, acr, ssoConnectionId, ownFactorAt };
+      const proven = await logins.ownProof(subject, signIn, allowed, { ...standing, change: 'ending' });
       if (!proven.isEnough) throw new DomainError('auth.reauthentication_required');
     },
 

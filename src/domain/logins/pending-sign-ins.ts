@@ -45,6 +45,7 @@ export type OpenSignIn = Pick<
   | 'authenticatedAt'
   | 'authTime'
   | 'secondFactorAt'
+  | 'ownFactorAt'
   | 'ssoConnectionId'
   | 'ssoSessionId'
   | 'hasProvedFactor'
@@ -68,6 +69,7 @@ export const provedIn = ({
   authenticatedAt,
   authTime,
   secondFactorAt,
+  ownFactorAt,
   ssoConnectionId,
   ssoSessionId,
 }: Pick<OpenSignIn, Exclude<keyof FirstFactor, 'passwordChangedAt'>>): FirstFactor => ({
@@ -78,6 +80,7 @@ export const provedIn = ({
   authenticatedAt,
   authTime,
   secondFactorAt,
+  ownFactorAt,
   ssoConnectionId,
   ssoSessionId,
 });
@@ -91,8 +94,8 @@ const beginStatement = {
   text: `
 insert into pending_sign_ins (id, account_id, environment_id, oauth_client_id, identity_id, token_hash, channel, purpose, method,
   amr, authenticated_at, requires_aal2, parameters, created_at, expires_at, acr, second_factor_at, has_proved_factor, sso_connection_id,
-  sso_session_id, auth_time)
-select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21
+  sso_session_id, auth_time, own_factor_at)
+select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22
 from (select password_changed_at from identities where account_id = $2 and id = $5 for share) person
 where password_changed_at is null or password_changed_at <= $11 or $9 = 'session' or not 'pwd' = any ($10)
 returning (select email::text from identities where account_id = $2 and id = $5) as email`,
@@ -102,7 +105,7 @@ const findStatement = {
   text: `
 select p.id, p.account_id as "accountId", p.environment_id as "environmentId", p.oauth_client_id as "oauthClientId",
   p.identity_id as "identityId", p.channel, p.purpose, p.method, p.amr, p.authenticated_at as "authenticatedAt", p.auth_time as "authTime",
-  p.acr, p.second_factor_at as "secondFactorAt", p.sso_connection_id as "ssoConnectionId", p.sso_session_id as "ssoSessionId", p.has_proved_factor as "hasProvedFactor", p.requires_aal2 as "requiresAal2", p.parameters, p.webauthn_challenge as "webauthnChallenge", p.expires_at as "expiresAt",
+  p.acr, p.second_factor_at as "secondFactorAt", p.own_factor_at as "ownFactorAt", p.sso_connection_id as "ssoConnectionId", p.sso_session_id as "ssoSessionId", p.has_proved_factor as "hasProvedFactor", p.requires_aal2 as "requiresAal2", p.parameters, p.webauthn_challenge as "webauthnChallenge", p.expires_at as "expiresAt",
   e.application_id as "applicationId", i.email::text, i.email_verified_at is not null as "isVerified"
 from pending_sign_ins p
   cross join lateral (select is_active from environment_memberships
@@ -168,6 +171,7 @@ export function createPendingSignIns({ db, now }: { db: Db; now: Clock }) {
         first.ssoConnectionId ?? null,
         first.ssoSessionId ?? null,
         first.authTime ?? null,
+        first.ownFactorAt,
       ]);
       return { token, expiresAt, email: begun?.email ?? null };
     },

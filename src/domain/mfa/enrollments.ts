@@ -43,7 +43,7 @@ export function createMfaEnrollments({ db, factors, recoveryCodes, now }: MfaEnr
           const at = now();
           const proved = withSecondFactor(pending, { kind: factor.type, amr, counts: true, now: at });
           const [noted] = await tx.query<[unknown[], number]>(
-            `update pending_sign_ins set amr = $3, acr = $4, second_factor_at = $5, has_proved_factor = true
+            `update pending_sign_ins set amr = $3, acr = $4, second_factor_at = $5, own_factor_at = $5, has_proved_factor = true
            where id = $1 and account_id = $2 and completed_at is null and expires_at > $5 returning id`,
             [id, accountId, proved.amr, proved.acr, at],
           );

@@ -1,7 +1,7 @@
 import type { FactorKind } from '../../../entities/environment-settings.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Client } from '../oidc/clients.js';
-import { type Acr, aal1, aal2, type FirstFactor } from '../sessions/first-factor.js';
+import { type Acr, aal1, aal2, type FirstFactor, isProvidersWord } from '../sessions/first-factor.js';
 import type { MfaGraces } from './grace.js';
 import { showsSecondFactor } from './second-factor.js';
 import { choicesAfter, type EnrollableKind, type Standing } from './standing.js';
@@ -65,9 +65,12 @@ export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
       const isShown = showsSecondFactor(first);
       const counts = isOwnerWanted ? isShown : secondFactorAt !== null;
       const isEnough = requiresAal2 ? acr === aal2 : mfaPolicy === 'off' || counts;
-      if (isEnough) return done;
-
       const { enrollable, usable, provable } = choicesAfter({ ...first, requiresAal2 }, standing);
+      // Whose factors they are is not for a provider to say: the owner shows one of them.
+      const canShow = [...usable, ...provable].some((kind) => kind !== 'recovery_code'); // which stands in for one
+      const owesOwn = isOwnerWanted && isProvidersWord(first) && canShow;
+      if (isEnough && !owesOwn) return done;
+
       if (usable.length > 0) {
         const isTrusted =
           !(requiresAal2 || isOwnerWanted) &&
@@ -75,6 +78,7 @@ export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
           (await devices.recognize(scope, identityId, device));
         return isTrusted ? { ...done, acr: aal1, secondFactorAt: now() } : { step: 'challenge', factors: usable };
       }
+      if (owesOwn) return { step: 'challenge', factors: provable };
       // Which level a client gets is its own to check (OpenID Connect Core 3.1.2.1: acr_values is voluntary).
       if (!requiresAal2 && mfaPolicy !== 'required') return done;
       const hasProved = hasProvedFactor || isShown;

@@ -21,8 +21,8 @@ export interface OwnStanding extends Standing {
  */
 export async function holdOwnProof(tx: EntityManager, person: OwnProofOf, at: Date): Promise<OwnStanding> {
   const session = await holdSession(tx, person);
-  const { amr, acr } = session;
-  await assertNotByTestProvider(tx, person, person.identityId, session.ssoConnectionId);
+  const { amr, acr, ssoConnectionId, ownFactorAt } = session;
+  await assertNotByTestProvider(tx, person, person.identityId, ssoConnectionId);
   const standing = {
     ...(await standingOf(joining(tx), person)),
     byMail: cameByMail({ ...session, method: 'session' }),
@@ -32,7 +32,7 @@ export async function holdOwnProof(tx: EntityManager, person: OwnProofOf, at: Da
   const wanted: WantedFor = { change: 'factors', mfaPolicy: 'required', amr, secondFactorAt: null };
   const { authenticatedAt, authTime } = person;
   const kinds = standing.enrolled.filter((kind) => kind !== 'email_otp' || standing.isVerified);
-  const shown = { kinds, acr, authenticatedAt, authTime };
+  const shown = { kinds, acr, authenticatedAt, authTime, ssoConnectionId, ownFactorAt };
   if (!judgeProof(shown, factorKinds, wanted, at).isEnough) throw new DomainError('auth.reauthentication_required');
   return standing;
 }

@@ -8,16 +8,20 @@ export interface SecondFactorResult {
   acr: Acr;
   /** Null for a factor that only lets the person add one which the Environment takes. */
   secondFactorAt: Date | null;
+  ownFactorAt: Date;
 }
 
-type Shown = Pick<FirstFactor, 'amr' | 'acr' | 'secondFactorAt' | 'ssoConnectionId'>;
+type Shown = Pick<FirstFactor, 'amr' | 'acr' | 'secondFactorAt' | 'ssoConnectionId' | 'ownFactorAt'>;
 
 /**
  * Whether a second factor was shown in a sign-in, for which `secondFactorAt` is no proof: a browser that is trusted stands for one and
- * shows none. A mailed code names itself, all others make aal2. Alone it is how somebody signed in, unless a provider did that, which may say nothing.
+ * shows none. A mailed code names itself, all others make aal2. Alone it is how somebody signed in. What a provider says is aal2 or nothing: its `otp` is no code of ours.
  */
-export const showsSecondFactor = ({ amr, acr, secondFactorAt, ssoConnectionId = null }: Shown) =>
-  secondFactorAt !== null && (acr === aal2 || (amr.includes('otp') && (amr.length > 1 || ssoConnectionId !== null)));
+export const showsSecondFactor = ({ amr, acr, secondFactorAt, ssoConnectionId = null, ownFactorAt }: Shown) => {
+  if (secondFactorAt === null) return false;
+  if (acr === aal2) return true;
+  return ssoConnectionId === null ? amr.includes('otp') && amr.length > 1 : ownFactorAt !== null;
+};
 
 interface Proved {
   kind: FactorKind;
@@ -30,13 +34,19 @@ interface Proved {
 
 /** An emailed code proves the mailbox only, which is how one would also reset the password: it never makes aal2 (contract §3). */
 export function withSecondFactor(
-  { amr: before, acr }: Pick<OpenSignIn, 'amr' | 'acr'>,
+  {
+    amr: before,
+    acr,
+    secondFactorAt = null,
+  }: Pick<OpenSignIn, 'amr' | 'acr'> & Partial<Pick<OpenSignIn, 'secondFactorAt'>>,
   { kind, amr, counts, now }: Proved,
 ): SecondFactorResult {
   const isStrong = counts && kind !== 'email_otp';
   return {
     amr: [...new Set([...before, ...amr, ...(isStrong ? ['mfa'] : [])])],
     acr: isStrong ? aal2 : acr,
-    secondFactorAt: counts ? now : null,
+    // One that does not count takes nothing from whom a provider said it of already.
+    secondFactorAt: counts ? now : acr === aal2 ? secondFactorAt : null,
+    ownFactorAt: now,
   };
 }

@@ -22,6 +22,8 @@ export interface FirstFactor {
   ssoSessionId?: string | null;
   /** Of a session: when a second factor was proved in it. */
   secondFactorAt: Date | null;
+  /** When a factor of the person's own was shown, for which no provider's word stands. */
+  ownFactorAt: Date | null;
   /** Of a password that was just proved: when it was set. With another one since then, no session begins. */
   passwordChangedAt?: Date | null;
 }
@@ -54,6 +56,7 @@ export const firstFactor = (
   ssoConnectionId: null,
   ssoSessionId: null,
   secondFactorAt: acr === aal2 ? now : null,
+  ownFactorAt: acr === aal2 && method !== 'sso' ? now : null,
 });
 
 /** RFC 8176 §2, and nothing else: what an application would make of other words nobody knows. */
@@ -83,6 +86,15 @@ const registered = [
 /** What of an identity provider's `amr` is one: it says whatever it likes, at any length. */
 export const registeredMethods = (said: readonly string[]): string[] =>
   registered.filter((value) => said.includes(value));
+
+/**
+ * Whether a session speaks for its person alone: a provider speaks in one Environment, and what somebody has of factors guards all
+ * of the Account.
+ */
+export const isProvidersWord = ({
+  ssoConnectionId,
+  ownFactorAt,
+}: Pick<FirstFactor, 'ssoConnectionId' | 'ownFactorAt'>) => ssoConnectionId != null && ownFactorAt === null;
 
 /** What an identity provider's word amounts to: the factors that it names, and two of them only where it says so itself. */
 export function factorOfProvider(

@@ -13,11 +13,12 @@ export interface HeldSession {
   amr: string[];
   acr: string;
   ssoConnectionId: string | null;
+  ownFactorAt: Date | null;
 }
 
 // A session whose own time is over may live on its refresh tokens; the caller knows that it lives, and only an end is news here.
 const statement = `
-select amr, acr, sso_connection_id as "ssoConnectionId" from sessions
+select amr, acr, sso_connection_id as "ssoConnectionId", own_factor_at as "ownFactorAt" from sessions
 where account_id = $1 and environment_id = $2 and identity_id = $3 and id = $4 and revoked_at is null for share`;
 
 /**

@@ -2,7 +2,7 @@ import type { FactorKind, MfaPolicy } from '../../../entities/environment-settin
 import type { MfaFactorType } from '../../../entities/mfa-factor.js';
 import { type Clock, minutes } from '../../platform/clock.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
-import { aal2, authTimeOf, type FirstFactor } from './first-factor.js';
+import { aal2, authTimeOf, type FirstFactor, isProvidersWord } from './first-factor.js';
 import type { SignedInPerson } from './hold.js';
 import type { HostedSession } from './sessions.js';
 
@@ -16,6 +16,9 @@ export const proofLife = minutes(10);
 const onTheWay = minutes(2);
 
 type ProvedWhen = Pick<FirstFactor, 'authenticatedAt' | 'authTime'>;
+
+/** Whose word a sign-in is: its person's, or that of an identity provider alone. */
+type WhoseWord = Pick<FirstFactor, 'ssoConnectionId' | 'ownFactorAt'>;
 
 /** Who changes their own factors, in which session, and when they signed in for it. */
 export type OwnProofOf = SignedInPerson & ProvedWhen;
@@ -49,7 +52,8 @@ select distinct type from mfa_factors f where account_id = $1 and identity_id = 
  * Whether a session is a recent and strong enough proof to change a password or second factors: a sign-in of the last ten
  * minutes, with a second factor where the person has one. One that this Environment does not take protects the person too: a
  * stolen password must neither remove it nor add another. An emailed code never makes aal2 (contract §3); somebody who has
- * nothing else shows it where factors are changed.
+ * nothing else shows it where factors are changed. A factor is shown here: an identity provider that says it has asked for two speaks in one
+ * Environment, and may be the customer's of one organization, while factors and password are the whole Account's.
  *
  * Ending takes no key away, and what protects an account is no reason to leave a stranger in it: of factors it asks for those
  * that a sign-in of this Environment takes, and whoever has none of them proves what is left to them.
@@ -58,16 +62,16 @@ export const createOwnProof =
   ({ db, now }: { db: Db; now: Clock }) =>
   async (
     { accountId }: EnvironmentScope,
-    { identityId, acr, ...times }: Pick<HostedSession, 'identityId' | 'acr'> & ProvedWhen,
+    { identityId, ...signIn }: Pick<HostedSession, 'identityId' | 'acr'> & ProvedWhen & WhoseWord,
     allowed: readonly FactorKind[],
     wanted: WantedFor | null = null,
   ): Promise<Proven> => {
     const rows = await db.statement<{ type: MfaFactorType }>(kindsStatement, [accountId, identityId]);
     const kinds = rows.map(({ type }) => type);
-    return judgeProof({ kinds, acr, ...times }, allowed, wanted, now());
+    return judgeProof({ kinds, ...signIn }, allowed, wanted, now());
   };
 
-interface ToJudge extends ProvedWhen {
+interface ToJudge extends ProvedWhen, WhoseWord {
   /** Of the factors that the person has and can show. */
   kinds: readonly MfaFactorType[];
   acr: string;
@@ -75,21 +79,23 @@ interface ToJudge extends ProvedWhen {
 
 /** The rule itself, for what was read already. */
 export function judgeProof(
-  { kinds, acr, ...times }: ToJudge,
+  { kinds, acr, ...signIn }: ToJudge,
   allowed: readonly FactorKind[],
   wanted: WantedFor | null,
   at: Date,
 ): Proven {
   const isEnding = wanted?.change === 'ending';
+  const isTheirs = isEnding || !isProvidersWord(signIn);
   const counted = kinds.filter((kind) => !isEnding || allowed.includes(kind));
   const hasStrong = counted.some((kind) => kind !== 'email_otp');
   // Where a sign-in would not ask for the code, it has to be one that asks for everything.
   const isAsked = wanted?.mfaPolicy !== 'off' && allowed.includes('email_otp');
-  const owesCode = wanted !== null && counted.length > 0 && !hasStrong && !showsCode(wanted) && (isAsked || !isEnding);
+  const owesCode =
+    wanted !== null && counted.length > 0 && !hasStrong && !(isTheirs && showsCode(wanted)) && (isAsked || !isEnding);
   const needsAal2 = hasStrong || (owesCode && !isAsked);
-  const isFresh = at.getTime() < authTimeOf(times).getTime() + proofLife;
-  if (isFresh && (acr === aal2 || !(needsAal2 || owesCode))) return { isEnough: true };
-  const isReachable = !needsAal2 || allowed.includes('totp') || allowed.includes('webauthn');
+  const isFresh = at.getTime() < authTimeOf(signIn).getTime() + proofLife;
+  if (isFresh && ((acr === aal2 && isTheirs) || !(needsAal2 || owesCode))) return { isEnough: true };
+  const isReachable = !needsAal2 || acr === aal2 || allowed.includes('totp') || allowed.includes('webauthn');
   const maxAge = isFresh ? proofLife : proofLife - onTheWay;
   return { isEnough: false, maxAgeSeconds: maxAge / 1000, needsAal2, isReachable };
 }

@@ -32,6 +32,7 @@ export interface ProvedInSession {
   amr: string[];
   acr: string;
   secondFactorAt: Date | null;
+  ownFactorAt: Date;
 }
 
 const most = 50;
@@ -62,7 +63,7 @@ order by s.authenticated_at desc, s.id desc limit ${most}`,
 const strengthenStatement = {
   name: 'strengthen_session',
   text: `
-update sessions set amr = $4, acr = $5, second_factor_at = coalesce($6, second_factor_at)
+update sessions set amr = $4, acr = $5, second_factor_at = coalesce($6, second_factor_at), own_factor_at = $7
 where account_id = $1 and environment_id = $2 and id = $3 and revoked_at is null`,
 };
 
@@ -80,8 +81,10 @@ export function createOwnSessions({ db, now }: { db: Db; now: Clock }): OwnSessi
       db.statement<OwnSession>(listStatement, [accountId, environmentId, identityId, now()]),
     end: async (scope, identityId, only) => void (await end(scope, identityId, { only })),
     endOthers: (scope, identityId, keep) => end(scope, identityId, { keep }),
-    strengthen: async ({ accountId, environmentId }, sessionId, { amr, acr, secondFactorAt }) =>
-      void (await db.statement(strengthenStatement, [accountId, environmentId, sessionId, amr, acr, secondFactorAt])),
+    async strengthen({ accountId, environmentId }, sessionId, { amr, acr, secondFactorAt, ownFactorAt }) {
+      const values = [accountId, environmentId, sessionId, amr, acr, secondFactorAt, ownFactorAt];
+      await db.statement(strengthenStatement, values);
+    },
   };
 }
 

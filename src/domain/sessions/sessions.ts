@@ -22,6 +22,8 @@ export interface HostedSession {
   acr: string;
   /** When a second factor was last proved in it, or a trusted device stood in for one. */
   secondFactorAt: Date | null;
+  /** As `FirstFactor` has it. */
+  ownFactorAt: Date | null;
   /** The SSO connection that it began by. */
   ssoConnectionId: string | null;
   /** The session at that provider, where it has one. */
@@ -38,6 +40,7 @@ export interface SignIn {
   /** When that was proved, where it was to an identity provider. */
   authTime?: Date | null;
   secondFactorAt?: Date | null;
+  ownFactorAt?: Date | null;
   /** By which the first factor was proved, if by one. */
   ssoConnectionId?: string | null;
   ssoSessionId?: string | null;
@@ -80,7 +83,7 @@ const findStatement = {
   text: `
 select s.id, s.identity_id as "identityId", i.email, s.authenticated_at as "authenticatedAt",
   s.auth_time as "authTime", s.amr, s.acr,
-  s.second_factor_at as "secondFactorAt", s.sso_connection_id as "ssoConnectionId", s.sso_session_id as "ssoSessionId",
+  s.second_factor_at as "secondFactorAt", s.own_factor_at as "ownFactorAt", s.sso_connection_id as "ssoConnectionId", s.sso_session_id as "ssoSessionId",
   ${lastUse('s')} as "usedAt"
 from sessions s
   cross join lateral (select is_active from environment_memberships
@@ -132,6 +135,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
       authenticatedAt,
       authTime = null,
       secondFactorAt = null,
+      ownFactorAt = null,
       ssoConnectionId = null,
       ssoSessionId = null,
       passwordChangedAt,
@@ -168,6 +172,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
         code,
         goesOn,
         authTime,
+        ownFactorAt,
         ...(browser === null ? [] : [hashSecret(browser), replacedRow(scope)]),
       ]);
       if (!row) throw new DomainError('auth.invalid_credentials');

@@ -20,14 +20,14 @@ export interface SignInRow {
 export interface ComesWith {
   /** A session at an identity provider: $18. */
   provider: boolean;
-  /** A cookie of before: $22 is its hash, and $23 the row of the event that another one's session ended. */
+  /** A cookie of before: $23 is its hash, and $24 the row of the event that another one's session ended. */
   cookie: boolean;
 }
 
 /** Whether the browser has a session of this person here. */
 const ownSession = (
   further: string,
-) => `exists (select from sessions own where own.browser_hash = $22 and own.environment_id = $4
+) => `exists (select from sessions own where own.browser_hash = $23 and own.environment_id = $4
   and own.identity_id = $5 and own.revoked_at is null and ${further})`;
 
 /** Whether the session at the identity provider stands, or the session here goes on by it. */
@@ -55,6 +55,7 @@ const move = ({ provider }: ComesWith) => `moved as (
     ${ifOwn('authenticated_at', '$13')},
     ${ifOwn('auth_time', '$21::timestamptz')},
     ${ifOwn('second_factor_at', '$14')},
+    ${ifOwn('own_factor_at', '$22::timestamptz')},
     ${ifOwn('amr', '$6')},
     ${ifOwn('acr', '$7')},
     ${ifOwn('former_sso_connection_ids', withFormer('former_sso_connection_ids', 'sso_connection_id', '$17::uuid'))},
@@ -67,7 +68,7 @@ const move = ({ provider }: ComesWith) => `moved as (
     ${ifOwn('ip_address', '$9')},
     ${ifOwn('user_agent', '$10')},
     revoked_at = case when environment_id = $4 and identity_id <> $5 then $2 end
-  where browser_hash = $22 and expires_at > $2::timestamptz and revoked_at is null
+  where browser_hash = $23 and expires_at > $2::timestamptz and revoked_at is null
     and (not $20::boolean and (select unchanged from person) or ${ownSession('own.expires_at > $2::timestamptz')})
     and exists (select from ${provider ? 'trusted' : 'person'}) -- locked before the sessions, as by whoever changes the password, or ends them
   returning id, environment_id, identity_id, expires_at, revoked_at
@@ -75,7 +76,7 @@ const move = ({ provider }: ComesWith) => `moved as (
 kept as (
   select id from moved where environment_id = $4 and revoked_at is null
 ),
-signed_out as (${eventInsert('$23', {
+signed_out as (${eventInsert('$24', {
   resourceId: 'moved.id::text',
   actorId: 'moved.identity_id::text',
   from: ' join moved on moved.revoked_at is not null',
@@ -105,9 +106,9 @@ ${comesWith.provider ? providerLook(comesWith) : ''}life as materialized (
 ),
 ${comesWith.cookie ? move(comesWith) : ''}created as (
   insert into sessions (id, account_id, environment_id, identity_id, browser_hash, authenticated_at, second_factor_at, amr, acr,
-    ip_address, user_agent, created_at, used_at, expires_at, sso_connection_id, sso_session_id, auth_time, not_on_or_after)
+    ip_address, user_agent, created_at, used_at, expires_at, sso_connection_id, sso_session_id, auth_time, own_factor_at, not_on_or_after)
   select $11::uuid, $3::uuid, $4::uuid, $5::uuid, $1::bytea, $13::timestamptz, $14::timestamptz, $6::text[], $7::text, $9::text, $10::text,
-    $2::timestamptz, $2, (select expires_at from life), $17::uuid, $18::uuid, $21::timestamptz, ${comesWith.provider ? endOfProvider : 'null'}
+    $2::timestamptz, $2, (select expires_at from life), $17::uuid, $18::uuid, $21::timestamptz, $22::timestamptz, ${comesWith.provider ? endOfProvider : 'null'}
   where not $20::boolean and (select unchanged from person)${comesWith.cookie ? ' and not exists (select from kept)' : ''}${comesWith.provider ? ' and exists (select from trusted)' : ''}
   returning id
 ),

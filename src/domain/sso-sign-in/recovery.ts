@@ -159,6 +159,7 @@ function withDates(first: FirstFactor): FirstFactor {
     ...first,
     authenticatedAt: new Date(first.authenticatedAt),
     secondFactorAt: date(first.secondFactorAt),
+    ownFactorAt: date(first.ownFactorAt),
     ...(authTime !== undefined && { authTime: date(authTime) }),
     ...(passwordChangedAt !== undefined && { passwordChangedAt: date(passwordChangedAt) }),
   };
