@@ -144,4 +144,11 @@ async function apiKeyOf(db: Db, scope: EnvironmentScope, kept: string | null): P
   return secret;
 }
 
-const demoCreator = { type: 'platform_admin', userId: '', sessionId: '', capabilities: [], roles: [] } as const;
+const capabilities = ['env_api_keys.manage'] as const;
+const demoCreator = {
+  type: 'platform_admin',
+  userId: '',
+  sessionId: '',
+  capabilities,
+  roles: [{ id: '', name: 'Makes the demo key', capabilities, limits: null }],
+} as const;

@@ -5,7 +5,7 @@ const attempts = 8;
 
 /**
  * Deleting an Environment, or an organization, takes the locks of running sign-ins in another order than they do, and so do a directory and who comes
- * into its organization, and a node that moves with all below it. PostgreSQL then ends one of the two transactions; where it is this one,
+ * into its organization, a node that moves with all below it, and whoever removes a person whom somebody else is letting in. PostgreSQL then ends one of the two transactions; where it is this one,
  * nothing has happened and it is run again.
  */
 export async function retryingDeadlocks<T>(work: () => Promise<T>): Promise<T> {

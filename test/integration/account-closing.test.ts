@@ -122,19 +122,33 @@ describe('an account', () => {
     expect(outcomeOf(await take('PATCH', '', { slug: account.accountSlug }))).toBe('200');
   });
 
-  test('takes no application from whoever makes one just then', async () => {
+  test.each<[string, 'POST' | 'PATCH', string, object]>([
+    ['no application', 'POST', '/applications', { name: 'Late' }],
+    ['no webhook', 'POST', '/webhooks', { url: 'https://receiver.example/', event_types: ['*'] }],
+    ['no domain', 'POST', '/sso/domains', { domain: 'late-acme.com' }],
+    ['no connection', 'POST', '/sso/connections', { type: 'saml', name: 'Late' }],
+    ['no slug back', 'PATCH', '', { name: 'Late', slug: 'late-acme' }],
+  ])('takes %s from whoever asks for it just then', async (_, method, path, payload) => {
     await removeApplications();
     const { accountId } = account.scope;
     const made = await comingUpon(
       api.database,
       (tx) =>
         tx.query('update accounts set closed_at = now(), slug = $2 where id = $1', [accountId, `closed_${accountId}`]),
-      () => owner('POST', '/applications', { name: 'Late' }),
+      () => owner(method, path, payload),
     );
     expect(outcomeOf(made)).toBe('404 account.not_found');
-    expect(await rowsOf(api, `select from applications where account_id = $1 and slug = 'late'`, [accountId])).toEqual(
-      [],
+    const left = await rowsOf(
+      api,
+      `select slug, (select count(*)::int from applications where account_id = a.id and slug = 'late') as applications,
+         (select count(*)::int from webhooks where account_id = a.id and environment_id is null) as webhooks,
+         (select count(*)::int from sso_domains where account_id = a.id) as domains,
+         (select count(*)::int from sso_connections where account_id = a.id) as connections
+       from accounts a where id = $1`,
+      [accountId],
     );
+    const nothing = { applications: 0, webhooks: 0, domains: 0, connections: 0 };
+    expect(left).toEqual([{ slug: `closed_${accountId}`, ...nothing }]);
   });
 
   test('goes with its directory and its deliveries once its Environments are through', async () => {

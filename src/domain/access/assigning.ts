@@ -90,7 +90,8 @@ export async function write(
     createdAt: at,
     removedAt: null,
   }));
-  const made = await insertNew(tx, RoleAssignment, rows).catch((error: unknown) => {
+  // In one order, so that two callers with the same ones do not wait for each other.
+  const made = await insertNew(tx, RoleAssignment, rows.toSorted(inOrder)).catch((error: unknown) => {
     throw vanished(error);
   });
   const created = rows.filter(({ id }) => made.has(id));
@@ -121,6 +122,10 @@ export const metadataOf = ({ identityId, roleId, nodeId, effectiveFrom, effectiv
   effective_from: effectiveFrom,
   effective_to: effectiveTo,
 });
+
+const inOrder = (a: RoleAssignment, b: RoleAssignment): number =>
+  placeOf(a).localeCompare(placeOf(b)) || a.id.localeCompare(b.id);
+const placeOf = ({ identityId, roleId, nodeId }: RoleAssignment) => `${identityId} ${roleId} ${nodeId}`;
 
 const isAlike = (a: RoleAssignment, b: RoleAssignment) =>
   a.identityId === b.identityId &&

@@ -1,3 +1,4 @@
+import { IsNull } from 'typeorm';
 import { Account } from '../../../entities/account.js';
 import { Subscription } from '../../../entities/subscription.js';
 import type { Clock } from '../../platform/clock.js';
@@ -31,8 +32,9 @@ export function createAccounts({ db, now }: { db: Db; now: Clock }): Accounts {
       const scope = requireMfa === undefined ? { accountId } : 'system';
       return db
         .transaction(scope, async (tx) => {
-          const where = { id: accountId };
-          const current = await tx.findOneOrFail(Account, { where, lock: { mode: 'pessimistic_write' } });
+          const where = { id: accountId, closedAt: IsNull() };
+          const current = await tx.findOne(Account, { where, lock: { mode: 'pessimistic_write' } });
+          if (!current) throw new DomainError('account.not_found'); // closed meanwhile: its slug may be somebody else's
           const changesMfa = requireMfa !== undefined && requireMfa !== current.requireMfa;
           // Under the lock: what changes nothing when it is asked may change it back once somebody else's change is through.
           if (changesMfa) await assertMayRequireMfa(tx, { accountId }, by, requireMfa);

@@ -5,6 +5,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { AccountScope, Db } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
+import { holdOpen } from '../accounts/holding.js';
 import type { Reach } from '../capabilities/reach.js';
 import { beginApplicationRemoval, beginRemoval } from '../environments/begin-removal.js';
 import { DomainError } from '../errors.js';
@@ -53,12 +54,7 @@ export function createApplications({ db, now }: { db: Db; now: Clock }): Applica
     get: (scope) => db.transaction({ accountId: scope.accountId }, (tx) => find(tx, scope)),
     create: ({ accountId }, naming) =>
       db.transaction({ accountId }, async (tx) => {
-        // Whoever closes the Account looks for Applications under its lock.
-        const open = await tx.query<unknown[]>(
-          'select from accounts where id = $1 and closed_at is null for key share',
-          [accountId],
-        );
-        if (open.length === 0) throw new DomainError('account.not_found');
+        await holdOpen(tx, { accountId });
         return (await addApplication(tx, { ...naming, accountId, now: now() })).application;
       }),
     update: (scope, changes) =>

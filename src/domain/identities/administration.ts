@@ -3,6 +3,7 @@ import type { Clock } from '../../platform/clock.js';
 import { currentContext } from '../../platform/context.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { alone, type Db, type EnvironmentScope, inTransaction } from '../../platform/db.js';
+import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import { letErasureStop } from '../erasures/let-erasure-stop.js';
 import { DomainError } from '../errors.js';
 import { recordOfIdentity } from '../identity-events.js';
@@ -69,7 +70,7 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
      */
     async remove(scope: EnvironmentScope, id: string): Promise<void> {
       await letErasureStop(db, processes, scope, id);
-      await inAccount(scope, (tx) => removeMember(tx, scope, id, now));
+      await retryingDeadlocks(() => inAccount(scope, (tx) => removeMember(tx, scope, id, now)));
     },
 
     setActive: (scope: EnvironmentScope, id: string, isActive: boolean): Promise<MemberInDetail> =>

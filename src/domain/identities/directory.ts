@@ -3,6 +3,7 @@ import type { EnvironmentMembership } from '../../../entities/environment-member
 import { Identity } from '../../../entities/identity.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import { letErasureStop } from '../erasures/let-erasure-stop.js';
 import { DomainError } from '../errors.js';
 import { isShort, searchedText } from '../identity-search.js';
@@ -104,7 +105,7 @@ export function createDirectory({ db, now, processes }: DirectoryDeps) {
      */
     async remove(scope: AccountScope, id: string): Promise<void> {
       await letErasureStop(db, processes, scope, id);
-      await db.transaction(scope, (tx) => removeEverywhere(tx, scope, id, now));
+      await retryingDeadlocks(() => db.transaction(scope, (tx) => removeEverywhere(tx, scope, id, now)));
     },
 
     /** Everybody once, whatever they are a member of; active is who may sign in somewhere. Of one moment. */

@@ -42,9 +42,14 @@ export async function lockMember(
   scope: EnvironmentScope,
   id: string,
 ): Promise<IdentityInEnvironment> {
-  const where = { accountId: scope.accountId, id };
-  await tx.findOne(Identity, { where, select: { id: true }, lock: { mode: 'pessimistic_write' } });
+  await holdIdentity(tx, scope, id);
   return findMember(tx, scope, id);
+}
+
+/** Keeps others from changing an Identity before the end of the transaction, if there is one. */
+export async function holdIdentity(tx: EntityManager, { accountId }: EnvironmentScope, id: string): Promise<void> {
+  const lock = { mode: 'pessimistic_write' } as const;
+  await tx.findOne(Identity, { where: { accountId, id }, select: { id: true }, lock });
 }
 
 /** Whose password it is: somebody who is there, or the names and the address of a newcomer. */

@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { AdministratorInvites } from '../invites/administrator-invites.js';
@@ -83,13 +84,15 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
     verb: Verb,
     work: (tx: EntityManager, row: ProcessRow, kind: Kind) => Promise<unknown>,
   ): Promise<ShownProcess> =>
-    within(async (tx) => {
-      const row = await findRow(tx, kinds, scope, { id, now: now(), lock: true });
-      const kind = kinds[row.kind] as Kind;
-      assertPossible(kind, row, verb);
-      await work(tx, row, kind);
-      return shown(await findRow(tx, kinds, scope, { id, now: now() }));
-    });
+    retryingDeadlocks(() =>
+      within(async (tx) => {
+        const row = await findRow(tx, kinds, scope, { id, now: now(), lock: true });
+        const kind = kinds[row.kind] as Kind;
+        assertPossible(kind, row, verb);
+        await work(tx, row, kind);
+        return shown(await findRow(tx, kinds, scope, { id, now: now() }));
+      }),
+    );
 
   const record = (
     tx: EntityManager,

@@ -10,6 +10,7 @@ import type { Assignments } from '../access/assignments.js';
 import { letErasureStop } from '../erasures/let-erasure-stop.js';
 import { recordEvent } from '../events.js';
 import { changeIdentity } from '../identities/change.js';
+import { holdIdentity } from '../identities/find.js';
 import { taken } from '../identities/identities.js';
 import { addMember } from '../organizations/members.js';
 import { settleProvedAddress } from '../passwords/new-password.js';
@@ -100,7 +101,7 @@ export function createScimUsers({ db, broadReads, assignments, processes, now }:
       { isWhole }: { isWhole: boolean },
     ): Promise<UserWithGroups> =>
       change(directory, async (tx) => {
-        const { row } = await found(tx, directory, id, false);
+        const { row } = await held(tx, directory, id);
         assertExpected(isExpected, row);
         // What is not said of `active` is not meant: whoever left the organization is inactive without a word of the directory.
         const { active: _, ...before } = writableOf(row);
@@ -121,7 +122,7 @@ export function createScimUsers({ db, broadReads, assignments, processes, now }:
     async remove(directory: Directory, id: string, isExpected: IsExpected | null): Promise<void> {
       if (isUuid(id)) await letErasureStop(db, processes, directory.scope, id);
       await change(directory, async (tx) => {
-        const { row } = await found(tx, directory, id, false);
+        const { row } = await held(tx, directory, id);
         assertExpected(isExpected, row);
         await adopt(tx, directory, row, now());
         const { organizationId, scope } = directory;
@@ -158,6 +159,16 @@ async function found(
   if (!row) throw new ScimRefused('notFound', 'There is no such user');
   const [one] = await withTheirGroups(tx, directory, [row], withGroups);
   return one as UserWithGroups;
+}
+
+/**
+ * The same, and nobody else changes the person until the end: administrators, and people themselves, hold no directory. What a change
+ * leaves as it is, and whether the directory may make it, is judged by what it finds.
+ */
+async function held(tx: EntityManager, directory: Directory, id: string): Promise<UserWithGroups> {
+  const { row } = await found(tx, directory, id, false);
+  await holdIdentity(tx, directory.scope, row.id);
+  return found(tx, directory, id, false);
 }
 
 async function withTheirGroups(tx: EntityManager, directory: Directory, rows: UserRow[], isWanted: boolean) {

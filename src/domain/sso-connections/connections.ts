@@ -11,6 +11,7 @@ import type { Outbound } from '../../platform/outbound/fetch.js';
 import type { Guard } from '../../platform/outbound/guard.js';
 import { violates } from '../../platform/postgres-errors.js';
 import type { Assignments } from '../access/assignments.js';
+import { holdOpen } from '../accounts/holding.js';
 import type { Caller } from '../caller.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
@@ -157,6 +158,7 @@ export function createSsoConnections({ db, sealing, guard, outbound, assignments
       db
         .transaction(place.scope, async (tx) => {
           const { scope, organizationId } = place;
+          await holdOpen(tx, scope);
           if (organizationId === null) await assertRoom(tx, scope);
           else await lockOrganization(tx, place.scope as EnvironmentScope, organizationId);
           const blank = blankConnection(place, caller, type, now());

@@ -78,7 +78,8 @@ export function createSsoLeaving({ db, sessions, protocols, now }: SsoLeavingDep
   /** Takes a session of a provider away, so that nobody is sent to end it twice; null where it is over already. */
   const taken = (row: Row, id: string) =>
     db.transaction('system', async (tx) => {
-      const session = await tx.findOneBy(SsoSession, { id, endedAt: IsNull() });
+      const lock = { mode: 'pessimistic_write' } as const; // of two visits at once, one takes it
+      const session = await tx.findOne(SsoSession, { where: { id, endedAt: IsNull() }, lock });
       const connection = session && (await tx.findOneBy(SsoConnection, { id: session.connectionId }));
       await tx.delete(SsoSession, { id });
       await tx.query('update sso_logouts set sso_session_ids = array_remove(sso_session_ids, $2) where id = $1', [

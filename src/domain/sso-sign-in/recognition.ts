@@ -63,8 +63,8 @@ export async function recognize(tx: EntityManager, connection: OfEndUsers, asser
   const { id: connectionId, accountId } = connection;
   const email = assertedAddress(assertion.email);
   const [linked] = await tx.query<KnownPerson[]>(linkedText, [accountId, connectionId, assertion.subject]);
-  if (linked) {
-    const standing = await standingOf(tx, connection, linked);
+  const standing = linked && (await standingOf(tx, connection, linked, assertion.subject));
+  if (linked && standing?.isLinked) {
     if (!(await isStillIts(tx, connection, linked, standing))) return { refusal: 'domain_not_verified' };
     return recognized(connection, { by: 'subject', identity: linked, email }, standing);
   }
@@ -94,20 +94,28 @@ interface Standing {
   isMember: boolean;
   /** Whether everything of them is being deleted. */
   isErased: boolean;
+  /** By the subject that was asked for: who added them to the organization while they came has forgotten it. */
+  isLinked: boolean;
 }
-const nowhere: Standing = { isActive: null, isMember: false, isErased: false };
+const nowhere: Standing = { isActive: null, isMember: false, isErased: false, isLinked: false };
 
 const standingText = `
 select m.is_active as "isActive",
   exists (select from organization_members o
     where o.organization_id = $4 and o.identity_id = $3 and o.environment_id = $2 and o.account_id = $1) as "isMember",
-  exists (select from erasures e where e.identity_id = $3 and e.account_id = $1 and e.status = 'running') as "isErased"
+  exists (select from erasures e where e.identity_id = $3 and e.account_id = $1 and e.status = 'running') as "isErased",
+  exists (select from sso_links l where l.connection_id = $5 and l.subject = $6 and l.identity_id = $3 and l.account_id = $1) as "isLinked"
 from (select) one left join environment_memberships m on m.identity_id = $3 and m.environment_id = $2 and m.account_id = $1`;
 
 /** After the person's row is locked, so that it has what those did who had it locked before. */
-async function standingOf(tx: EntityManager, connection: OfEndUsers, { id }: KnownPerson): Promise<Standing> {
-  const { accountId, environmentId, organizationId } = connection;
-  const [standing] = await tx.query<Standing[]>(standingText, [accountId, environmentId, id, organizationId]);
+async function standingOf(
+  tx: EntityManager,
+  { id: connectionId, accountId, environmentId, organizationId }: OfEndUsers,
+  { id }: KnownPerson,
+  subject: string | null = null,
+): Promise<Standing> {
+  const values = [accountId, environmentId, id, organizationId, connectionId, subject];
+  const [standing] = await tx.query<Standing[]>(standingText, values);
   return standing ?? nowhere;
 }
 

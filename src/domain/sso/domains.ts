@@ -4,6 +4,7 @@ import { SsoDomain, type SsoDomainStatus } from '../../../entities/sso-domain.js
 import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/db.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
+import { holdOpen } from '../accounts/holding.js';
 import { actorOf, type Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 import { letStop } from '../let-stop.js';
@@ -81,6 +82,7 @@ export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDo
       if (before) await letFailedStop(before);
       return db.transaction(of.scope, async (tx) => {
         if (of.organizationId !== null) await lockOrganization(tx, of.scope, of.organizationId);
+        else await holdOpen(tx, of.scope);
         await takeTurns(tx, of.scope.accountId);
         const at = now();
         const known = await claimedBefore(tx, of, domain).setLock('pessimistic_write').getOne();

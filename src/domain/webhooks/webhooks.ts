@@ -6,6 +6,7 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
 import { oneAtATime } from '../../platform/one-at-a-time.js';
 import type { Guard } from '../../platform/outbound/guard.js';
+import { holdOpen } from '../accounts/holding.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
@@ -98,6 +99,7 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
         failingSince: null,
       };
       await db.transaction(scope, async (tx) => {
+        await holdOpen(tx, scope);
         await assertRoom(tx, scope);
         await tx.insert(Webhook, webhook);
         await writeRoutes(tx, webhook);

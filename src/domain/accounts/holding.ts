@@ -1,0 +1,14 @@
+import type { EntityManager } from 'typeorm';
+import type { AccountScope } from '../../platform/db.js';
+import { DomainError } from '../errors.js';
+
+/**
+ * Keeps an Account from being closed until the end of the transaction: whoever closes it ends what is there by then, and nothing may be
+ * made in it afterwards.
+ * @throws DomainError account.not_found for one that is closed
+ */
+export async function holdOpen(tx: EntityManager, { accountId }: AccountScope): Promise<void> {
+  const text = 'select from accounts where id = $1 and closed_at is null for key share';
+  const open = await tx.query<unknown[]>(text, [accountId]);
+  if (open.length === 0) throw new DomainError('account.not_found');
+}

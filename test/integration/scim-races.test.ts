@@ -1,0 +1,79 @@
+import { randomUUID } from 'node:crypto';
+import { changeIdentity } from '../../src/domain/identities/change.js';
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { comingUpon } from '../support/uncommitted.js';
+import { callsOf, outcomeOf, rowsOf } from './portal-setup.js';
+import { anAddress, newDirectory, newUser, operations, type ScimCall } from './scim-setup.js';
+
+/** Whoever changes a person at the same time as their directory: the directory sees what came first, and is judged by it. */
+
+let api: TestApi;
+let account: TestAccount;
+let directory: ScimCall;
+beforeAll(async () => {
+  api = await startApi();
+  account = await newAccount(api);
+  directory = await newDirectory(api, account);
+});
+afterAll(() => api.stop());
+
+const set = (id: string, path: string, value: unknown) =>
+  directory('PATCH', `/Users/${id}`, operations({ op: 'replace', path, value }));
+const personOf = async (id: string) =>
+  (
+    await rowsOf<{ email: string; first_name: string }>(api, 'select email, first_name from identities where id = $1', [
+      id,
+    ])
+  )[0];
+
+test('what is changed meanwhile stays changed, where the directory says nothing of it', async () => {
+  const user = await newUser(directory, { name: { givenName: 'Ana', familyName: 'Arendt' } });
+  const email = anAddress();
+  const answer = await comingUpon(
+    api.database,
+    (tx) => changeIdentity(tx, account.scope, user.id, { email, firstName: 'Anna' }, api.clock.now),
+    () => set(user.id, 'title', 'Engineer'),
+  );
+  expect(answer.statusCode).toBe(200);
+  expect(answer.json()).toMatchObject({ title: 'Engineer', name: { givenName: 'Anna' } });
+  expect(await personOf(user.id)).toEqual({ email, first_name: 'Anna' });
+});
+
+test('what was read before is no version any more', async () => {
+  const user = await newUser(directory);
+  const answer = await comingUpon(
+    api.database,
+    (tx) => changeIdentity(tx, account.scope, user.id, { firstName: 'Anna' }, api.clock.now),
+    () =>
+      directory('PATCH', `/Users/${user.id}`, operations({ op: 'replace', path: 'title', value: 'Engineer' }), {
+        'if-match': user.meta.version,
+      }),
+  );
+  expect([answer.statusCode, answer.json().title]).toEqual([412, undefined]);
+});
+
+test('whom an administrator keeps out meanwhile is not let in by the directory of an organization', async () => {
+  const owner = callsOf(api, account.accountSlug, await account.as('owner'));
+  const environment = `/applications/${account.applicationSlug}/environments/development`;
+  const made = await owner('POST', `${environment}/organizations`, { name: `Kept out ${randomUUID()}` });
+  const own = await newDirectory(api, account, made.json().data.id);
+  const user = await newUser(own);
+  const say = (value: boolean) =>
+    own('PATCH', `/Users/${user.id}`, operations({ op: 'replace', path: 'active', value }));
+  expect((await say(false)).statusCode).toBe(200);
+  // As `deactivate` does, which has them kept out for another reason than the directory's.
+  const answer = await comingUpon(
+    api.database,
+    async (tx) => {
+      await tx.query('select from identities where id = $1 for update', [user.id]);
+      await tx.query('update scim_users set is_suspended = false where identity_id = $1', [user.id]);
+    },
+    () => say(true),
+  );
+  expect(answer.statusCode).toBe(403);
+  const [membership] = await rowsOf(api, 'select is_active from environment_memberships where identity_id = $1', [
+    user.id,
+  ]);
+  expect(membership).toEqual({ is_active: false });
+  expect(outcomeOf(await owner('POST', `${environment}/identities/${user.id}/activate`))).toBe('200');
+});
