@@ -16,6 +16,8 @@ export class Identity {
   accountId!: string;
   @Column('citext') email!: string;
   @Column('timestamptz', { nullable: true }) emailVerifiedAt!: Date | null;
+  /** Whether a key or an administrator has said so, and nobody has shown it. */
+  @Column('boolean', { default: false }) verifiedByWord!: boolean;
   @Column('text', { nullable: true }) firstName!: string | null;
   @Column('text', { nullable: true }) lastName!: string | null;
   @Column('text', { nullable: true }) avatarUrl!: string | null;

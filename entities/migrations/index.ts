@@ -73,6 +73,7 @@ import { DeliverersOfAnswers1763700000139 } from './1763700000139-deliverers-of-
 import { WaymarksOfMembers1763700000140 } from './1763700000140-waymarks-of-members.js';
 import { AddressesInALabels1763700000141 } from './1763700000141-addresses-in-a-labels.js';
 import { OwnFactors1763700000142 } from './1763700000142-own-factors.js';
+import { VerifiedByWord1763700000143 } from './1763700000143-verified-by-word.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -151,4 +152,5 @@ export const migrations = [
   WaymarksOfMembers1763700000140,
   AddressesInALabels1763700000141,
   OwnFactors1763700000142,
+  VerifiedByWord1763700000143,
 ];

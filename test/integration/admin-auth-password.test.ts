@@ -49,6 +49,19 @@ describe('forgot', () => {
     expect(Object.keys(other?.headers ?? {}).sort()).toEqual(Object.keys(one?.headers ?? {}).sort());
   });
 
+  test('one mailbox is one administrator, however its domain is typed', async () => {
+    const user = await auth.addUser();
+    const name = `ana.${user.id}`;
+    await auth.db.transaction('system', (tx) =>
+      tx.update(User, { id: user.id }, { email: `${name}@xn--bcher-kva.example` }),
+    );
+    const typed = `${name}@Bücher.example`;
+    expect((await signIn(typed, user.password)).statusCode).toBe(200);
+    expect((await auth.post('/password/forgot', { email: typed })).statusCode).toBe(200);
+    expect(await eventsAbout(user.id, 'auth.admin_signed_in')).toHaveLength(1);
+    expect(await auth.passwordTokenFor(user.id)).toEqual(expect.any(String));
+  });
+
   test('it costs as many statements and as long for an unknown address', async () => {
     const known = await auth.addUser();
     const forgot = async (email: string) => {

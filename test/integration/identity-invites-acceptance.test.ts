@@ -148,6 +148,7 @@ test('a token that does not work is refused alike, whatever is wrong with it', a
 test('who has a verified sign-in joins with it as it is', async () => {
   const production = callsWith(api, await account.as('owner'), account.portalPath('', 'production'));
   const caller = await newIdentityCaller(api, account);
+  await query('update identities set verified_by_word = false where id = $1', [caller.id]); // they have shown it
   const before = await personWith(caller.email);
   const made = await inviteTo(production, path, { email: caller.email.toUpperCase() });
   expect(await info(made.token)).toMatchObject({ asks_names: false, asks_password: false });
@@ -177,6 +178,57 @@ test('who has not proved the address does so by accepting; a password and factor
   }
   // Who made it would else sign in as somebody who may more than they.
   expect(await signInTo(api, await newClient(), withPassword, 'an imported phrase')).toBe('401');
+});
+
+describe('who is only said to have the address shows it by accepting', () => {
+  const said = { email_verified: true, password: 'an imported phrase', first_name: 'Guess' };
+  const inProduction = async () => callsWith(api, await account.as('owner'), account.portalPath('', 'production'));
+
+  test('who was made for tests, and comes to production for the first time', async () => {
+    const production = await inProduction();
+    const email = newAddress();
+    expect(outcomeOf(await key('POST', '/identities', { email, ...said }))).toBe('201');
+    const { id } = (await personWith(email)) as { id: string };
+    await plantFactors(query, id);
+    const made = await inviteTo(production, path, { email });
+    expect(await info(made.token)).toMatchObject({ asks_names: true, asks_password: true });
+    expect(outcomeOf(await accept(made.token, { first_name: 'Ivan' }))).toBe('200');
+    expect(await personWith(email)).toMatchObject({ id, first_name: 'Ivan', verified: true });
+    expect(await waysInOf(query, id)).toEqual(noWayIn);
+    const clientId = await newClient({ scope: account.productionScope });
+    expect(await signInTo(api, clientId, email, said.password)).toBe('401');
+    expect(await signInTo(api, clientId, email, password)).toBe('200');
+    // They have shown it by now: the next one takes nothing from them.
+    const { data } = (await production('POST', '/organizations', { name: 'Next' })).json();
+    const next = await inviteTo(production, `/organizations/${data.id}/invitations`, { email });
+    expect(await info(next.token)).toMatchObject({ asks_names: false, asks_password: false });
+  });
+
+  test('of whom it was said after they were asked in', async () => {
+    const [made, changed] = [newAddress(), newAddress()];
+    const there = await inProduction();
+    await there('POST', '/identities', { email: changed, password: said.password });
+    const invites = [await inviteTo(key, path, { email: made }), await inviteTo(key, path, { email: changed })];
+    api.clock.advance(1000);
+    expect(outcomeOf(await key('POST', '/identities', { email: made, ...said }))).toBe('201');
+    const { id } = (await personWith(changed)) as { id: string };
+    const verify = await there('PATCH', `/identities/${id}`, { email_verified: true });
+    expect(outcomeOf(verify)).toBe('200');
+    for (const [i, email] of [made, changed].entries()) {
+      expect(outcomeOf(await accept(invites[i]?.token as string, { first_name: 'Ivan' }))).toBe('200');
+      expect(await signInTo(api, await newClient(), email, said.password)).toBe('401');
+      expect(await signInTo(api, await newClient(), email, password)).toBe('200');
+    }
+  });
+
+  test('and not who is in production already', async () => {
+    const email = newAddress();
+    const there = await inProduction();
+    expect(outcomeOf(await there('POST', '/identities', { email, ...said }))).toBe('201');
+    api.clock.advance(1000);
+    const invite = await inviteTo(key, path, { email });
+    expect(await info(invite.token)).toMatchObject({ asks_names: false, asks_password: false });
+  });
 });
 
 test('names that nobody says anew stay as they were', async () => {

@@ -33,11 +33,12 @@ import {
   type SsoPlace,
   startSsoWorld,
 } from '../support/sso.js';
+import { comingUpon } from '../support/uncommitted.js';
 import { noWayIn, plantFactors, waysInOf } from '../support/ways-in.js';
 import { apiOf } from './identity-auth-setup.js';
 
 const baseUrl = 'http://localhost:3000';
-const planned = plannedConnections(baseUrl, 40);
+const planned = plannedConnections(baseUrl, 44);
 let world: TestProvider;
 let idp: OpenIdProvider;
 let stop: () => Promise<void>;
@@ -299,6 +300,23 @@ describe('whom an answer lets in', () => {
     expect(await identitiesWith(email)).toMatchObject([{ id }]);
   });
 
+  test('nor at the moment in which they are added again', async () => {
+    const there = await place();
+    const { login, email } = somebody();
+    expect(await enter(there, login)).toBe('in');
+    const [{ id } = { id: '' }] = await identitiesWith(email);
+    await world.query('delete from organization_members where identity_id = $1', [id]);
+    await world.query('update identities set email = $2 where id = $1', [id, `${uuidv7()}@private.example`]);
+    idp.people.set(login, { email: `${uuidv7()}@private.example`, email_verified: true });
+    const member = { organizationId: there.organization.id, identityId: id, roleIds: [], at: world.now() };
+    const came = await comingUpon(
+      world.database,
+      (tx) => addMember(tx, there.environment, member),
+      () => enter(there, login),
+    );
+    expect(came).toEqual([403, 'sso.domain_not_verified']);
+  });
+
   test('nothing that is no address makes anybody, nor a name that nobody could store', async () => {
     const there = await place();
     const login = `mallory-${uuidv7()}`;
@@ -449,6 +467,27 @@ describe('whom an answer lets in', () => {
     await world.query('delete from sso_links where identity_id = $1', [id]);
     expect(await enter(there, login)).toBe('in');
     expect(await person()).toEqual({ password: null, verified: expect.any(Date) });
+  });
+
+  test('who was made for tests, with an address that was only said to be theirs, brings nothing of it to production', async () => {
+    const there = await place();
+    const { login, email } = somebody();
+    const { id } = await there.environment.newIdentity({ email, isMember: false });
+    await world.query('update identities set verified_by_word = true where id = $1', [id]);
+    await world.query(`update environments set type = 'production' where id = $1`, [there.environment.environmentId]);
+    const staging = await newOther(world, there.environment, { name: 'Staging' });
+    await staging.join(id);
+    await plantFactors(world.query, id);
+    expect(await enter(there, login)).toBe('in');
+    expect(await identitiesWith(email)).toMatchObject([
+      { id, password_hash: null, email_verified_at: expect.any(Date) },
+    ]);
+    expect(await waysInOf(world.query, id)).toEqual({ ...noWayIn, links: 1 });
+    // Once they are there, what they choose stays theirs.
+    await world.query(`update identities set password_hash = 'of their own' where id = $1`, [id]);
+    await world.query('delete from sso_links where identity_id = $1', [id]);
+    expect(await enter(there, login)).toBe('in');
+    expect(await identitiesWith(email)).toMatchObject([{ id, password_hash: 'of their own' }]);
   });
 
   test('nobody of whom everything is being deleted', async () => {

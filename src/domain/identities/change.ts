@@ -43,7 +43,8 @@ export async function changeIdentity(
   else if (moves && isVerified) changed.emailVerifiedAt = at;
   const fields = Object.keys(changed);
   if (fields.length === 0) return;
-  await tx.update(Identity, { accountId, id }, { ...changed, updatedAt: at });
+  const isSaid = changed.emailVerifiedAt ? { verifiedByWord: true } : {};
+  await tx.update(Identity, { accountId, id }, { ...changed, ...isSaid, updatedAt: at });
   if (moves) await voidMails(tx, id, at);
   await recordOfIdentity(tx, scope, { identityId: id }, [
     { action: 'identity.updated', metadata: { changed: fields.map(nameOf) } },

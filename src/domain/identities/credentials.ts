@@ -69,7 +69,8 @@ export async function forceReset(
 export async function verifyEmail(tx: EntityManager, scope: EnvironmentScope, id: string, at: Date): Promise<void> {
   const { identity } = await lockMember(tx, scope, id);
   if (identity.emailVerifiedAt) return;
-  await tx.update(Identity, { accountId: scope.accountId, id }, { emailVerifiedAt: at, updatedAt: at });
+  const verified = { emailVerifiedAt: at, verifiedByWord: true, updatedAt: at };
+  await tx.update(Identity, { accountId: scope.accountId, id }, verified);
   const metadata = { method: 'administrator' };
   await recordOfIdentity(tx, scope, { identityId: id }, [{ action: 'identity.email_verified', metadata }]);
 }

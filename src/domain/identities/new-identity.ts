@@ -22,6 +22,7 @@ export function newIdentity(
     accountId,
     email: input.email,
     emailVerifiedAt: input.emailVerified ? at : null,
+    verifiedByWord: input.emailVerified,
     ...profileOf(input),
     passwordHash,
     passwordChangedAt: passwordHash ? at : null,

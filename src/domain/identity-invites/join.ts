@@ -8,6 +8,7 @@ import { within } from '../../platform/db.js';
 import { place } from '../access/assigning.js';
 import { assertStays } from '../erasures/staying.js';
 import { recordEvent } from '../events.js';
+import { unsay } from '../identities/said-to-be-theirs.js';
 import { recordOfIdentity, updated } from '../identity-events.js';
 import { giveRoles, rolesInForce } from '../organizations/member-roles.js';
 import { addMember } from '../organizations/members.js';
@@ -56,7 +57,7 @@ export async function join(tx: EntityManager, joining: Joining): Promise<void> {
 async function savePerson(tx: EntityManager, id: string, joining: Joining): Promise<void> {
   const { invite, invited, scope, passwordHash, now } = joining;
   const { accountId } = scope;
-  const { identity } = invited;
+  const { identity, isProved } = invited;
   const firstName = joining.names.firstName ?? invite.firstName ?? identity?.firstName ?? null;
   const lastName = joining.names.lastName ?? invite.lastName ?? identity?.lastName ?? null;
   if (!identity) {
@@ -78,7 +79,8 @@ async function savePerson(tx: EntityManager, id: string, joining: Joining): Prom
     return;
   }
   await assertStays(tx, identity);
-  if (identity.emailVerifiedAt) return;
+  if (isProved) return;
+  if (identity.emailVerifiedAt) await unsay(tx, { accountId }, id);
   // Whoever made it had not shown that the address is theirs: who it is says the one who has, and neither a password nor a
   // session of before stays good. Else who makes an Identity would know the password of whoever is given roles by an invite.
   await tx.update(Identity, { accountId, id }, { firstName, lastName, updatedAt: now });

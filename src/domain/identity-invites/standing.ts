@@ -12,12 +12,15 @@ import { within } from '../../platform/db.js';
 import { applicationNameOf } from '../emails/brand.js';
 import { DomainError } from '../errors.js';
 import { fullNameOf } from '../full-name.js';
+import { isOnlySaid } from '../identities/said-to-be-theirs.js';
 import { statusOf } from '../invites/process.js';
 import { wasJustDone } from '../sent-twice.js';
 
 /** Somebody with the invite's address, as they stand in its Environment. */
 export interface Invited {
   identity: Identity | null;
+  /** Whether it is theirs by more than somebody's word. */
+  isProved: boolean;
   membership: EnvironmentMembership | null;
 }
 
@@ -48,7 +51,12 @@ async function whoHasAddressOf(tx: EntityManager, invite: IdentityInvite): Promi
   const identity = found?.id ? await tx.findOneBy(Identity, { accountId, id: found.id }) : null;
   const membership =
     identity && (await tx.findOneBy(EnvironmentMembership, { ...within(invite), identityId: identity.id }));
-  return { identity, membership };
+  const { environmentId, createdAt: askedAt } = invite;
+  const isProved =
+    identity !== null &&
+    identity.emailVerifiedAt !== null &&
+    !(await isOnlySaid(tx, identity, { accountId, environmentId, askedAt }));
+  return { identity, isProved, membership };
 }
 
 /** Whether somebody keeps them out, so that the link is void. */
@@ -71,10 +79,10 @@ export async function invitedOf(tx: EntityManager, invite: IdentityInvite): Prom
  * has not was set by whoever made the Identity, and who that is nobody knows.
  */
 export function needsOf(
-  { identity }: Invited,
+  { isProved }: Pick<Invited, 'isProved'>,
   { passwordLoginEnabled }: Pick<EnvironmentSettings, 'passwordLoginEnabled'>,
 ) {
-  const asksNames = !identity?.emailVerifiedAt;
+  const asksNames = !isProved;
   return { asksNames, asksPassword: asksNames && passwordLoginEnabled };
 }
 

@@ -118,7 +118,8 @@ export async function settleNewPassword(
   const [[before] = []] = await tx.query<[{ isVerified: boolean }[], number]>(
     `with before as (select email_verified_at from identities where account_id = $1 and id = $2)
      update identities set password_hash = $3, password_changed_at = $4, updated_at = $4,
-       email_verified_at = case when $5 then coalesce(identities.email_verified_at, $4) else identities.email_verified_at end
+       email_verified_at = case when $5 then coalesce(identities.email_verified_at, $4) else identities.email_verified_at end,
+       verified_by_word = identities.verified_by_word and not $5
      from before where account_id = $1 and id = $2 returning before.email_verified_at is not null as "isVerified"`,
     [accountId, identityId, passwordHash, now, provesEmail],
   );
@@ -159,7 +160,8 @@ export async function settleProvedAddress(
   const { passwordHash, method, now } = proved;
   if (hadPassword || passwordHash !== null) return settleNewPassword(tx, owner, { ...proved, provesEmail: true });
   const { accountId, applicationId, environmentId, identityId } = owner;
-  await tx.update(Identity, { accountId, id: identityId }, { emailVerifiedAt: now, updatedAt: now });
+  const shown = { emailVerifiedAt: now, verifiedByWord: false, updatedAt: now };
+  await tx.update(Identity, { accountId, id: identityId }, shown);
   const scope = { accountId, applicationId, environmentId };
   await recordOfIdentity(tx, scope, { identityId }, [{ action: 'identity.email_verified', metadata: { method } }]);
   await endAccessOfBefore(tx, owner, proved);

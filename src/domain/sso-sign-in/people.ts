@@ -9,6 +9,7 @@ import { hasCondition, violates } from '../../platform/postgres-errors.js';
 import { place, write } from '../access/assigning.js';
 import { isInProduction } from '../access/production-people.js';
 import { changeIdentity } from '../identities/change.js';
+import { isOnlySaid, unsay } from '../identities/said-to-be-theirs.js';
 import { addMember } from '../organizations/members.js';
 import { settleProvedAddress } from '../passwords/new-password.js';
 import type { EnvironmentScope } from '../scope.js';
@@ -59,8 +60,9 @@ export async function admit(
   const admitting = { connection, assertion, scope, now };
   return actAs({ type: 'identity', id: identityId }, async () => {
     if (!recognized.identity) await makePerson(tx, identityId, recognized, admitting);
+    const isProved = await isProvedBefore(tx, recognized, admitting); // as they arrive: from then on they are in production
     await settleMemberships(tx, identityId, recognized, admitting);
-    await proveAddress(tx, identityId, recognized, admitting);
+    if (!isProved) await proveAddress(tx, identityId, recognized, admitting);
     await followMapping(tx, identityId, recognized, admitting);
     return { identityId, linkId: await link(tx, identityId, admitting) };
   });
@@ -74,13 +76,20 @@ async function makePerson(tx: EntityManager, id: string, { email }: Welcome, adm
   if (Object.keys(rest).length > 0) await tx.update(Identity, { accountId: scope.accountId, id }, rest);
 }
 
+/** Whether the provider proves nothing of them that was not proved, or said well enough, before. */
+async function isProvedBefore(tx: EntityManager, { identity, by }: Welcome, { scope }: Admitting): Promise<boolean> {
+  if (!identity || by !== 'address') return true;
+  return identity.emailVerifiedAt !== null && !(await isOnlySaid(tx, identity, { ...scope, askedAt: null }));
+}
+
 /** Whoever made it had not shown that the address is theirs, and may know its password: the domain's owner has shown it now. */
-async function proveAddress(tx: EntityManager, id: string, { identity, by }: Welcome, { scope, now }: Admitting) {
-  if (!identity || by !== 'address' || identity.emailVerifiedAt) return;
+async function proveAddress(tx: EntityManager, id: string, { identity }: Welcome, { scope, now }: Admitting) {
+  if (!identity) return;
   // As of the profile: a provider that is there for tests takes nothing away by which somebody signs in to production.
   if (await isInProduction(joining(tx), scope, id)) return;
   const owner = { ...scope, identityId: id, membershipId: null };
   const hadPassword = identity.passwordHash !== null;
+  if (identity.emailVerifiedAt) await unsay(tx, scope, id);
   await settleProvedAddress(tx, owner, { hadPassword, passwordHash: null, method: 'sso', now });
 }
 

@@ -29,6 +29,7 @@ const read = [
   'id',
   'email',
   'emailVerifiedAt',
+  'verifiedByWord',
   'passwordHash',
   'firstName',
   'lastName',

@@ -5,6 +5,7 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
 import { queueEmail } from '../emails/queue.js';
 import { recordEvent } from '../events.js';
+import { inALabels } from '../logins/address.js';
 import { insertPasswordLink } from '../passwords/links.js';
 
 export interface PasswordForgotDeps {
@@ -24,7 +25,7 @@ export const createPasswordForgot =
       const at = now();
       const [user] = await tx.query<{ id: string; hasPassword: boolean }[]>(
         `select id, password_hash is not null as "hasPassword" from users where id = gatehouse_user_id($1)`,
-        [email],
+        [inALabels(email)],
       );
       const purpose: PasswordLink['purpose'] = user?.hasPassword === false ? 'set' : 'reset';
       const link = { id: uuidv7(), userId: user?.id ?? null, purpose, locale };

@@ -5,7 +5,7 @@ import { violates } from '../../platform/postgres-errors.js';
 import type { AdminChallenges, AdminSecondFactor } from '../admin-mfa/challenges.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
-import { addressTyped } from '../logins/address.js';
+import { addressTyped, inALabels } from '../logins/address.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { aal1, aal2 } from '../sessions/first-factor.js';
 import { adminConnectionByAddress } from '../sso-connections/covering.js';
@@ -165,7 +165,8 @@ export function createSignIn(deps: SignInDeps): SignIn {
   }
 
   return {
-    async signIn({ email, password, ...place }) {
+    async signIn({ email: typed, password, ...place }) {
+      const email = inALabels(typed);
       // The same work for every address: one count, one look-up, one verification, one event, one question for a provider.
       const locksUntil = await guesses.signIn.begin(email);
       const { user, matches } = await guesses.signIn.look(email, async () => {
