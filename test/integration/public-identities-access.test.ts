@@ -408,6 +408,11 @@ describe('who may do less does not take over who may do more', () => {
       }
     }
     await call('PATCH', `/identities/${id}`, 200, { first_name: 'Ada' }, helper.headers);
+    // Whom the developers' own system takes them for is no end user's to say; their key says it.
+    const named = { external_id: `crm-${uuidv7()}` };
+    const refused = await call('PATCH', `/identities/${id}`, 403, named, helper.headers);
+    expect(refused.json().error.code).toBe('identity.holds_more');
+    await call('PATCH', `/identities/${id}`, 200, named, narrow);
   });
 
   test('nor from another Environment, by whoever is nothing where they look after people', async () => {
