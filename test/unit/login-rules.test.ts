@@ -411,6 +411,7 @@ describe('a sign-in between two factors', () => {
       acr: 'x',
       authenticatedAt: now,
       secondFactorAt: null,
+      ownFactorAt: null,
     } as never;
     const client = { id: 'c', accountId: 'acc', environmentId: 'env' };
     const of = { client, channel: 'api', purpose, first, requiresAal2: false, parameters: {} } as const;

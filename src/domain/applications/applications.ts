@@ -5,7 +5,6 @@ import type { Clock } from '../../platform/clock.js';
 import type { AccountScope, Db } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
-import { holdOpen } from '../accounts/holding.js';
 import type { Reach } from '../capabilities/reach.js';
 import { beginApplicationRemoval, beginRemoval } from '../environments/begin-removal.js';
 import { DomainError } from '../errors.js';
@@ -13,6 +12,7 @@ import { recordEvent } from '../events.js';
 import { changedNaming, type Naming } from '../free-slug.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import type { ApplicationScope } from '../scope.js';
+import { holdOpen } from '../standing-account.js';
 import { addApplication } from './add.js';
 
 export interface Applications {

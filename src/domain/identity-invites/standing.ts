@@ -12,8 +12,8 @@ import { within } from '../../platform/db.js';
 import { applicationNameOf } from '../emails/brand.js';
 import { DomainError } from '../errors.js';
 import { fullNameOf } from '../full-name.js';
-import { isOnlySaid } from '../identities/said-to-be-theirs.js';
 import { statusOf } from '../invites/process.js';
+import { isOnlySaid } from '../passwords/said-address.js';
 import { wasJustDone } from '../sent-twice.js';
 
 /** Somebody with the invite's address, as they stand in its Environment. */

@@ -11,13 +11,13 @@ import type { Outbound } from '../../platform/outbound/fetch.js';
 import type { Guard } from '../../platform/outbound/guard.js';
 import { violates } from '../../platform/postgres-errors.js';
 import type { Assignments } from '../access/assignments.js';
-import { holdOpen } from '../accounts/holding.js';
 import type { Caller } from '../caller.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
 import { lockOrganization } from '../organizations/members.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
+import { holdOpen } from '../standing-account.js';
 import { assertDefaultRole } from './default-role.js';
 import { recordConnectionEvent } from './events.js';
 import {

@@ -4,7 +4,6 @@ import { SsoDomain, type SsoDomainStatus } from '../../../entities/sso-domain.js
 import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/db.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
-import { holdOpen } from '../accounts/holding.js';
 import { actorOf, type Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 import { letStop } from '../let-stop.js';
@@ -14,6 +13,7 @@ import { startLater } from '../outbox.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import type { RunningProcesses } from '../running-processes.js';
 import type { AccountScope, EnvironmentScope } from '../scope.js';
+import { holdOpen } from '../standing-account.js';
 import { newToken } from './challenge.js';
 import type { DomainChecks, DomainLook } from './domain-checks.js';
 import { claimableDomain, domainIn } from './domain-name.js';

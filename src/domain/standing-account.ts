@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
-import type { AccountScope } from '../../platform/db.js';
-import { DomainError } from '../errors.js';
+import type { AccountScope } from '../platform/db.js';
+import { DomainError } from './errors.js';
 
 /**
  * Keeps an Account from being closed until the end of the transaction: whoever closes it ends what is there by then, and nothing may be
