@@ -6,7 +6,7 @@ import { startWebhookFanOut } from '../../src/worker/webhook-fan-out.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { asOwner } from '../support/database.js';
 import { until } from '../support/until.js';
-import { rowsOf } from './portal-setup.js';
+import { databaseTime, rowsOf } from './portal-setup.js';
 import { deliveriesOf, happen, subscribe } from './webhooks-setup.js';
 
 let api: TestApi;
@@ -49,6 +49,9 @@ test('an event becomes one delivery for each active subscription that wants it, 
   expect(new Set(made.map((row) => row.body)).size).toBe(1);
   for (const { id, webhook_id: webhookId, ...row } of made) {
     expect(row).toMatchObject({ event_id: eventId, event_type: 'role.created', status: 'pending' });
+    expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    const madeAt = Number.parseInt(id.replace('-', '').slice(0, 12), 16); // its first 48 bits
+    expect(Math.abs(madeAt - Date.parse(await databaseTime(api)))).toBeLessThan(60_000);
     const environmentId = webhookId === ofAccount ? null : account.scope.environmentId;
     const { accountId } = account.scope;
     expect(await askedFor(webhookId)).toEqual([{ input: { deliveryId: id, webhookId, accountId, environmentId } }]);

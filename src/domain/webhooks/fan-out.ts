@@ -1,4 +1,5 @@
 import type { Db, Statement } from '../../platform/db.js';
+import { newUuid } from '../../platform/uuid-sql.js';
 import { outboxChannel } from '../outbox.js';
 import { accountOnlyEventTypes } from './types.js';
 
@@ -36,7 +37,7 @@ told as materialized (
 made as (
   insert into webhook_deliveries (id, account_id, environment_id, webhook_id, event_id, event_type, body, status, attempt_count,
     next_attempt_at, created_at)
-  select gen_random_uuid(), told.account_id, w.environment_id, w.id, told.id, told.action, told.body, 'pending', 0,
+  select ${newUuid}, told.account_id, w.environment_id, w.id, told.id, told.action, told.body, 'pending', 0,
     clock_timestamp(), clock_timestamp()
   from told cross join lateral (
     select r.webhook_id from webhook_routes r
