@@ -130,6 +130,8 @@ const areas = {
       'unit/saml-logout',
       'unit/saml-metadata',
       'unit/saml-samlify',
+      'unit/saml-signatures',
+      'unit/saml-envelopes',
     ],
   },
   'sso-openid': {

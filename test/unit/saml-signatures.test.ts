@@ -1,0 +1,129 @@
+import { SsoRefused } from '../../src/domain/sso-protocols/assertion.js';
+import { onlyAssertionOf, signaturesOf } from '../../src/domain/sso-protocols/saml/signatures.js';
+import { readXml } from '../../src/domain/sso-protocols/saml/xml.js';
+
+/** Where a signature may stand and what it may say, before anybody asks whether it is right: each rule by its own words. */
+
+const dsig = 'http://www.w3.org/2000/09/xmldsig#';
+const exclusive = 'http://www.w3.org/2001/10/xml-exc-c14n#';
+const sha256 = 'http://www.w3.org/2001/04/xmlenc#sha256';
+const rsaSha256 = 'http://www.w3.org/2001/04/xmldsig-more#rsa-sha256';
+
+interface Parts {
+  id: string;
+  method: string;
+  canonicalization: string;
+  digest: string;
+  transforms: readonly string[] | null;
+  references: number;
+  hasInfo: boolean;
+  more: string;
+}
+
+function signature(changes: Partial<Parts> = {}): string {
+  const { id, method, canonicalization, digest, transforms, references, hasInfo, more }: Parts = {
+    id: 'a',
+    method: rsaSha256,
+    canonicalization: exclusive,
+    digest: sha256,
+    transforms: [`${dsig}enveloped-signature`, exclusive],
+    references: 1,
+    hasInfo: true,
+    more: '',
+    ...changes,
+  };
+  const steps = transforms?.map((one) => `<Transform Algorithm="${one}"/>`).join('');
+  const reference = `<Reference URI="#${id}">${steps === undefined ? '' : `<Transforms>${steps}</Transforms>`}<DigestMethod Algorithm="${digest}"/></Reference>`;
+  const info = `<SignedInfo><CanonicalizationMethod Algorithm="${canonicalization}"/><SignatureMethod Algorithm="${method}"/>${reference.repeat(references)}</SignedInfo>`;
+  return `<Signature xmlns="${dsig}">${hasInfo ? info : ''}${more}</Signature>`;
+}
+
+const assertionOf = (content: string, id = 'a') =>
+  `<saml:Assertion xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion" ID="${id}">${content}</saml:Assertion>`;
+const responseOf = (content: string) =>
+  `<samlp:Response xmlns:samlp="urn:oasis:names:tc:SAML:2.0:protocol" ID="r">${content}</samlp:Response>`;
+
+function look(content: string) {
+  const response = readXml(responseOf(content), { maxLength: 100_000 });
+  return signaturesOf(response, { assertion: onlyAssertionOf(response) });
+}
+function refusalOf(content: string): string {
+  try {
+    look(content);
+  } catch (error) {
+    if (error instanceof SsoRefused) return `${error.code}: ${error.message}`;
+    throw error;
+  }
+  return 'taken';
+}
+
+test('what it is on is told, of the message and of its assertion', () => {
+  expect(look(assertionOf(''))).toEqual({ message: false, assertion: false });
+  expect(look(assertionOf(signature()))).toEqual({ message: false, assertion: true });
+  expect(look(signature({ id: 'r' }) + assertionOf(''))).toEqual({ message: true, assertion: false });
+  expect(look(signature({ id: 'r' }) + assertionOf(signature()))).toEqual({ message: true, assertion: true });
+  expect(look('')).toEqual({ message: false, assertion: false });
+});
+
+test.each<[string, string, string]>([
+  ['somewhere else', `<x>${signature()}</x>${assertionOf('')}`, 'has a signature elsewhere'],
+  [
+    'somewhere else, beside one in its place',
+    `<x>${signature()}</x>${assertionOf(signature())}`,
+    'has a signature elsewhere',
+  ],
+  ['deeper in the assertion', assertionOf(`<x>${signature()}</x>`), 'has a signature elsewhere'],
+  ['twice', assertionOf(signature() + signature()), 'Assertion has more than one signature'],
+  ['twice at the message', signature({ id: 'r' }).repeat(2) + assertionOf(''), 'Response has more than one signature'],
+  ['without what it signs', assertionOf(signature({ hasInfo: false })), 'does not refer to exactly one element'],
+  ['about nothing', assertionOf(signature({ references: 0 })), 'does not refer to exactly one element'],
+  ['about two elements', assertionOf(signature({ references: 2 })), 'does not refer to exactly one element'],
+  ['about another element', assertionOf(signature({ id: 'r' })), 'is about another element'],
+  ['at the message, about its assertion', signature() + assertionOf(''), 'is about another element'],
+  ['about an element without an id', assertionOf(signature({ id: '' }), ''), 'is about another element'],
+  ['with an Object', assertionOf(signature({ more: '<Object/>' })), 'has an Object'],
+  [
+    'in too many steps',
+    assertionOf(signature({ transforms: [exclusive, exclusive, exclusive] })),
+    'too many transformations',
+  ],
+  ['of an id that stands twice', `<x ID="a"/>${assertionOf(signature())}`, 'stands on more than one element'],
+  [
+    'of an id that stands twice, once as Id',
+    `<x Id="a"/>${assertionOf(signature())}`,
+    'stands on more than one element',
+  ],
+  [
+    'of an id that stands twice, once as id',
+    `<x id="r"/>${assertionOf(signature())}`,
+    'stands on more than one element',
+  ],
+])('a signature %s is refused', (_, content, words) => {
+  expect(refusalOf(content)).toMatch(new RegExp(`^signature_invalid: .*${words}`));
+});
+
+test.each<[string, Partial<Parts>]>([
+  ['http://www.w3.org/2000/09/xmldsig#rsa-sha1', { method: 'http://www.w3.org/2000/09/xmldsig#rsa-sha1' }],
+  ['http://www.w3.org/2000/09/xmldsig#hmac-sha1', { method: 'http://www.w3.org/2000/09/xmldsig#hmac-sha1' }],
+  [`${exclusive}WithComments`, { canonicalization: `${exclusive}WithComments` }],
+  ['http://www.w3.org/2000/09/xmldsig#sha1', { digest: 'http://www.w3.org/2000/09/xmldsig#sha1' }],
+  ['http://www.w3.org/TR/1999/REC-xslt-19991116', { transforms: ['http://www.w3.org/TR/1999/REC-xslt-19991116'] }],
+  ['nothing named', { method: '' }],
+])('made with %s it is refused', (name, changes) => {
+  expect(refusalOf(assertionOf(signature(changes)))).toBe(`algorithm_refused: It is signed with ${name}`);
+});
+
+test('a name of any length is told in part', () => {
+  const told = refusalOf(assertionOf(signature({ method: 'x'.repeat(500) })));
+  expect(told).toBe(`algorithm_refused: It is signed with ${'x'.repeat(100)}`);
+});
+
+test('what is not there is nothing named, and no step is needed', () => {
+  const bare = assertionOf(signature()).replace(/<SignatureMethod [^>]*>/, '');
+  expect(refusalOf(bare)).toBe('algorithm_refused: It is signed with nothing named');
+  expect(look(assertionOf(signature({ transforms: null })))).toEqual({ message: false, assertion: true });
+});
+
+test('an element of that name that is none of XML Signature counts for nothing', () => {
+  expect(look(`<Signature xmlns="urn:x"/>${assertionOf(signature())}`)).toEqual({ message: false, assertion: true });
+});
