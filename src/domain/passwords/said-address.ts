@@ -21,7 +21,7 @@ export async function isOnlySaid(
   { accountId, environmentId, askedAt }: Arriving,
 ): Promise<boolean> {
   if (!emailVerifiedAt || !verifiedByWord) return false;
-  if (askedAt !== null && emailVerifiedAt >= askedAt) return true;
+  if (askedAt !== null && emailVerifiedAt > askedAt) return true;
   const arrivesInProduction = await tx.query<unknown[]>(
     `select from environments here where here.id = $3 and here.account_id = $1 and here.type = 'production' and not exists (
        select from environment_memberships m join environments e on e.id = m.environment_id and e.type = 'production'
