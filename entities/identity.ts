@@ -16,7 +16,7 @@ export class Identity {
   accountId!: string;
   @Column('citext') email!: string;
   @Column('timestamptz', { nullable: true }) emailVerifiedAt!: Date | null;
-  /** Whether a key or an administrator has said so, and nobody has shown it. */
+  /** Whether a key or an administrator has said so, and what they may know of it is good still. */
   @Column('boolean', { default: false }) verifiedByWord!: boolean;
   @Column('text', { nullable: true }) firstName!: string | null;
   @Column('text', { nullable: true }) lastName!: string | null;

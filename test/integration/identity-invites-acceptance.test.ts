@@ -1,4 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
+import { settleNewPassword } from '../../src/domain/passwords/new-password.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { expectDeadLinks, foreignTokens } from '../support/dead-links.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
@@ -202,6 +203,21 @@ describe('who is only said to have the address shows it by accepting', () => {
     const { data } = (await production('POST', '/organizations', { name: 'Next' })).json();
     const next = await inviteTo(production, `/organizations/${data.id}/invitations`, { email });
     expect(await info(next.token)).toMatchObject({ asks_names: false, asks_password: false });
+  });
+
+  test('also who has replaced the password by a mailed link since: a passkey that somebody enrolled is there still', async () => {
+    const production = await inProduction();
+    const email = newAddress();
+    await key('POST', '/identities', { email, ...said });
+    const { id } = (await personWith(email)) as { id: string };
+    await plantFactors(query, id);
+    const owner = { ...account.scope, identityId: id, membershipId: null };
+    const reset = { passwordHash: 'of their own', method: 'reset', provesEmail: true, now: api.clock.now };
+    await api.database.db.transaction('system', (tx) => settleNewPassword(tx, owner, reset));
+    const made = await inviteTo(production, path, { email });
+    expect(await info(made.token)).toMatchObject({ asks_names: true, asks_password: true });
+    expect(outcomeOf(await accept(made.token, { first_name: 'Ivan' }))).toBe('200');
+    expect(await waysInOf(query, id)).toEqual(noWayIn);
   });
 
   test('of whom it was said after they were asked in', async () => {

@@ -44,6 +44,26 @@ const isMember = async (organizationId: string, identityId: string) =>
 const nameOf = async (identityId: string) =>
   (await rowsOf(api, 'select first_name, last_name from identities where id = $1', [identityId]))[0];
 
+test('an address that the owner of its domain gives somebody is theirs by more than a word', async () => {
+  const organization = await newOrganization('Vouching');
+  const domain = await verified(api, account, organization);
+  const own = await newDirectory(api, account, organization);
+  const standingOf = (id: string) =>
+    rowsOf(
+      api,
+      'select email_verified_at is not null as verified, verified_by_word as said from identities where id = $1',
+      [id],
+    );
+  const user = await newUser(own, { userName: anAddress(domain) });
+  expect(await standingOf(user.id)).toEqual([{ verified: true, said: false }]);
+  expect((await set(own, user.id, 'userName', anAddress(domain))).statusCode).toBe(200);
+  expect(await standingOf(user.id)).toEqual([{ verified: true, said: false }]);
+  // What a key has said before is no more than that by another address of the domain.
+  await rowsOf(api, 'update identities set verified_by_word = true where id = $1', [user.id]);
+  expect((await set(own, user.id, 'userName', anAddress(domain))).statusCode).toBe(200);
+  expect(await standingOf(user.id)).toEqual([{ verified: true, said: true }]);
+});
+
 test('its own person who is no member of the organization any more is kept out all the same, once that is said', async () => {
   const organization = await newOrganization('Left');
   const own = await newDirectory(api, account, organization);

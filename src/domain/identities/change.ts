@@ -14,6 +14,8 @@ export type IdentityChanges = Partial<Profile> & {
   email?: string | undefined;
   /** Without it, another address is unverified, and the same one as it was. */
   emailVerified?: boolean | undefined;
+  /** Whether who verifies it owns its domain, which is more than their word. */
+  isVouchedFor?: boolean;
 };
 
 /**
@@ -25,7 +27,7 @@ export async function changeIdentity(
   tx: EntityManager,
   scope: EnvironmentScope,
   id: string,
-  { emailVerified, ...wanted }: IdentityChanges,
+  { emailVerified, isVouchedFor = false, ...wanted }: IdentityChanges,
   at: Date,
 ): Promise<void> {
   if (wanted.metadata) assertMetadata(wanted.metadata);
@@ -43,8 +45,8 @@ export async function changeIdentity(
   else if (moves && isVerified) changed.emailVerifiedAt = at;
   const fields = Object.keys(changed);
   if (fields.length === 0) return;
-  const isSaid = changed.emailVerifiedAt ? { verifiedByWord: true } : {};
-  await tx.update(Identity, { accountId, id }, { ...changed, ...isSaid, updatedAt: at });
+  const said = changed.emailVerifiedAt && !isVouchedFor ? { verifiedByWord: true } : {};
+  await tx.update(Identity, { accountId, id }, { ...changed, ...said, updatedAt: at });
   if (moves) await voidMails(tx, id, at);
   await recordOfIdentity(tx, scope, { identityId: id }, [
     { action: 'identity.updated', metadata: { changed: fields.map(nameOf) } },

@@ -119,7 +119,7 @@ export async function settleNewPassword(
     `with before as (select email_verified_at from identities where account_id = $1 and id = $2)
      update identities set password_hash = $3, password_changed_at = $4, updated_at = $4,
        email_verified_at = case when $5 then coalesce(identities.email_verified_at, $4) else identities.email_verified_at end,
-       verified_by_word = identities.verified_by_word and not $5
+       verified_by_word = identities.verified_by_word and not ($5 and before.email_verified_at is null)
      from before where account_id = $1 and id = $2 returning before.email_verified_at is not null as "isVerified"`,
     [accountId, identityId, passwordHash, now, provesEmail],
   );

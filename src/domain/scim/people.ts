@@ -35,7 +35,8 @@ export async function join(tx: EntityManager, directory: Directory, wanted: Want
   // Whether there is such a person or not: they would be somebody else's from the start.
   if (holder === 'another') throw taken('The domain of this address is verified by somebody else');
   const isVouchedFor = holder === 'owner';
-  const identity = newIdentity(scope, { email, emailVerified: isVouchedFor, firstName, lastName }, null, at);
+  const made = newIdentity(scope, { email, emailVerified: isVouchedFor, firstName, lastName }, null, at);
+  const identity = { ...made, verifiedByWord: false }; // the domain's owner says so
   const membership = newMembership(scope, identity.id, at);
   const isNew = await addNewcomer(inTransaction(tx), scope, { identity, membership });
   if (isNew) return { id: identity.id, isKnown: false, madeMembership: true };

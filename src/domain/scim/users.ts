@@ -166,8 +166,7 @@ async function found(
  * leaves as it is, and whether the directory may make it, is judged by what it finds.
  */
 async function held(tx: EntityManager, directory: Directory, id: string): Promise<UserWithGroups> {
-  const { row } = await found(tx, directory, id, false);
-  await holdIdentity(tx, directory.scope, row.id);
+  if (isUuid(id)) await holdIdentity(tx, directory.scope, id);
   return found(tx, directory, id, false);
 }
 
@@ -209,7 +208,8 @@ async function move(
   const { passwordHash, emailVerifiedAt } = await assertMayMove(tx, directory, row, wanted.email);
   const isVouchedFor = await vouchesFor(tx, directory, wanted.email);
   const isNews = isVouchedFor && emailVerifiedAt === null;
-  await changeIdentity(tx, scope, row.id, { ...wanted, ...(isVouchedFor && !isNews && { emailVerified: true }) }, at);
+  const verified = isVouchedFor && !isNews && { emailVerified: true, isVouchedFor };
+  await changeIdentity(tx, scope, row.id, { ...wanted, ...verified }, at);
   if (!isNews) return;
   // Whoever made it had not shown that the address is theirs, and may know its password: the owner of the domain has given it to somebody.
   const owner = { ...scope, identityId: row.id, membershipId: null };
