@@ -50,7 +50,7 @@ async function arrive(said: object = {}) {
   const [person] = await world.query<{ id: string }>('select id from identities where email = $1', [email]);
   const { id } = person!;
   await anHourLater(id);
-  return { client, environment, browser, id, walk };
+  return { client, environment, browser, id, email, walk };
 }
 
 const anHourLater = (id: string) =>
@@ -91,20 +91,17 @@ test('a session by a provider that says `otp` is none by mail: a mailed code is 
 });
 
 /** Signs in by the provider anew: of what it says, nothing is old. */
-const arriveAnew = async ({ client, walk }: Awaited<ReturnType<typeof arrive>>) => {
-  const at = await walk(accountUrl(client, {}, '/factors/totp')); // by the provider, since an hour has gone by
-  return { at };
-};
+const arriveAnew = ({ client, walk }: Awaited<ReturnType<typeof arrive>>) =>
+  walk(accountUrl(client, {}, '/factors/totp')); // by the provider, since an hour has gone by
 
 describe('factors are the Account’s, and a provider speaks in one Environment', () => {
   test.each([[['mfa']], [['pwd', 'mfa']], [['otp']]])(
     'whoever has an app shows it, though the provider says %j',
     async (amr) => {
       const there = await arrive({ amr });
-      const { client, environment, browser, id, walk } = there;
-      const { email } = (await world.query<{ email: string }>('select email from identities where id = $1', [id]))[0]!;
+      const { client, environment, browser, id, email, walk } = there;
       const totp = await enrollTotp(world, environment, { id, email });
-      const { at: challenge } = await arriveAnew(there);
+      const challenge = await arriveAnew(there);
       expect(challenge.body).toContain('action="/oauth/mfa-challenge"');
       // Nothing of the account goes past it: no other factor, and none is taken away.
       const [factor] = await world.query<{ id: string }>('select id from mfa_factors where identity_id = $1', [id]);
@@ -118,20 +115,18 @@ describe('factors are the Account’s, and a provider speaks in one Environment'
 
   test('a first password is a key of all Environments, and wants the app too', async () => {
     const there = await arrive({ amr: ['mfa'] });
-    const { client, environment, id, walk } = there;
-    const { email } = (await world.query<{ email: string }>('select email from identities where id = $1', [id]))[0]!;
+    const { client, environment, id, email, walk } = there;
     await enrollTotp(world, environment, { id, email });
     expect((await walk(accountUrl(client, {}, '/password'))).body).toContain('action="/oauth/mfa-challenge"');
   });
 
   test('whoever has no factor adds one by what the provider says', async () => {
-    const { at } = await arriveAnew(await arrive({ amr: ['mfa'] }));
-    expect(at.body).toContain('otpauth://totp/');
+    const page = await arriveAnew(await arrive({ amr: ['mfa'] }));
+    expect(page.body).toContain('otpauth://totp/');
   });
 
   test('a sign-in to an application stays as it was: there the provider’s word is enough', async () => {
-    const { client, environment, id, walk } = await arrive({ amr: ['mfa'] });
-    const { email } = (await world.query<{ email: string }>('select email from identities where id = $1', [id]))[0]!;
+    const { client, environment, id, email, walk } = await arrive({ amr: ['mfa'] });
     await enrollTotp(world, environment, { id, email });
     const asked = { acr_values: 'urn:gatehouse:aal2', max_age: '300', login_hint: email };
     const at = await walk(authorizeUrl(client, asked));
@@ -148,7 +143,7 @@ test.each([['optional'], ['off']])(
       mfaPolicy,
     ]);
     await world.query('update sessions set second_factor_at = now() where identity_id = $1', [there.id]);
-    expect((await arriveAnew(there)).at.body).toContain('action="/oauth/mfa/email-otp/send"');
+    expect((await arriveAnew(there)).body).toContain('action="/oauth/mfa/email-otp/send"');
   },
 );
 

@@ -283,16 +283,22 @@ describe('whom an answer lets in', () => {
     expect(await enter(there, login)).toBe('in'); // has come back
   });
 
-  test('nor by being added again: they are known by their address, as at first', async () => {
+  /** Somebody who has come by the provider, has left its organization since, and has another address, which it says too. */
+  async function whoHasLeft() {
     const there = await place();
     const { login, email } = somebody();
     expect(await enter(there, login)).toBe('in');
     const [{ id } = { id: '' }] = await identitiesWith(email);
     await world.query('delete from organization_members where identity_id = $1', [id]);
     await world.query('update identities set email = $2 where id = $1', [id, `${uuidv7()}@private.example`]);
-    const member = { organizationId: there.organization.id, identityId: id, roleIds: [], at: world.now() };
-    expect(await world.db.transaction('system', (tx) => addMember(tx, there.environment, member))).toBe(true);
     idp.people.set(login, { email: `${uuidv7()}@private.example`, email_verified: true });
+    const member = { organizationId: there.organization.id, identityId: id, roleIds: [], at: world.now() };
+    return { there, login, email, id, member };
+  }
+
+  test('nor by being added again: they are known by their address, as at first', async () => {
+    const { there, login, email, id, member } = await whoHasLeft();
+    expect(await world.db.transaction('system', (tx) => addMember(tx, there.environment, member))).toBe(true);
     expect(await enter(there, login)).toEqual([403, 'sso.domain_not_verified']);
     await world.query('update identities set email = $2 where id = $1', [id, email]);
     idp.people.set(login, { email, email_verified: true });
@@ -301,14 +307,7 @@ describe('whom an answer lets in', () => {
   });
 
   test('nor at the moment in which they are added again', async () => {
-    const there = await place();
-    const { login, email } = somebody();
-    expect(await enter(there, login)).toBe('in');
-    const [{ id } = { id: '' }] = await identitiesWith(email);
-    await world.query('delete from organization_members where identity_id = $1', [id]);
-    await world.query('update identities set email = $2 where id = $1', [id, `${uuidv7()}@private.example`]);
-    idp.people.set(login, { email: `${uuidv7()}@private.example`, email_verified: true });
-    const member = { organizationId: there.organization.id, identityId: id, roleIds: [], at: world.now() };
+    const { there, login, member } = await whoHasLeft();
     const came = await comingUpon(
       world.database,
       (tx) => addMember(tx, there.environment, member),

@@ -16,6 +16,7 @@ import { createSealing } from '../../src/platform/crypto/sealing.js';
 import type { EnvironmentScope } from '../../src/platform/db.js';
 import { holdToDocument } from './conformance.js';
 import { newDatabase, type TestDatabase } from './database.js';
+import { keyKeeper } from './key-keeper.js';
 import { patience } from './patience.js';
 
 export const baseUrl = 'http://localhost:3000';
@@ -147,19 +148,13 @@ export async function newAccount({ database: { db }, clock, services }: TestApi)
       return { authorization: `Bearer ${accessToken}` };
     },
     async apiKey(scopes = 'full') {
-      const capabilities = ['env_api_keys.manage'] as const;
-      const keepsKeys = { id: uuidv7(), name: 'Keeps keys', capabilities, limits: null };
-      const { secret } = await services.apiKeyManagement.create(
-        scope,
-        { type: 'platform_admin', userId: user.id, sessionId: '', capabilities, roles: [keepsKeys] },
-        {
-          name: 'test',
-          description: null,
-          accessMode: scopes === 'full' ? 'full' : 'scoped',
-          scopes: (scopes === 'full' ? [] : scopes) as never,
-          expiresAt: null,
-        },
-      );
+      const { secret } = await services.apiKeyManagement.create(scope, keyKeeper(user.id), {
+        name: 'test',
+        description: null,
+        accessMode: scopes === 'full' ? 'full' : 'scoped',
+        scopes: (scopes === 'full' ? [] : scopes) as never,
+        expiresAt: null,
+      });
       return { 'x-api-key': secret };
     },
   };

@@ -123,8 +123,7 @@ export const metadataOf = ({ identityId, roleId, nodeId, effectiveFrom, effectiv
   effective_to: effectiveTo,
 });
 
-const inOrder = (a: RoleAssignment, b: RoleAssignment): number =>
-  placeOf(a).localeCompare(placeOf(b)) || a.id.localeCompare(b.id);
+const inOrder = (a: RoleAssignment, b: RoleAssignment): number => placeOf(a).localeCompare(placeOf(b));
 const placeOf = ({ identityId, roleId, nodeId }: RoleAssignment) => `${identityId} ${roleId} ${nodeId}`;
 
 const isAlike = (a: RoleAssignment, b: RoleAssignment) =>

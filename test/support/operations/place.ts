@@ -3,6 +3,7 @@ import type { EnvironmentScope } from '../../../src/platform/db.js';
 import { newAccount, type TestAccount, type TestApi } from '../api.js';
 import { rowsAsOwner } from '../database.js';
 import { type IdentityCaller, newIdentityCaller } from '../identity-caller.js';
+import { keyKeeper } from '../key-keeper.js';
 import type { Declared } from './declared.js';
 import type { Sent } from './sent.js';
 
@@ -50,15 +51,7 @@ async function placeOf(
   owner: Record<string, string>,
 ): Promise<Place> {
   const identity = await newIdentityCaller(api, { ...account, scope }, [{ role: 'Administrator' }]);
-  const capabilities = ['env_api_keys.manage'] as const;
-  const creator = {
-    type: 'platform_admin' as const,
-    userId: account.userId,
-    sessionId: '',
-    capabilities,
-    roles: [{ id: '', name: 'Keeps keys', capabilities, limits: null }],
-  };
-  const { secret } = await api.services.apiKeyManagement.create(scope, creator, {
+  const { secret } = await api.services.apiKeyManagement.create(scope, keyKeeper(account.userId), {
     name: 'Server',
     description: null,
     accessMode: 'full',
