@@ -1,6 +1,5 @@
-import { hasCondition } from '../../src/platform/postgres-errors.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi, untilRefused } from '../support/api.js';
-import { untilWaiting } from '../support/lock-waits.js';
+import { endedByDeadlock } from '../support/deadlock.js';
 import { Browser, password, postToken, redirectUri, type TestClient, tokensFor, userinfo } from '../support/oauth.js';
 import {
   type Call,
@@ -266,37 +265,23 @@ test('under traffic the deletion succeeds, and nobody hears of a fault of ours',
 });
 
 test('a deletion that PostgreSQL ended for a deadlock is run again', async () => {
-  // It ends whoever looks first while both wait, which is the deletion unless the other one was kept from coming for a second.
-  while (!(await deletionIsEnded())) await begin();
-});
-
-/** @returns whether it was the deletion that was ended, and not the change beside it */
-async function deletionIsEnded(): Promise<boolean> {
-  await inhabited();
-  const { environmentId } = account.scope;
-  const hook = { url: 'https://receiver.example/hook', event_types: ['*'] };
-  expect(outcomeOf(await call('POST', `${environment}/webhooks`, hook))).toBe('201');
-  // As a running change of it: it has locked the subscription, then writes what belongs to the Environment.
-  const { db } = api.database;
-  let deletion: ReturnType<Call> | undefined;
-  const change = db.transaction('system', async (tx) => {
-    await tx.query('update webhooks set is_active = is_active where environment_id = $1', [environmentId]);
-    deletion = call('DELETE', `${environment}?confirm=development`);
-    deletion.catch(() => undefined);
-    await untilWaiting(api.database.ownerUrl, 1);
-    await tx.query(`insert into counters (environment_id, name, account_id, value) values ($1, 'tried', $2, 0)`, [
-      environmentId,
-      account.scope.accountId,
-    ]);
+  const deleted = await endedByDeadlock(api.database, async () => {
+    await begin();
+    await inhabited();
+    const { accountId, environmentId } = account.scope;
+    const hook = { url: 'https://receiver.example/hook', event_types: ['*'] };
+    expect(outcomeOf(await call('POST', `${environment}/webhooks`, hook))).toBe('201');
+    return {
+      // As a running change of it: it has locked the subscription, then writes what belongs to the Environment.
+      first: (tx) => tx.query('update webhooks set is_active = is_active where environment_id = $1', [environmentId]),
+      other: () => call('DELETE', `${environment}?confirm=development`),
+      second: (tx) =>
+        tx.query(`insert into counters (environment_id, name, account_id, value) values ($1, 'tried', $2, 0)`, [
+          environmentId,
+          accountId,
+        ]),
+    };
   });
-  const wentThrough = await change.then(
-    () => true,
-    (error) => {
-      if (!hasCondition(error, 'deadlock_detected')) throw error;
-      return false;
-    },
-  );
-  expect(outcomeOf(await deletion!)).toBe('204');
-  expect(await left(environmentId)).toEqual({});
-  return wentThrough;
-}
+  expect(outcomeOf(deleted)).toBe('204');
+  expect(await left(account.scope.environmentId)).toEqual({});
+});

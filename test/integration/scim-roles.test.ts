@@ -4,9 +4,8 @@ import { removeMember } from '../../src/domain/identities/remove.js';
 import { createMemberships } from '../../src/domain/organizations/memberships.js';
 import { lockDirectory } from '../../src/domain/scim-roles/directories.js';
 import { joining } from '../../src/platform/joining.js';
-import { hasCondition } from '../../src/platform/postgres-errors.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
-import { untilWaiting } from '../support/lock-waits.js';
+import { endedByDeadlock } from '../support/deadlock.js';
 import { comingUpon } from '../support/uncommitted.js';
 import { linkTokenOf } from './identity-invites-setup.js';
 import { callsWith } from './nodes-setup.js';
@@ -66,24 +65,18 @@ test('who comes back into the organization holds what their groups give', async 
 });
 
 test('who comes back by an invite while a change of their directory wants them as well comes in', async () => {
-  const { id, userName } = await newUser(own);
-  expect(outcomeOf(await key('DELETE', `/organizations/${organization}/members/${id}`))).toBe('204');
-  const invitation = await make(api, account, `/organizations/${organization}/invitations`, { email: userName });
-  const token = linkTokenOf(invitation.id);
-  const payload = { token, password: 'violet tractor 19' };
-  let accepted: Promise<LightMyRequestResponse> | undefined;
-  await api.database.db
-    .transaction('system', async (tx) => {
-      await lockDirectory(tx, organization);
-      accepted = Promise.resolve(api.app.inject({ method: 'POST', url: '/v1/identity/auth/accept-invite', payload }));
-      accepted.catch(() => undefined);
-      await untilWaiting(api.database.ownerUrl, 1);
-      await tx.query('select from identities where id = $1 for key share', [id]); // one of the two has to begin anew
-    })
-    .catch((error: unknown) => {
-      if (!hasCondition(error, 'deadlock_detected')) throw error; // PostgreSQL took this one
-    });
-  expect(outcomeOf(await (accepted as Promise<LightMyRequestResponse>))).toBe('200');
+  const accepted = await endedByDeadlock<LightMyRequestResponse>(api.database, async () => {
+    const { id, userName } = await newUser(own);
+    expect(outcomeOf(await key('DELETE', `/organizations/${organization}/members/${id}`))).toBe('204');
+    const invitation = await make(api, account, `/organizations/${organization}/invitations`, { email: userName });
+    const payload = { token: linkTokenOf(invitation.id), password: 'violet tractor 19' };
+    return {
+      first: (tx) => lockDirectory(tx, organization),
+      other: async () => api.app.inject({ method: 'POST', url: '/v1/identity/auth/accept-invite', payload }),
+      second: (tx) => tx.query('select from identities where id = $1 for key share', [id]),
+    };
+  });
+  expect(outcomeOf(accepted)).toBe('200');
 });
 
 test('a mapping of a group goes with the group, and says so', async () => {

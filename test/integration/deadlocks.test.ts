@@ -1,0 +1,136 @@
+import type { LightMyRequestResponse } from 'fastify';
+import { lockRequestsOf } from '../../src/domain/sso-connections/find.js';
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { type Crossing, endedByDeadlock } from '../support/deadlock.js';
+import { type Calls, callsWith, newNode } from './nodes-setup.js';
+import { newOrganization, newPerson, newRole } from './organizations-setup.js';
+import { type Call, callsOf, outcomeOf } from './portal-setup.js';
+
+let api: TestApi;
+let account: TestAccount;
+let headers: Record<string, string>;
+let key: Calls;
+let portal: Call;
+beforeAll(async () => {
+  api = await startApi();
+});
+afterAll(() => api.stop());
+
+async function begin() {
+  account = await newAccount(api);
+  headers = await account.as('owner');
+  key = callsWith(api, await account.apiKey());
+  portal = callsOf(api, account.accountSlug, headers);
+}
+
+/** One of its counters, which what is made or removed takes late. */
+const counter =
+  (name: string): Crossing<unknown>['first'] =>
+  (tx) =>
+    tx.query('select from counters where environment_id = $1 and name = $2 for update', [
+      account.scope.environmentId,
+      name,
+    ]);
+const row =
+  (table: string, id: string): Crossing<unknown>['first'] =>
+  (tx) =>
+    tx.query(`select from ${table} where id = $1 for update`, [id]);
+
+const requests: [name: string, outcome: string, crossing: () => Promise<Crossing<LightMyRequestResponse>>][] = [
+  [
+    'an Identity leaves its Environment',
+    '204',
+    async () => {
+      const id = await newPerson(api, account);
+      return {
+        first: counter('identities'),
+        other: () => key('DELETE', `/identities/${id}`),
+        second: row('identities', id),
+      };
+    },
+  ],
+  [
+    'an Identity leaves the Account',
+    '204',
+    async () => {
+      const id = await newPerson(api, account);
+      return {
+        first: counter('identities'),
+        other: () => portal('DELETE', `/identities/${id}`),
+        second: row('identities', id),
+      };
+    },
+  ],
+  [
+    'a Node is deleted',
+    '204',
+    async () => {
+      const { id } = await newNode(key, 'Unit', null);
+      return {
+        first: counter('nodes'),
+        other: () => key('DELETE', `/nodes/${id}`, undefined, 1),
+        second: row('nodes', id),
+      };
+    },
+  ],
+  [
+    'Identities are made with roles',
+    '200',
+    async () => {
+      const { id } = await newNode(key, 'Unit', null);
+      const role = await newRole(key, 'Reader', ['hierarchy.view']);
+      const one = { email: 'ada@example.com', first_name: 'Ada', last_name: 'Kern' };
+      return {
+        first: row('roles', role),
+        other: () => key('POST', '/identities/bulk', { identities: [{ ...one, role_id: role, node_id: id }] }),
+        second: counter('identities'),
+      };
+    },
+  ],
+  [
+    'an invitation is cancelled by support',
+    '200',
+    async () => {
+      const { id: organization } = await newOrganization(key, 'Acme');
+      const { id } = (
+        await key('POST', `/organizations/${organization}/invitations`, { email: 'ada@example.com' })
+      ).json().data;
+      return {
+        first: row('identity_invites', id),
+        other: () => portal('POST', `/processes/${id}/cancel`, { reason: 'sent to the wrong person' }),
+        second: row('nodes', organization),
+      };
+    },
+  ],
+  [
+    'an Account is closed',
+    '204',
+    async () => {
+      const { items } = (await portal('GET', '/applications')).json<{ items: { slug: string }[] }>();
+      for (const { slug } of items) await portal('DELETE', `/applications/${slug}?confirm=${slug}`);
+      const connection = await portal('POST', '/sso/connections', { type: 'oidc', name: 'Provider' });
+      const { accountId } = account.scope;
+      return {
+        first: row('accounts', accountId),
+        other: () =>
+          Promise.resolve(
+            api.app.inject({
+              method: 'DELETE',
+              url: `/v1/auth/accounts/${accountId}`,
+              headers,
+              query: { confirm: account.accountSlug },
+            }),
+          ),
+        second: (tx) => lockRequestsOf(tx, { accountId }, connection.json().data.connection.id),
+      };
+    },
+  ],
+];
+
+test.each(requests)('%s, also where PostgreSQL ends that once for a deadlock', async (_, outcome, crossing) => {
+  const answer = await endedByDeadlock(api.database, async () => {
+    await begin();
+    return crossing();
+  });
+  expect(outcomeOf(answer)).toBe(outcome);
+});
