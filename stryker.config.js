@@ -132,6 +132,7 @@ const areas = {
       'unit/saml-samlify',
       'unit/saml-signatures',
       'unit/saml-envelopes',
+      'unit/saml-assertions',
     ],
   },
   'sso-openid': {
