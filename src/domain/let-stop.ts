@@ -8,13 +8,17 @@ const pauseBetweenLooksMs = 100;
 
 /**
  * Waits until the run that was asked to stop has stopped: it ends its row when it hears of it, and would end what begins anew
- * under the same id. While Temporal is away nothing has reached a run that could stop it.
- * @throws DomainError service.unavailable while it stops
+ * under the same id.
+ * @param wasCancelled its row: then the run may have been asked, and not have heard, also while Temporal does not answer
+ * @throws DomainError service.unavailable while it stops, or may
  */
-export async function letStop(processes: Pick<RunningProcesses, 'describe'>, workflowId: string): Promise<void> {
+export async function letStop(
+  processes: Pick<RunningProcesses, 'describe'>,
+  { workflowId, wasCancelled }: { workflowId: string; wasCancelled: boolean },
+): Promise<void> {
   for (let looks = 1; ; looks += 1) {
     const look = await processes.describe(workflowId).catch((error: unknown) => {
-      if (error instanceof DomainError && error.code === 'service.unavailable') return null;
+      if (!wasCancelled && error instanceof DomainError && error.code === 'service.unavailable') return null;
       throw error;
     });
     if (!look?.isStopping) return;

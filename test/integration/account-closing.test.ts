@@ -34,8 +34,8 @@ const removeApplications = async () => {
   }
 };
 /** All that housekeeping does of Accounts that were closed. */
-async function sweep(batchSize = 2) {
-  const housekeeping = createHousekeeping({ db: api.database.db, now: () => new Date(), auditRetentionDays: 365 });
+async function sweep(batchSize = 2, now = new Date()) {
+  const housekeeping = createHousekeeping({ db: api.database.db, now: () => now, auditRetentionDays: 365 });
   let place: Place | null = { rule: 'accounts', after: null, looked: 0 };
   let deleted = 0;
   while (place?.rule === 'accounts') {
@@ -180,6 +180,24 @@ describe('an account', () => {
       accountId,
     ]);
     expect(erased).toHaveLength(1);
+  });
+
+  test('goes on a day later where support had halted the removal of what was in it', async () => {
+    await removeApplications();
+    const { accountId } = account.scope;
+    const running = `select id from environment_removals where account_id = $1 and status = 'running'`;
+    const [halted] = await rowsOf<{ id: string }>(api, running, [accountId]);
+    expect(outcomeOf(await owner('POST', `/processes/${halted?.id}/cancel`, { reason: 'a busy day' }))).toBe('200');
+    expect(outcomeOf(await close())).toBe('204');
+    await finishRemovals(api, accountId);
+    const asOf = (days: number) => new Date(Date.now() + days * 86_400_000);
+    await sweep(2, asOf(0.9));
+    expect(await rowsOf(api, running, [accountId])).toEqual([]);
+    await sweep(2, asOf(1.1));
+    expect(await rowsOf(api, running, [accountId])).toEqual([halted]);
+    await finishRemovals(api, accountId);
+    await sweep();
+    expect(await isThere()).toBe(false);
   });
 });
 

@@ -7,6 +7,7 @@ import { createErasures } from '../../src/domain/erasures/erasures.js';
 import { kindNames } from '../../src/domain/processes/kind.js';
 import { states } from '../../src/domain/processes/kinds.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { startApiBesideTemporal } from '../support/api-beside-temporal.js';
 import { problemsOfWalks } from '../support/operations/walks.js';
 import { patience } from '../support/patience.js';
 import { comingUpon } from '../support/uncommitted.js';
@@ -15,21 +16,30 @@ import { invite, newMember, rolesByKey, type TestMember } from './administrators
 import { callsWith } from './nodes-setup.js';
 import { type Call, callsOf, outcomeOf, rowsOf, shape } from './portal-setup.js';
 
-// Temporal is not there: the rows answer.
+// Nothing runs: the rows answer.
 let api: TestApi;
+/** The same, but Temporal does not answer it. */
+let away: TestApi;
 let account: TestAccount;
 let owner: Call;
+let ownerAway: Call;
 let support: TestMember;
 let roles: Record<string, string>;
 const hour = 3_600_000;
 
 beforeAll(async () => {
-  api = await startApi();
+  api = await startApiBesideTemporal();
+  away = await startApi({}, undefined, api.database);
 });
-afterAll(() => api.stop());
+afterAll(async () => {
+  await away.stop();
+  await api.stop();
+});
 beforeEach(async () => {
   account = await newAccount(api);
-  owner = callsOf(api, account.accountSlug, await account.as('owner'));
+  const headers = await account.as('owner');
+  owner = callsOf(api, account.accountSlug, headers);
+  ownerAway = callsOf(away, account.accountSlug, headers);
   support = await newMember(api, account, 'support');
   roles = await rolesByKey(owner);
 });
@@ -310,9 +320,15 @@ test('registrations, and mails that are about a person alone, belong to no accou
 test('a process is read while Temporal is away, within two seconds or so', async () => {
   const { id } = await anInvite();
   const asked = Date.now();
-  const answer = await owner('GET', `/processes/${id}`);
+  const answer = await ownerAway('GET', `/processes/${id}`);
   expect(Date.now() - asked).toBeLessThan(patience);
   expect(answer.json().data).toMatchObject({ id, state: 'pending', temporal: null, temporal_state: 'unavailable' });
+});
+
+test('a process is cancelled while Temporal is away, which its answer says', async () => {
+  const { id } = await anInvite();
+  const answer = await ownerAway('POST', `/processes/${id}/cancel`, { reason: 'sent to the wrong person' });
+  expect(answer.json().data).toMatchObject({ id, state: 'revoked', workflow_end: 'temporal_unavailable' });
 });
 
 test('a cancelled invite is revoked as the Temporal UI does it, with the reason in the audit log', async () => {
@@ -327,7 +343,7 @@ test('a cancelled invite is revoked as the Temporal UI does it, with the reason 
     ended_at: shape.created_at,
     ended_reason: 'cancelled_by_operator',
     verbs: [],
-    workflow_end: 'temporal_unavailable',
+    workflow_end: 'not_running',
   });
   expect((await owner('GET', `/administrator-invites/${id}`)).json().data).toMatchObject({
     status: 'revoked',
@@ -591,6 +607,18 @@ describe('an erasure', () => {
     ]);
     expect((await retry(id)).json().data).toMatchObject({ state: 'running', waits_for: 'its_next_step' });
     expect((await outbox(id)).at(-1)).toMatchObject({ process: 'identityErasure', input: { erasureId: id } });
+  });
+
+  test('that was cancelled, and may not have heard of it, is not taken up while Temporal does not answer', async () => {
+    const { id, identityId } = await halted();
+    const removed = () => ownerAway('DELETE', `/identities/${identityId}`);
+    for (const ask of [removed, () => ownerAway('POST', `/processes/${id}/retry`)]) {
+      const answer = await ask();
+      expect([outcomeOf(answer), Number(answer.headers['retry-after']) > 0]).toEqual(['503 service.unavailable', true]);
+      expect(await stands(identityId)).toMatchObject({ status: 'cancelled' });
+    }
+    expect(outcomeOf(await owner('DELETE', `/identities/${identityId}`))).toBe('204');
+    expect(await stands(identityId)).toMatchObject({ status: 'running' });
   });
 
   test('that was cancelled does not take up somebody who was let in again', async () => {

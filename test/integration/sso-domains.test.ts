@@ -5,7 +5,8 @@ import { createDomainChecks } from '../../src/domain/sso/domain-checks.js';
 import { domainMails } from '../../src/domain/sso/domain-mails.js';
 import { days, hours, minutes, seconds } from '../../src/platform/clock.js';
 import { createDns, type Dns } from '../../src/platform/dns.js';
-import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { newAccount, type TestAccount, type TestApi } from '../support/api.js';
+import { startApiBesideTemporal } from '../support/api-beside-temporal.js';
 import { startDnsServer, type TestDnsServer } from '../support/dns-server.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
 import { patience } from '../support/patience.js';
@@ -19,7 +20,7 @@ const pauses = [minutes(1), minutes(1), hours(1)];
 
 beforeAll(async () => {
   dns = await startDnsServer();
-  api = await startApi({ DNS_SERVERS: dns.address, DOMAIN_POLL_SCHEDULE: '2x1m,1h' });
+  api = await startApiBesideTemporal({ DNS_SERVERS: dns.address, DOMAIN_POLL_SCHEDULE: '2x1m,1h' });
   account = await newAccount(api);
   owner = await asOwner(account);
 });

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createHousekeeping, type Place } from '../../src/domain/housekeeping/housekeeping.js';
 import { createWebhookDeliveries } from '../../src/domain/webhooks/deliveries.js';
 import { fanOutWebhooks } from '../../src/domain/webhooks/fan-out.js';
-import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { newAccount, type TestAccount, type TestApi } from '../support/api.js';
+import { startApiBesideTemporal } from '../support/api-beside-temporal.js';
 import { asOwner } from '../support/database.js';
 import { rowsOf } from './portal-setup.js';
 import { deliveriesOf, happen } from './webhooks-setup.js';
@@ -10,7 +11,7 @@ import { deliveriesOf, happen } from './webhooks-setup.js';
 let api: TestApi;
 let account: TestAccount;
 beforeAll(async () => {
-  api = await startApi();
+  api = await startApiBesideTemporal();
 });
 afterAll(() => api.stop());
 beforeEach(async () => {

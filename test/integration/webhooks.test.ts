@@ -8,13 +8,14 @@ import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { createOutbound } from '../../src/platform/outbound/fetch.js';
 import { parseHosts } from '../../src/platform/outbound/hosts.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { startApiBesideTemporal } from '../support/api-beside-temporal.js';
 import { rowsOf } from './portal-setup.js';
 import { deliveriesOf, happen, subscribe } from './webhooks-setup.js';
 
 let api: TestApi;
 let account: TestAccount;
 beforeAll(async () => {
-  api = await startApi();
+  api = await startApiBesideTemporal();
 });
 afterAll(() => api.stop());
 beforeEach(async () => {

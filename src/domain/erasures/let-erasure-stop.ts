@@ -6,7 +6,7 @@ import type { RunningProcesses } from '../running-processes.js';
 import type { AccountScope } from '../scope.js';
 import { processInput } from './erasures.js';
 
-/** Before somebody may be erased once more. @throws DomainError service.unavailable while the run of a cancelled erasure stops */
+/** Before somebody may be erased once more. @throws DomainError service.unavailable while the run of a cancelled erasure stops, or may */
 export async function letErasureStop(
   db: Db,
   processes: Pick<RunningProcesses, 'describe'>,
@@ -15,5 +15,6 @@ export async function letErasureStop(
 ): Promise<void> {
   const where = { accountId, identityId, status: 'cancelled' } as const;
   const before = await db.transaction({ accountId }, (tx) => tx.findOneBy(Erasure, where));
-  if (before) await letStop(processes, workflowIdOf('identityErasure', processInput(before)));
+  if (!before) return;
+  await letStop(processes, { workflowId: workflowIdOf('identityErasure', processInput(before)), wasCancelled: true });
 }

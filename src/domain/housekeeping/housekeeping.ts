@@ -91,7 +91,7 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
   const steps = new Map<string, (place: string | null, batchSize: number) => Promise<Step>>([
     ['webhook_stops', (place, batchSize) => endSomeStopped(db, place, batchSize)],
     ['removed_clients', (place, batchSize) => sweepRemovedClients(db, place, batchSize, now())],
-    ['accounts', (place, batchSize) => sweepClosedAccount(db, place, batchSize)],
+    ['accounts', (place, batchSize) => sweepClosedAccount({ db, now }, place, batchSize)],
     ['waymarks', async (place) => ({ swept: 0, next: (await keepWaymarks(db, place)).next })],
     [
       'certificates',

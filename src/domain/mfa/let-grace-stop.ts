@@ -13,5 +13,7 @@ export async function letGraceStop(
   identityId: string,
 ): Promise<void> {
   const before = await db.transaction(scope, (tx) => tx.findOneBy(MfaGrace, { ...within(scope), identityId }));
-  if (before) await letStop(processes, workflowIdOf('mfaGrace', processInput(before)));
+  if (!before) return;
+  const wasCancelled = before.status === 'cancelled';
+  await letStop(processes, { workflowId: workflowIdOf('mfaGrace', processInput(before)), wasCancelled });
 }

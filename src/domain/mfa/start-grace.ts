@@ -29,7 +29,7 @@ export function createGraceStarts({ db, graces, processes, now }: GraceStartsDep
 
   async function hasStopped(grace: MfaGrace): Promise<boolean> {
     try {
-      await letStop(processes, workflowIdOf('mfaGrace', processInput(grace)));
+      await letStop(processes, { workflowId: workflowIdOf('mfaGrace', processInput(grace)), wasCancelled: false });
       return true;
     } catch (error) {
       if (error instanceof DomainError && error.code === 'service.unavailable') return false;

@@ -146,8 +146,8 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
 
     /** @throws DomainError process.not_found, process.not_failed, process.verb_not_supported, sso_domain.limit_reached, and as `retry` of a delivery; service.unavailable while its run stops */
     async retry(scope: AccountScope, id: string): Promise<ShownProcess> {
-      const { workflowId } = shown(await within((tx) => findRow(tx, kinds, scope, { id, now: now() })));
-      await letStop(processes, workflowId);
+      const { workflowId, endedReason } = shown(await within((tx) => findRow(tx, kinds, scope, { id, now: now() })));
+      await letStop(processes, { workflowId, wasCancelled: endedReason === 'cancelled_by_operator' });
       return act(scope, id, 'retry', async (tx, row, kind) => {
         await kind.retry?.(tx, row, now);
         await record(tx, 'process.retried', row);

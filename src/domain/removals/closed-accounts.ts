@@ -1,17 +1,28 @@
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, LessThan } from 'typeorm';
+import { EnvironmentRemoval } from '../../../entities/environment-removal.js';
+import { after, type Clock, days } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { joining } from '../../platform/joining.js';
 import { leaveIdentity } from '../access/window-rows.js';
 import { forgetInvited } from '../erasures/forget-invited.js';
 import { recordEvent } from '../events.js';
 import { beforeAll, type Swept } from '../sweeping.js';
+import { createRemovals } from './removals.js';
+
+/** How long support halts a removal in an Account that is closed: nobody could take it up there any more. */
+const haltMs = days(1);
 
 /**
  * Deletes a batch of what is left of a closed Account, in a transaction of its own, and at last the Account. While Environments of it are
- * still being removed, what is in them is theirs to delete, and it is looked at again by the next run.
+ * still being removed, what is in them is theirs to delete, and it is looked at again by the next run. What was halted goes on.
  * @param place the Account that is through; null begins
  * @returns where it came to: the same place where there is more of the next one; null when there is no further one
  */
-export const sweepClosedAccount = (db: Db, place: string | null, batchSize: number): Promise<Swept> =>
+export const sweepClosedAccount = (
+  { db, now }: { db: Db; now: Clock },
+  place: string | null,
+  batchSize: number,
+): Promise<Swept> =>
   db.transaction('system', async (tx) => {
     const [found] = await tx.query<{ id: string; name: string }[]>(
       'select id, name from accounts where closed_at is not null and id > $1 order by id limit 1 for update skip locked',
@@ -23,6 +34,7 @@ export const sweepClosedAccount = (db: Db, place: string | null, batchSize: numb
       const deleted = await part(tx, accountId, batchSize);
       if (deleted > 0) return { swept: deleted, next: place ?? beforeAll };
     }
+    await takeUpHalted(tx, accountId, now);
     if (await isUnderRemoval(tx, accountId)) return { swept: 0, next: accountId };
     await tx.query('delete from accounts where id = $1', [accountId]);
     await recordEvent(tx, 'account.erased', { accountId, resourceId: accountId, resourceLabel: found.name });
@@ -56,7 +68,14 @@ async function people(tx: EntityManager, accountId: string, batchSize: number): 
   return ids.length;
 }
 
-/** Also by one that support has halted: it goes on with the Account that it names. */
+async function takeUpHalted(tx: EntityManager, accountId: string, now: Clock): Promise<void> {
+  const endedAt = LessThan(after(now(), -haltMs));
+  const halted = await tx.findBy(EnvironmentRemoval, { accountId, status: 'cancelled', endedAt });
+  const removals = createRemovals({ db: joining(tx), now });
+  for (const { id } of halted) await removals.resume({ accountId }, id);
+}
+
+/** Also by one that support has halted. */
 async function isUnderRemoval(tx: EntityManager, accountId: string): Promise<boolean> {
   const [left] = await tx.query<unknown[]>(
     `select from environment_removals where account_id = $1 and status <> 'completed'

@@ -53,7 +53,9 @@ export type SsoDomains = ReturnType<typeof createSsoDomains>;
 export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDomainsDeps) {
   /** Before a failed one begins anew. */
   const letFailedStop = async (claim: SsoDomain): Promise<void> => {
-    if (claim.status === 'failed') await letStop(processes, workflowIdOf('ssoDomainVerification', processInput(claim)));
+    if (claim.status !== 'failed') return;
+    const wasCancelled = claim.failureReason === 'cancelled_by_operator';
+    await letStop(processes, { workflowId: workflowIdOf('ssoDomainVerification', processInput(claim)), wasCancelled });
   };
   return {
     /** @throws DomainError organization.not_found */

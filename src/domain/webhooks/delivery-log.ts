@@ -76,8 +76,10 @@ export function createWebhookDeliveryLog({ db, rateLimits, now, processes }: Del
         return findDelivery(tx, scope, webhookId, id);
       });
       await count('retry', scope, webhookId);
-      if (before.status === 'cancelled')
-        await letStop(processes, workflowIdOf('webhookDelivery', processInput(before)));
+      if (before.status === 'cancelled') {
+        const workflowId = workflowIdOf('webhookDelivery', processInput(before));
+        await letStop(processes, { workflowId, wasCancelled: true });
+      }
       return db.transaction(scope, async (tx) => {
         await activeWebhook(tx, scope, webhookId);
         const current = await findDelivery(tx, scope, webhookId, id, { lock: true });

@@ -1,0 +1,15 @@
+import { startApi, type TestApi } from './api.js';
+import { startTestTemporal } from './temporal.js';
+
+/** The whole api, and a Temporal server that answers it. Nothing is relayed and there is no worker: no process ever runs. */
+export async function startApiBesideTemporal(env: Record<string, string> = {}): Promise<TestApi> {
+  const temporal = await startTestTemporal();
+  const api = await startApi({ TEMPORAL_ADDRESS: temporal.address, ...env });
+  return {
+    ...api,
+    async stop() {
+      await api.stop();
+      await temporal.stop();
+    },
+  };
+}
