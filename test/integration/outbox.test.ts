@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { DomainError } from '../../src/domain/errors.js';
 import { startAllLater, startLater } from '../../src/domain/outbox.js';
 import { freePort } from '../../src/platform/embedded/ports.js';
 import { startOutboxRelay } from '../../src/temporal/outbox-relay.js';
@@ -82,6 +83,36 @@ test('a message that cannot be started waits by itself and holds up no other', a
   await until('two are started', async () => started.length === 2 && (await outbox()).length === 2);
   expect(started.sort()).toEqual(good.sort());
   expect((await outbox()).map(({ last_error }) => last_error).sort()).toEqual(['TypeError', 'unknown process']);
+  await relay.stop();
+});
+
+test('nor does one that Temporal cannot take now, while it takes others', async () => {
+  const started: string[] = [];
+  let tried = 0;
+  let release = () => {};
+  const answered = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const lost = Array.from({ length: 30 }, (_, i) => `lost ${i}`);
+  for (const emailId of lost) await ask(emailId);
+  const good = await Promise.all(Array.from({ length: 45 }, () => ask()));
+  const relay = relayTo({
+    async start(_name, input) {
+      const { emailId } = input as { emailId: string };
+      if (!emailId.startsWith('lost')) return started.push(emailId) > 0;
+      tried++;
+      await answered; // as the client tries for seconds, where a part of Temporal is away
+      throw new DomainError('service.unavailable');
+    },
+  });
+  await until('all others are started', () => started.length === good.length);
+  expect(started.sort()).toEqual(good.sort());
+  expect(tried).toBe(lost.length);
+  release();
+  await until('each of them waits', async () =>
+    (await outbox()).every(({ last_error }) => last_error === 'Temporal does not answer'),
+  );
+  expect(await outbox()).toHaveLength(lost.length);
   await relay.stop();
 });
 

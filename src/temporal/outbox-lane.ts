@@ -1,0 +1,138 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { DomainError } from '../domain/errors.js';
+import type { Db, Statement } from '../platform/db.js';
+import { faultOf } from '../platform/faults.js';
+import { isProcessName } from '../platform/process-kinds.js';
+import { activeTracing } from '../platform/tracing.js';
+import type { Processes } from './processes.js';
+
+export interface LaneDeps {
+  db: Db;
+  processes: Pick<Processes, 'start'>;
+  log: Pick<Logger, 'info' | 'warn'>;
+  batchSize?: number;
+}
+
+interface Message {
+  id: string;
+  process: string;
+  input: Record<string, unknown>;
+  attempts: number;
+  /** The trace of the change that asked; null where none was kept. */
+  traceparent: string | null;
+}
+
+const remove = { name: 'outbox_remove', text: 'delete from outbox where id = any($1::uuid[])' };
+const postpone = {
+  name: 'outbox_postpone',
+  text: `update outbox set due_at = clock_timestamp() + make_interval(secs => $2), last_error = $3 where id = $1`,
+};
+
+/** How long the next batch waits for this one. A start can take seconds where a part of Temporal is away. */
+const batchMs = 500;
+/** How many starts of earlier batches may still be under way. */
+const mostSlow = 100;
+/** Temporal is there, whatever one message meets, for so long after it has taken another one. */
+const thereMs = 10_000;
+
+/** Seconds until a message is tried again: soon while Temporal is away, rarely when it is the message that is wrong. */
+const pauseAfter = (attempts: number, away: boolean) => Math.min(2 ** Math.min(attempts, 10), away ? 5 : 300);
+
+/** In the trace of the change that asked, where there is one. */
+function inTraceOf<T>({ process, traceparent, attempts }: Message, start: () => Promise<T>): Promise<T> {
+  const tracing = activeTracing();
+  if (!tracing || traceparent === null) return start();
+  const attributes = { 'gatehouse.attempt': attempts };
+  return tracing.run({ name: `relay ${process}`, kind: 'consumer', attributes, parent: traceparent }, start);
+}
+
+/**
+ * Starts what a claim finds, batch by batch.
+ * @param isOver waits where there is nothing to do; answers whether to end
+ */
+export async function runLane(
+  claim: Statement,
+  { db, processes, log, batchSize = 20 }: LaneDeps,
+  isOver: (idle: boolean) => boolean | Promise<boolean>,
+): Promise<void> {
+  let isAway = false;
+  let takenAt = -thereMs;
+  const slow = new Set<Promise<void>>();
+
+  function noteTaken(): void {
+    takenAt = performance.now();
+    if (isAway) log.info('Temporal answers again');
+    isAway = false;
+  }
+  /** @returns whether it is away as a whole */
+  function noteOutage(): boolean {
+    if (performance.now() - takenAt < thereMs) return false;
+    if (!isAway) log.warn('Temporal does not answer; workflows wait in the outbox');
+    isAway = true;
+    return true;
+  }
+
+  /** @returns whether its workflow is there */
+  async function deliver(message: Message): Promise<boolean> {
+    try {
+      if (!isProcessName(message.process)) throw new Error(`no process ${message.process}`);
+      // The input was checked by the compiler when it was written, and is stored as it was.
+      const { process, input } = message;
+      await inTraceOf(message, () => processes.start(process, input as never));
+      noteTaken();
+      return true;
+    } catch (error) {
+      const outage = error instanceof DomainError && error.code === 'service.unavailable';
+      const reason = outage
+        ? 'Temporal does not answer'
+        : isProcessName(message.process)
+          ? faultOf(error)
+          : 'unknown process';
+      const away = outage && noteOutage();
+      if (!outage)
+        log.warn({ messageId: message.id, workflow: message.process, reason }, 'a workflow cannot be started');
+      await db.statement(postpone, [message.id, pauseAfter(message.attempts, away), reason]);
+      return false;
+    }
+  }
+
+  const noteFault = (error: unknown) => log.warn({ fault: faultOf(error) }, 'the outbox cannot be read');
+
+  /** Waits for those that are quick; the others remove themselves when they are done. */
+  async function deliverAll(messages: readonly Message[]): Promise<void> {
+    let quick: string[] | null = [];
+    const over = new AbortController();
+    const deliveries = messages.map(async (message) => {
+      if (!(await deliver(message))) return;
+      if (quick) quick.push(message.id);
+      else await db.statement(remove, [[message.id]]);
+    });
+    for (const delivery of deliveries) {
+      const settled: Promise<void> = delivery.catch(noteFault).finally(() => slow.delete(settled));
+      slow.add(settled);
+    }
+    const time = sleep(batchMs, undefined, { signal: over.signal }).catch(() => undefined);
+    await Promise.race([Promise.allSettled(deliveries), time]);
+    over.abort();
+    const done = quick;
+    quick = null;
+    if (done.length > 0) await db.statement(remove, [done]);
+  }
+
+  /** @returns whether there may be more to do at once */
+  async function deliverBatch(): Promise<boolean> {
+    if (slow.size >= mostSlow) await Promise.race(slow);
+    const messages = await db.statement<Message>(claim, [batchSize]);
+    await deliverAll(messages);
+    return messages.length === batchSize && !isAway;
+  }
+
+  for (let more = true; !(await isOver(!more)); ) {
+    more = await deliverBatch().catch((error) => {
+      noteFault(error);
+      return false;
+    });
+  }
+  await Promise.all(slow);
+}
