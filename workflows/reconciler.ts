@@ -1,4 +1,11 @@
-import { continueAsNew, defineQuery, isCancellation, proxyActivities, setHandler } from '@temporalio/workflow';
+import {
+  ApplicationFailure,
+  continueAsNew,
+  defineQuery,
+  isCancellation,
+  proxyActivities,
+  setHandler,
+} from '@temporalio/workflow';
 import type { ReconcilerActivities, ReconcilerPlace } from '../activities/reconciler.js';
 import { wholeStep } from './between-steps.js';
 import { heartbeatTimeout } from './heartbeat.js';
@@ -9,7 +16,7 @@ export interface ReconcilerInput {
   /** Pages after which the run goes on with a fresh history. */
   pagesPerHistory?: number;
   /** How far this run had come when it went on so. */
-  soFar?: { place: ReconcilerPlace | null; looked: number; restarted: Record<string, number> };
+  soFar?: { place: ReconcilerPlace | null; looked: number; restarted: Record<string, number>; failed?: number };
 }
 /** Rows that wait, and processes that were started again, by kind. */
 export interface ReconcilerResult {
@@ -28,25 +35,29 @@ const { reconcilePage } = proxyActivities<ReconcilerActivities>({
   retry: { initialInterval: '1s', maximumInterval: '30s' },
 });
 
-/** Gives every row that waits its process back, should it have lost it. A Temporal Schedule runs it every few minutes. */
+/**
+ * Gives every row that waits its process back, should it have lost it. A Temporal Schedule runs it every few minutes.
+ * @throws ApplicationFailure `NotAllHealed` at its end, where some could not be looked at
+ */
 export async function reconciler({
   pageSize = 500,
   pagesPerHistory = 250,
   soFar = { place: null, looked: 0, restarted: {} },
 }: ReconcilerInput = {}): Promise<ReconcilerResult> {
   const restarted = { ...soFar.restarted };
-  let { place, looked } = soFar;
-  const shown = shownState<ReconcilerState>('looking', (current) => describe(current, looked, restarted));
+  let { place, looked, failed = 0 } = soFar;
+  const shown = shownState<ReconcilerState>('looking', (current) => describe(current, { looked, restarted, failed }));
   setHandler(state, shown.get);
   try {
     for (let pages = 1; ; pages++) {
       const page = await wholeStep(() => reconcilePage(place, pageSize));
       looked += page.looked;
       if (page.restarted > 0) restarted[page.kind] = (restarted[page.kind] ?? 0) + page.restarted;
+      failed += page.failed ?? 0; // none is of a worker of before
       place = page.next;
       if (place === null) break;
       if (pages === pagesPerHistory) {
-        const soFar = { place, looked, restarted };
+        const soFar = { place, looked, restarted, failed };
         // Whoever cancelled during the page meant the run: the next one would know nothing of it.
         await wholeStep(() => continueAsNew<typeof reconciler>({ pageSize, pagesPerHistory, soFar }));
       }
@@ -56,12 +67,16 @@ export async function reconciler({
     throw error;
   }
   shown.set('done');
+  if (failed > 0) throw ApplicationFailure.nonRetryable(`${failed} could not be looked at`, 'NotAllHealed');
   return { looked, restarted };
 }
 
-function describe(current: ReconcilerState, looked: number, restarted: Record<string, number>): string {
+function describe(
+  current: ReconcilerState,
+  { looked, restarted, failed }: ReconcilerResult & { failed: number },
+): string {
   const counts = Object.entries(restarted).map(([kind, rows]) => `${rows} of ${kind}`);
-  const soFar = `Looked at ${looked} rows that wait; started again: ${counts.join(', ') || 'none'}.`;
+  const soFar = `Looked at ${looked} rows that wait; started again: ${counts.join(', ') || 'none'}.${failed ? ` Temporal could not look at ${failed}.` : ''}`;
   const sentences: Record<ReconcilerState, string> = {
     looking: 'Compares the rows that wait with the workflows that run. Cancelling stops it after the page on its way.',
     done: soFar,

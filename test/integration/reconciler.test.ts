@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { DomainError } from '../../src/domain/errors.js';
 import { openKinds } from '../../src/domain/processes/open.js';
 import { createReconciler, type ReconcilerPlace } from '../../src/domain/processes/reconciler.js';
 import { hours, minutes } from '../../src/platform/clock.js';
@@ -188,6 +189,30 @@ test('a row that ends between the two looks is not started', async () => {
   await run(temporal);
   expect(temporal.started.join()).not.toContain(open.emailDelivery);
   expect(temporal.started.join()).toContain(open.registrationVerification);
+});
+
+test('one that Temporal cannot look at keeps no other from its process, until so many are that it is away', async () => {
+  const open = await oneOfEach('5 minutes');
+  const reconciled = async (isLost: (id: string) => boolean) => {
+    const temporal = fakeTemporal();
+    const { startAgain } = temporal;
+    temporal.startAgain = async (name, input) => {
+      if (isLost((input as { emailId: string }).emailId)) throw new DomainError('service.unavailable');
+      return startAgain(name, input);
+    };
+    const reconciler = createReconciler({ db: database.db, now, kinds, processes: temporal });
+    const { failed } = await reconciler.reconcile(
+      { kind: 'emailDelivery', after: '00000000-0000-0000-0000-000000000000' },
+      100,
+    );
+    return { failed, started: temporal.started };
+  };
+  const others = await Promise.all([oneOfEach('5 minutes'), oneOfEach('5 minutes')]);
+  const { failed, started } = await reconciled((id) => id === open.emailDelivery);
+  expect(failed).toBe(1);
+  for (const other of others) expect(started).toContain(`emailDelivery ${other.emailDelivery}`);
+  for (let i = 0; i < 20; i++) await oneOfEach('5 minutes');
+  await expect(reconciled(() => true)).rejects.toMatchObject({ code: 'service.unavailable' });
 });
 
 test('a planned mail waits for the link that it leads to, which its intent makes', async () => {

@@ -26,6 +26,8 @@ export interface Reconciled {
   kind: ProcessName;
   looked: number;
   restarted: number;
+  /** Temporal could not say whether these run, or start them: they are left to the next run. */
+  failed: number;
   /** Null when all rows were looked at. */
   next: ReconcilerPlace | null;
 }
@@ -51,8 +53,8 @@ export function createReconciler({ db, now, kinds, processes, settledMs: oldEnou
       const read = (id: FindOperator<string>, take: number) =>
         db.transaction('system', (tx) => query!(tx, { id, since: LessThanOrEqual(after(now(), -oldEnough)), take }));
       const page = query ? await read(MoreThan(last), pageSize) : [];
-      const restarted = await heal(kind, page, (ids) => read(In(ids), ids.length));
-      return { kind, looked: page.length, restarted, next: placeAfter(kind, page, pageSize) };
+      const healed = await heal(kind, page, (ids) => read(In(ids), ids.length));
+      return { kind, looked: page.length, ...healed, next: placeAfter(kind, page, pageSize) };
     },
   };
 
@@ -60,23 +62,27 @@ export function createReconciler({ db, now, kinds, processes, settledMs: oldEnou
     kind: ProcessName,
     page: OpenRow<ProcessName>[],
     reread: (ids: string[]) => Promise<OpenRow<ProcessName>[]>,
-  ): Promise<number> {
-    if (page.length === 0) return 0;
+  ): Promise<{ restarted: number; failed: number }> {
+    const healed = { restarted: 0, failed: 0 };
+    if (page.length === 0) return healed;
     const missing = await processes.notSeenRunning(
       kind,
       page.map(({ input }) => input),
     );
-    if (missing.size === 0) return 0;
+    if (missing.size === 0) return healed;
     // Most of the few have ended between the two looks, and so have their rows.
     const waiting = await reread(page.filter(({ input }) => missing.has(input)).map(({ id }) => id));
-    let restarted = 0;
     for (let i = 0; i < waiting.length; i += atOnce) {
       const batch = waiting.slice(i, i + atOnce);
-      const started = await Promise.all(batch.map(({ input }) => processes.startAgain(kind, input)));
-      restarted += started.filter(Boolean).length;
+      const outcomes = await Promise.allSettled(batch.map(({ input }) => processes.startAgain(kind, input)));
+      const failures = outcomes.filter((outcome) => outcome.status === 'rejected');
+      // One keeps no other from its process; so many are no accident of theirs.
+      if (failures.length === atOnce) throw failures[0]?.reason;
+      healed.failed += failures.length;
+      healed.restarted += outcomes.filter((outcome) => outcome.status === 'fulfilled' && outcome.value).length;
     }
-    workflowsRestarted.inc({ workflow_type: kind }, restarted);
-    return restarted;
+    workflowsRestarted.inc({ workflow_type: kind }, healed.restarted);
+    return healed;
   }
 
   function placeAfter(kind: ProcessName, page: OpenRow<ProcessName>[], pageSize: number): ReconcilerPlace | null {
