@@ -75,7 +75,8 @@ export async function inviteExpiry(input: InviteExpiryInput): Promise<InviteStat
         follow(await remindOfInvite(which));
         continue;
       }
-      follow(await expireInvite(which)); // the row decides; its clock may be behind ours
+      const row = await expireInvite(which); // it decides; its clock may be behind ours
+      follow(moved && row.status !== 'pending' ? await readInvite(which) : row); // it was sent anew while it expired
       if (!ended() && (await condition(() => ended() || moved, pause()))) pause = growingPauses();
     }
   } catch (error) {

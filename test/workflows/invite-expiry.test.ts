@@ -140,6 +140,28 @@ test('sent again it lives longer, and reminds once more', async () => {
   await recordHistory('invite-resent-expired', handle);
 });
 
+test('one that is sent anew while it expires waits for its new deadline', async () => {
+  let resend = async () => {};
+  const { handle, row, untilCalled } = await startInvite({
+    ttlMs: 500,
+    before(activities, row) {
+      activities.expireInvite.mockImplementationOnce(async () => {
+        const expired: InviteRow = { ...row, status: 'expired' };
+        await resend();
+        return expired;
+      });
+    },
+  });
+  resend = async () => {
+    row.expiresAt = at(hours(2));
+    await handle.signal('resent', { expiresAt: row.expiresAt, reminderAt: null });
+  };
+  await untilCalled('readInvite', 2);
+  expect(await handle.query('state')).toBe('waiting');
+  await handle.signal('accepted');
+  expect(await handle.result()).toBe('accepted');
+});
+
 test('a deadline that it was not told of is found in the row', async () => {
   const { row, handle, activities } = await startInvite({
     ttlMs: 700,
