@@ -26,21 +26,26 @@ type Needs = Parameters<typeof createEmailActivities>[0] &
   Parameters<typeof createSsoDomainActivities>[0] &
   Parameters<typeof createWebhookActivities>[0];
 
+const registrations = (services: Needs) => ({
+  ...createAccountIntentActivities(services),
+  ...createRegistrationActivities(services),
+});
 const removals = (services: Needs) => ({ ...createErasureActivities(services), ...createRemovalActivities(services) });
 
 /** The activities of each task queue. A queue's worker runs only its own, so that a slow mail server delays no sign-up. */
 export const createActivities = (services: Needs) => ({
   processes: {
     ...createAccessActivities(services),
-    ...createAccountIntentActivities(services),
     ...createInviteActivities(services),
-    ...removals(services), // of those that began here, before they had a queue of their own
     ...createHousekeepingActivities(services),
     ...createMfaActivities(services),
     ...createReconcilerActivities(services),
-    ...createRegistrationActivities(services),
     ...createSigningKeyActivities(services),
+    // Of those that began here, before they had a queue of their own:
+    ...registrations(services),
+    ...removals(services),
   },
+  registrations: registrations(services),
   removals: removals(services),
   email: createEmailActivities(services),
   'awaited-email': createEmailActivities(services),

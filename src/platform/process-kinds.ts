@@ -43,10 +43,11 @@ export type ProcessName = keyof ProcessInputs;
 export type ProcessInput<P extends ProcessName> = ProcessInputs[P];
 
 /**
- * Mails that somebody waits for have a queue of their own, so that a code is not behind a thousand invites; so have erasures and removals
- * of Environments, which nobody waits for and of which a customer may ask for hundreds.
+ * Mails that somebody waits for have a queue of their own, so that a code is not behind a thousand invites; so have registrations, which
+ * are not behind a thousand roles that end at one moment, and erasures and removals of Environments, which nobody waits for and of which a
+ * customer may ask for hundreds.
  */
-export type TaskQueue = 'processes' | 'removals' | 'email' | 'awaited-email' | 'webhooks' | 'dns';
+export type TaskQueue = 'processes' | 'registrations' | 'removals' | 'email' | 'awaited-email' | 'webhooks' | 'dns';
 
 interface ProcessKind<Input> {
   taskQueue: TaskQueue | ((input: Input) => TaskQueue);
@@ -73,7 +74,7 @@ export interface ProcessNews {
 
 const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
   registrationVerification: {
-    taskQueue: 'processes',
+    taskQueue: 'registrations',
     id: (input) => registrationId(input.pendingRegistrationId),
     summary: 'A registration waits for its email address to be confirmed',
     firstState: 'waiting',
@@ -81,7 +82,7 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     about: (input) => ({ subjectId: input.pendingRegistrationId }),
   },
   accountIntent: {
-    taskQueue: 'processes',
+    taskQueue: 'registrations',
     id: (input) => accountIntentId(input.intentId),
     summary: 'The names of an account wait for a user to sign in and resume its creation',
     firstState: 'parked',

@@ -28,6 +28,7 @@ export interface TemporalWorkers {
  */
 const atOnce: Record<TaskQueue, number> = {
   processes: 20,
+  registrations: 20,
   removals: 4,
   email: mailsAtOnce,
   'awaited-email': mailsAtOnce,
@@ -40,6 +41,7 @@ const atOnce: Record<TaskQueue, number> = {
  */
 const inMemory: Record<TaskQueue, number> = {
   processes: 100,
+  registrations: 60,
   removals: 20,
   email: 60,
   'awaited-email': 60,

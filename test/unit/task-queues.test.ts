@@ -10,9 +10,22 @@ test('erasures and removals have a queue of their own, behind which nobody waits
   ]).toEqual(['removals', 'removals']);
 });
 
+test('registrations are not behind what falls due for thousands at one moment', () => {
+  const expiresAt = new Date(0).toISOString();
+  expect([
+    startOptions('registrationVerification', { pendingRegistrationId: 'x', expiresAt, reminderAt: expiresAt })
+      .taskQueue,
+    startOptions('accountIntent', { intentId: 'x', expiresAt }).taskQueue,
+    startOptions('roleAssignmentWindow', { ...ids, assignmentId: 'x' }).taskQueue,
+  ]).toEqual(['registrations', 'registrations', 'processes']);
+});
+
 test('runs of them that began in the queue of the others end there', () => {
-  const { processes, removals } = createActivities({} as Parameters<typeof createActivities>[0]);
+  const { processes, registrations, removals } = createActivities({} as Parameters<typeof createActivities>[0]);
   expect(Object.keys(removals)).toContain('completeErasure');
   expect(Object.keys(removals)).toContain('completeEnvironmentRemoval');
-  expect(Object.keys(processes)).toEqual(expect.arrayContaining(Object.keys(removals)));
+  expect(Object.keys(registrations)).toContain('provisionRegistration');
+  expect(Object.keys(processes)).toEqual(
+    expect.arrayContaining([...Object.keys(removals), ...Object.keys(registrations)]),
+  );
 });
