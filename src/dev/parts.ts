@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { searchAttributes } from '../../workflows/search-attributes.js';
 import type { Config } from '../config.js';
 import { startInbox } from '../platform/embedded/inbox.js';
+import { startLastingTemporal } from '../platform/embedded/lasting-temporal.js';
 import { configuredPort } from '../platform/embedded/ports.js';
 import { startPostgres } from '../platform/embedded/postgres.js';
-import { startTemporal } from '../platform/embedded/temporal.js';
 import { findTemporalCli } from '../platform/embedded/temporal-cli.js';
 import { findTemporalPrograms } from '../platform/embedded/temporal-programs.js';
 import { startTemporalServer } from '../platform/embedded/temporal-server.js';
@@ -74,7 +74,7 @@ async function temporalOf({ temporal, dataDir }: Config, { stops, say }: Startin
   if (temporal.address) return { temporalAddress: temporal.address, temporalUiUrl: null };
   const cliPath = await findTemporalCli({ configuredPath: temporal.cliPath ?? undefined, onProgress: say });
   if (process.env.TEMPORAL_UI_PORT) await configuredPort(temporal.uiPort, 'TEMPORAL_UI_PORT');
-  const server = await startTemporal({
+  const server = await startLastingTemporal({
     cliPath,
     namespace: temporal.namespace,
     dataDir: join(dataDir, 'temporal'),

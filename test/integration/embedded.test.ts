@@ -4,12 +4,13 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Connection } from '@temporalio/client';
+import { Client, Connection } from '@temporalio/client';
 import nodemailer from 'nodemailer';
 import pg from 'pg';
 import { startChild } from '../../src/platform/embedded/children.js';
 import { claimFolder, identityOf } from '../../src/platform/embedded/claims.js';
 import { startInbox } from '../../src/platform/embedded/inbox.js';
+import { startLastingTemporal } from '../../src/platform/embedded/lasting-temporal.js';
 import { configuredPort, freePair, freePort, onFreePorts, portInUse } from '../../src/platform/embedded/ports.js';
 import { startPostgres } from '../../src/platform/embedded/postgres.js';
 import { startTemporal } from '../../src/platform/embedded/temporal.js';
@@ -227,6 +228,44 @@ describe('Temporal', () => {
     expect(await (await fetch(second.uiUrl!)).text()).toContain('<html');
     await second.stop();
     expect(await portInUse(second.port)).toBe(false);
+  });
+
+  test('one whose database stays interrupted is started anew, where it was and with what it knew', async () => {
+    const dataDir = newFolder();
+    const pidOf = () => JSON.parse(readFileSync(join(dataDir, 'owner.json'), 'utf8')).child.pid as number;
+    const looks = [true, false, true, true]; // once is not for good
+    const said: string[] = [];
+    const server = await startLastingTemporal(
+      {
+        cliPath,
+        namespace: 'kept',
+        dataDir,
+        port: await freePort(),
+        searchAttributes: {},
+        log: (line) => said.push(line),
+      },
+      { isInterrupted: async () => looks.shift() ?? false, everyMs: 100 },
+    );
+    const { workflowId, namespace } = { workflowId: 'kept', namespace: 'kept' };
+    const running = async () => {
+      const connection = await Connection.connect({ address: server.address });
+      try {
+        const query = { namespace, execution: { workflowId } };
+        return (await connection.workflowService.describeWorkflowExecution(query)).workflowExecutionInfo?.status;
+      } finally {
+        await connection.close();
+      }
+    };
+    const first = pidOf();
+    const connection = await Connection.connect({ address: server.address });
+    await new Client({ connection, namespace }).workflow.start('nothing', { workflowId, taskQueue: 'nobody' });
+    await connection.close();
+    await until('another one runs', () => said.some((line) => line.includes('started anew')) && pidOf() !== first);
+    expect(await until('it answers', running)).toBe(1);
+    expect(looks).toEqual([]);
+    await server.stop();
+    expect(await server.exited).toMatchObject({ signal: null });
+    expect(await portInUse(server.port)).toBe(false);
   });
 
   test('a server that ends on its own says so', async () => {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Connection } from '@temporalio/client';
+import { hasLostItsDatabase } from '../../../src/platform/embedded/lasting-temporal.js';
 import type { Service } from '../../support/service.js';
 
 export type TemporalWatch = ReturnType<typeof watchTemporal>;
@@ -19,17 +19,7 @@ export function watchTemporal({ temporal, temporalAddress: address }: Service, s
     return busy;
   };
 
-  async function isInterrupted(): Promise<boolean> {
-    const connection = await Connection.connect({ address, connectTimeout: 5_000 }).catch(() => null);
-    if (!connection) return false;
-    return connection
-      .withDeadline(Date.now() + 5_000, () => connection.workflowService.describeNamespace({ namespace: 'default' }))
-      .then(
-        () => false,
-        (error: Error) => /interrupted \(9\)/.test(error.message),
-      )
-      .finally(() => connection.close());
-  }
+  const isInterrupted = () => hasLostItsDatabase(address, 'default');
 
   async function mend(): Promise<void> {
     if (!(await isInterrupted())) return;
