@@ -351,6 +351,16 @@ describe('principals', () => {
       headers: await account.apiKey(['identity.view']),
       payload: { nonsense: true },
     });
+    // Nor of what a rule finds wrong.
+    const id = randomUUID();
+    const rules: [method: 'POST' | 'PUT', path: string, payload: object][] = [
+      ['POST', `/organizations/${id}/domains`, { domain: 'text' }],
+      ['PUT', `/identities/${id}/password`, { password: 'text' }],
+    ];
+    for (const [method, path, payload] of rules)
+      await send(api.app, 404, { method, url: `/api/v1${path}`, headers: key, payload });
+    const extend = account.portalPath('').replace(/\/applications.*/, `/processes/${id}/extend`);
+    await send(api.app, 404, { method: 'POST', url: extend, headers: await account.as('owner'), payload: {} });
     // What is no id names nothing either, and is told no other way.
     await send(api.app, 404, { method: 'PATCH', url: '/api/v1/api-keys/7', headers: key, payload: { nonsense: true } });
     await send(api.app, 403, {
@@ -359,6 +369,34 @@ describe('principals', () => {
       headers: await account.apiKey(['identity.view']),
       payload: { nonsense: true },
     });
+  });
+
+  test('that is so of every operation that has a body and names something in its path', async () => {
+    const owner = await account.as('owner');
+    const { paths } = (await api.app.inject('/openapi.json')).json<{
+      paths: Record<string, Record<string, { requestBody?: object }>>;
+    }>();
+    const known: Record<string, string> = {
+      account_slug: account.accountSlug,
+      application_slug: account.applicationSlug,
+      environment_slug: 'development',
+    };
+    const asked: string[] = [];
+    for (const [path, methods] of Object.entries(paths)) {
+      const [surface] = /^\/(api\/v1|portal\/v1\/accounts)\//.exec(path) ?? [];
+      const own = [...path.matchAll(/{(\w+)}/g)].filter(([, name]) => !Object.hasOwn(known, name as string));
+      if (!surface || own.length === 0) continue;
+      const url = path.replace(/{(\w+)}/g, (_, name) => known[name] ?? randomUUID());
+      for (const [method, { requestBody }] of Object.entries(methods)) {
+        if (!requestBody) continue;
+        const headers = surface.startsWith('/api') ? key : owner;
+        const request = { method: method.toUpperCase() as 'POST', url, headers, payload: { nonsense: true } };
+        const { statusCode } = await api.app.inject(request);
+        asked.push(`${statusCode} ${method} ${path}`);
+      }
+    }
+    expect(asked.length).toBeGreaterThan(40);
+    expect(asked.filter((one) => !one.startsWith('404'))).toEqual([]);
   });
 
   test('a revoked session counts at once', async () => {

@@ -677,6 +677,7 @@ test('the address that somebody signs in with is not taken away in favour of ano
   expect(await outcome(id, { op: 'remove', path: 'emails', value: [{ value: work }] })).toBe('400 mutability');
   // The name is an address, too.
   expect(await outcome(only.id, taken)).toBe('400 mutability');
+  expect(await outcome(only.id, { op: 'replace', path: 'emails', value: [] })).toBe('400 mutability');
   expect(await addressOf()).toEqual({ email: work });
   expect(await outcome(id, taken, { op: 'add', path: 'emails', value: [{ value: next, type: 'work' }] })).toBe(
     '400 mutability',

@@ -78,7 +78,10 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
 
     /** @throws DomainError validation.failed, password.breached, password.context_specific */
     async setPassword(scope: EnvironmentScope, id: string, password: string): Promise<MemberInDetail> {
-      const passwordHash = await hashAcceptable({ db, passwords }, scope, password, { id });
+      const passwordHash = await hashAcceptable({ db, passwords }, scope, password, { id }).catch(async (refusal) => {
+        await assertMember(db, scope, id); // a 404 comes before any 400
+        throw refusal;
+      });
       const member = await changing(scope, id, (tx) => setPassword(tx, scope, id, { passwordHash, at: now() }));
       await attempts.forgive(scope, { identityId: id, email: member.identity.email });
       return member;

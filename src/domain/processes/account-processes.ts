@@ -114,6 +114,10 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
     },
 
     /** @throws DomainError process.not_found */
+    assertThere: (scope: AccountScope, id: string): Promise<unknown> =>
+      within((tx) => findRow(tx, kinds, scope, { id, now: now() })),
+
+    /** @throws DomainError process.not_found */
     async get(scope: AccountScope, id: string): Promise<LookedAtProcess> {
       const row = shown(await within((tx) => findRow(tx, kinds, scope, { id, now: now() })));
       try {
@@ -170,9 +174,9 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
     },
 
     /** @throws DomainError process.not_found, process.not_running, process.verb_not_supported, validation.failed */
-    extend: (scope: AccountScope, userId: string, id: string, extension: Extension): Promise<ShownProcess> =>
+    extend: (scope: AccountScope, userId: string, id: string, extension: () => Extension): Promise<ShownProcess> =>
       act(scope, id, 'extend', async (tx, row) => {
-        const deadline = await extendInvite(tx, row, { userId, extension, now: now() });
+        const deadline = await extendInvite(tx, row, { userId, extension: extension(), now: now() });
         await record(tx, 'process.extended', row, { deadline });
       }),
 

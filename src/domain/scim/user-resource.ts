@@ -131,10 +131,12 @@ const itself = [{ primary: true }];
  */
 export function patchedUser(before: Resource, operations: readonly PatchOperation[]): Resource {
   const after = patched(userKind, before, operations);
+  const sent = valuesOf(after.emails);
+  // Listed anew, their order says which is the main one; an empty list says nothing of it.
   const isListed = operations.some(({ op, target: { attribute, sub, filter } }) => {
-    return op === 'replace' && attribute?.name === 'emails' && !sub && !filter;
+    return op === 'replace' && attribute?.name === 'emails' && !sub && !filter && sent.length > 0;
   });
-  if (isListed || valuesOf(after.emails).some(({ primary }) => primary === true)) return after;
+  if (isListed || sent.some(({ primary }) => primary === true)) return after;
   const main = mainAddress(after);
   const known = [before.userName, ...valuesOf(before.emails).map(({ value }) => value)];
   if (main !== mainAddress(before) && known.includes(main))

@@ -79,8 +79,11 @@ export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDo
      *   organization.not_found; service.unavailable while the process of one that was cancelled stops
      */
     async claim(of: Claimant, caller: Caller, text: string): Promise<SsoDomain> {
-      const domain = claimableDomain(text);
-      const before = await db.transaction(of.scope, (tx) => claimedBefore(tx, of, domain).getOne());
+      const { domain, before } = await db.transaction(of.scope, async (tx) => {
+        await assertThere(tx, of); // a 404 comes before any 400
+        const domain = claimableDomain(text);
+        return { domain, before: await claimedBefore(tx, of, domain).getOne() };
+      });
       if (before) await letFailedStop(before);
       return db.transaction(of.scope, async (tx) => {
         if (of.organizationId !== null) await lockOrganization(tx, of.scope, of.organizationId);

@@ -2,7 +2,9 @@ import { Type } from 'typebox';
 import type { LookedAtProcess, ShownProcess } from '../../domain/processes/account-processes.js';
 import { kindNames, verbs, waitsFor } from '../../domain/processes/kind.js';
 import { states } from '../../domain/processes/kinds.js';
+import type { AccountScope } from '../../domain/scope.js';
 import { durationPattern, parseDuration } from '../../platform/duration.js';
+import type { Services } from '../../services.js';
 import { always, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, Id, listOf, Nullable, OneOf, single, Timestamp } from '../schemas.js';
@@ -111,6 +113,10 @@ const presentLook = (look: LookedAtProcess['temporal']) =>
 const common = { tag: 'Processes', level: 'account' } as const;
 const one = { ...common, path: '/processes/:id', params: Type.Object({ id: Id }) } as const;
 
+/** The 404 of a process comes before the 400 of what is wrong with the rest. */
+const exists = ({ services, scope, params }: { services: Services; scope: AccountScope; params: { id: string } }) =>
+  services.accountProcesses.assertThere(scope, params.id);
+
 export const listProcesses = operation({
   ...common,
   id: 'listProcesses',
@@ -179,6 +185,7 @@ export const cancelProcess = operation({
     200: single(Cancelled),
     ...errors('process.not_found', 'process.not_running', 'process.verb_not_supported', 'validation.failed'),
   },
+  exists,
   async handle({ services, scope, params, body }) {
     const { workflowEnd, ...process } = await services.accountProcesses.cancel(scope, params.id, body.reason.trim());
     return { data: { ...present(process), workflow_end: workflowEnd } };
@@ -260,8 +267,10 @@ export const extendProcess = operation({
   }),
   events: ['process.extended'],
   answers: { 200: single(ProcessView), ...errors(...rights, 'validation.failed') },
+  exists,
   async handle({ services, scope, caller, params, body }) {
     const userId = prolongerOf(caller);
-    return { data: present(await services.accountProcesses.extend(scope, userId, params.id, extensionOf(body))) };
+    const extension = () => extensionOf(body);
+    return { data: present(await services.accountProcesses.extend(scope, userId, params.id, extension)) };
   },
 });
