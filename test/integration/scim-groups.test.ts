@@ -131,6 +131,29 @@ test('members come and go by every way that directories write', async () => {
   expect(await patch({ op: 'remove', path: 'displayName' })).toBe('400 mutability');
 });
 
+test('a group is another one once somebody in it is deleted, whoever deletes them', async () => {
+  const key = callsWith(api, await account.apiKey());
+  for (const remove of [
+    (id: string) => call('DELETE', `/Users/${id}`),
+    (id: string) => key('DELETE', `/identities/${id}`),
+  ]) {
+    const [gone, stays] = await Promise.all([newUser(call), newUser(call)]);
+    const [group, other] = [await newGroup(call, 'Left', gone.id, stays.id), await newGroup(call, 'Other', stays.id)];
+    const before = await call('GET', `/Groups/${group}`);
+    const { etag } = before.headers as { etag: string };
+    const untouched = (await call('GET', `/Groups/${other}`)).headers.etag;
+    api.clock.advance(1_000);
+    expect((await remove(gone.id)).statusCode).toBe(204);
+    const after = await call('GET', `/Groups/${group}`, undefined, { 'if-none-match': etag });
+    expect(after.statusCode).toBe(200);
+    expect(after.json().members).toEqual([expect.objectContaining({ value: stays.id })]);
+    expect(Date.parse(after.json().meta.lastModified)).toBeGreaterThan(Date.parse(before.json().meta.lastModified));
+    const replaced = { displayName: 'Left', members: [] };
+    expect((await call('PUT', `/Groups/${group}`, replaced, { 'if-match': etag })).statusCode).toBe(412);
+    expect((await call('GET', `/Groups/${other}`)).headers.etag).toBe(untouched);
+  }
+});
+
 test('a page of groups with their members ends where they would be too many', async () => {
   const own = await newDirectory(api, await newAccount(api));
   const user = await newUser(own);

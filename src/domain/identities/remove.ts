@@ -15,6 +15,7 @@ import { voidIdentityLinks } from '../identity-links.js';
 import { endGraces } from '../mfa/end-graces.js';
 import { distrustDevices } from '../mfa/trusted-devices.js';
 import { leaveOrganizations, organizationIdsOf } from '../organizations/members.js';
+import { changeGroupsOf } from '../scim-roles/leaving-groups.js';
 import type { EnvironmentScope } from '../scope.js';
 import { endSessions } from '../sessions/own-sessions.js';
 import { environmentStands } from '../standing-environment.js';
@@ -73,6 +74,7 @@ export async function removeMember(tx: EntityManager, scope: EnvironmentScope, i
     environmentId,
     id,
   ]);
+  await changeGroupsOf(tx, scope, id, at);
   await tx.delete(EnvironmentMembership, { ...within(scope), id: membership.id });
   await recordEvent(tx, 'identity.deleted', { ...scope, resourceId: id });
   if (await isMemberSomewhere(tx, accountId, id)) return;

@@ -11,11 +11,11 @@ import { removeMember } from '../identities/remove.js';
 import { addMember } from '../organizations/members.js';
 import { createMemberships } from '../organizations/memberships.js';
 import { settleRoles } from '../scim-roles/granting.js';
+import { leaveGroups } from '../scim-roles/leaving-groups.js';
 import { endSessions } from '../sessions/own-sessions.js';
 import { type Directory, directoryOf, vouchesFor } from './directory.js';
 import { ScimRefused } from './refusal.js';
 import { isElsewhere, isItsOwn, isOfAnother } from './standing.js';
-import { leaveGroups } from './takeover.js';
 import type { UserRow } from './user-rows.js';
 
 export interface PresenceDeps {
@@ -84,7 +84,7 @@ export function createPresence({ assignments, now }: PresenceDeps) {
       if (goes) return removeMember(tx, scope, row.id, now); // what SCIM has goes with it
       await rememberSuspension(tx, directory, row.id);
       await leave(tx, directory, row);
-      await leaveGroups(tx, directory, row.id);
+      await leaveGroups(tx, directory, row.id, now());
       await settleRoles(tx, directory, [row.id], now());
       await tx.delete(ScimUser, { ...within(scope), identityId: row.id });
     },

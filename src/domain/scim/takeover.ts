@@ -4,6 +4,7 @@ import { within } from '../../platform/db.js';
 import { recordEvent } from '../events.js';
 import { setActive } from '../identities/activation.js';
 import { settleRoles } from '../scim-roles/granting.js';
+import { leaveGroups } from '../scim-roles/leaving-groups.js';
 import { type Directory, directoryOf, lockAlso, vouchesFor } from './directory.js';
 
 /**
@@ -26,7 +27,7 @@ export async function takeOver(
   const row = await tx.findOneBy(ScimUser, where); // it may have been let go, or suspended, until the lock was there
   if (!row) return true;
   if (row.directoryId !== from.directoryId) return false;
-  await leaveGroups(tx, from, id);
+  await leaveGroups(tx, from, id, at);
   await settleRoles(tx, from, [id], at);
   // Whom the Environment's own directory keeps out stays out.
   if (row.isSuspended && from.organizationId !== null) await setActive(tx, scope, id, { isActive: true, at });
@@ -35,15 +36,3 @@ export async function takeOver(
   await recordEvent(tx, 'scim_user.unlinked', { ...scope, resourceId: id, metadata });
   return true;
 }
-
-/** Their roles are the caller's to settle. */
-export const leaveGroups = (
-  tx: EntityManager,
-  { scope, directoryId }: Directory,
-  identityId: string,
-): Promise<unknown> =>
-  tx.query(
-    `delete from scim_group_members gm using scim_groups g
-     where g.id = gm.group_id and g.directory_id = $3 and gm.account_id = $1 and gm.identity_id = $2`,
-    [scope.accountId, identityId, directoryId],
-  );

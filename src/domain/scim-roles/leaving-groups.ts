@@ -1,0 +1,38 @@
+import type { EntityManager } from 'typeorm';
+import type { EnvironmentScope } from '../scope.js';
+import type { Directory } from './directories.js';
+
+/**
+ * Says of each group that somebody is about to leave that it is another one from then on: a directory compares versions and times.
+ * In the order of their ids, so that two who leave the same groups do not wait for each other.
+ */
+export const changeGroupsOf = (
+  tx: EntityManager,
+  { accountId, environmentId }: EnvironmentScope,
+  identityId: string,
+  at: Date,
+): Promise<unknown> =>
+  tx.query(
+    `with held as (
+       select g.id from scim_groups g
+       where g.account_id = $1 and g.id = any (array(
+         select group_id from scim_group_members where account_id = $1 and environment_id = $2 and identity_id = $3))
+       order by g.id for no key update)
+     update scim_groups set version = version + 1, updated_at = $4 where id in (select id from held)`,
+    [accountId, environmentId, identityId, at],
+  );
+
+/** Takes somebody out of a directory's groups. Their roles are the caller's to settle. */
+export async function leaveGroups(
+  tx: EntityManager,
+  { scope, directoryId }: Directory,
+  identityId: string,
+  at: Date,
+): Promise<void> {
+  await changeGroupsOf(tx, scope, identityId, at);
+  await tx.query(
+    `delete from scim_group_members gm using scim_groups g
+     where g.id = gm.group_id and g.directory_id = $3 and gm.account_id = $1 and gm.identity_id = $2`,
+    [scope.accountId, identityId, directoryId],
+  );
+}
