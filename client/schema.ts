@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * List identities
-         * @description Profile data only: no credentials, no assignments. `q` searches first name, last name and email; one that finds more than 100 000 is refused, as is one without three letters or digits in a row where there are more members than that. Without `status` those who are deactivated are listed, too, with `is_active` false. `sort_by=created_at` is by when they came into this environment: for whoever was in another one of the account before, that is later than the `created_at` that is shown.
+         * @description Profile data only: no credentials, no assignments. `external_id` finds whom the application knows by that. `q` searches first name, last name and email; one that finds more than 100 000 is refused, as is one without three letters or digits in a row where there are more members than that. Without `status` those who are deactivated are listed, too, with `is_active` false. `sort_by=created_at` is by when they came into this environment: for whoever was in another one of the account before, that is later than the `created_at` that is shown.
          *
          *     Requires `identity.view` at the environment's root.
          */
@@ -8188,6 +8188,8 @@ export interface operations {
                 after?: string;
                 /** @description Only those whose `status` this is. */
                 status?: "active" | "inactive";
+                /** @description Exactly this one. */
+                external_id?: string;
             };
             header?: never;
             path?: never;

@@ -68,6 +68,26 @@ describe('reading', () => {
     expect((await call('GET', path, 200, undefined, clerk.headers)).json().data.can_manage).toBe(false);
   });
 
+  test('whom the application knows by an id of its own is found by that, and by nothing like it', async () => {
+    const externalId = `crm/7 % "${uuidv7()}`;
+    const ana = await create({ external_id: externalId });
+    await create({ external_id: `${externalId}8` });
+    const found = async (query: Record<string, string>, headers?: Record<string, string>) => {
+      const { items, pagination } = (
+        await call('GET', `/identities?${new URLSearchParams(query)}`, 200, undefined, headers)
+      ).json();
+      expect(pagination.item_count).toBe(items.length);
+      return items.map(({ id }: { id: string }) => id);
+    };
+    expect(await found({ external_id: externalId })).toEqual([ana]);
+    expect(await found({ external_id: externalId, status: 'inactive' })).toEqual([]);
+    expect(await found({ external_id: externalId.toUpperCase() })).toEqual([]);
+    expect(await found({ external_id: externalId }, await (await newAccount(api)).apiKey())).toEqual([]);
+    const url = account.portalPath(`/identities?${new URLSearchParams({ external_id: externalId })}`, 'production');
+    expect((await send(api.app, 200, { url, headers: await account.as('owner') })).json().items).toEqual([]);
+    await call('GET', '/identities?external_id=', 400);
+  });
+
   test('with roles: filtered by role, by none, by status and by text', async () => {
     const own = await newAccount(api);
     const headers = await own.apiKey();

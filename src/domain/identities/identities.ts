@@ -25,7 +25,7 @@ import type { NewIdentity } from './new-identity.js';
 import { newIdentity, newMembership } from './new-identity.js';
 import { addNewcomer } from './newcomers.js';
 import type { IdentitiesPage } from './read-members.js';
-import { type ListedMember, readMembers } from './read-members.js';
+import { type ListedMember, type Meant, readMembers } from './read-members.js';
 
 export type { IdentityInEnvironment, ListedWithRoles } from './lists.js';
 export type { IdentitySort, ListedMember } from './read-members.js';
@@ -34,7 +34,8 @@ export type { IdentitySort, ListedMember } from './read-members.js';
 export type ForNewcomer = (tx: EntityManager, identityId: string) => Promise<unknown>;
 
 export interface Identities {
-  list(scope: EnvironmentScope, page: IdentitiesPage): Promise<Page<ListedMember>>;
+  /** @param page `externalId`: the one whom the application knows by that */
+  list(scope: EnvironmentScope, page: IdentitiesPage & { externalId?: string }): Promise<Page<ListedMember>>;
   listWithRoles(scope: EnvironmentScope, page: IdentitiesWithRolesPage): Promise<Page<ListedWithRoles>>;
   /** Who holds a role at a node itself. @throws DomainError nodes.node_not_found */
   listAtNode(scope: EnvironmentScope, nodeId: string, page: NodeIdentitiesPage): Promise<Page<ListedWithRoles>>;
@@ -50,9 +51,18 @@ export interface Identities {
   create(scope: EnvironmentScope, input: NewIdentity, alongside?: ForNewcomer): Promise<MemberInDetail>;
 }
 
+const meantBy = (isActive: boolean | undefined, externalId: string | undefined): Meant =>
+  externalId === undefined
+    ? { isActive }
+    : {
+        isActive,
+        and: (put) =>
+          `m.identity_id = (select id from identities where account_id = $1 and external_id = ${put(externalId)})`,
+      };
+
 export function createIdentities({ db, now, passwords }: { db: Db; now: Clock; passwords: Passwords }): Identities {
   return {
-    list: (scope, page) => readMembers(db, scope, page),
+    list: (scope, { externalId, ...page }) => readMembers(db, scope, page, meantBy(page.isActive, externalId)),
     listWithRoles: (scope, page) => db.transaction(scope, (tx) => listWithRoles(tx, scope, page, now())),
     listAtNode: (scope, nodeId, page) => db.transaction(scope, (tx) => identitiesAt(tx, scope, nodeId, page, now())),
     get: (scope, id) => db.transaction(scope, (tx) => findMember(tx, scope, id)),

@@ -35,18 +35,21 @@ export const listIdentities = operation({
   path: '/identities',
   summary: 'List identities',
   description:
-    'Profile data only: no credentials, no assignments. `q` searches first name, last name and email; one that finds more than 100 000 is ' +
+    'Profile data only: no credentials, no assignments. `external_id` finds whom the application knows by that. `q` searches first name, last name and email; one that finds more than 100 000 is ' +
     'refused, as is one without three letters or digits in a row where there are more members than that. Without `status` those who are ' +
     'deactivated are listed, too, with `is_active` false. `sort_by=created_at` is by when they came into this environment: for whoever was in ' +
     'another one of the account before, that is later than the `created_at` that is shown.',
   tag: 'Identities',
   level: 'environment',
-  query: listQuery(personSorts, { status: Status }),
+  query: listQuery(personSorts, {
+    status: Status,
+    external_id: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'Exactly this one.' })),
+  }),
   answers: { 200: listOf(IdentityRow) },
   isBroad: goesFar,
-  async handle({ services, scope, query: { sort_by: sortBy, status, ...page } }) {
+  async handle({ services, scope, query: { sort_by: sortBy, status, external_id: externalId, ...page } }) {
     return paginated(
-      await services.identities.list(scope, { ...page, sortBy, isActive: isActiveOf(status) }),
+      await services.identities.list(scope, { ...page, sortBy, isActive: isActiveOf(status), externalId }),
       presentRow,
     );
   },
