@@ -16,7 +16,7 @@ export interface ReconcilerInput {
   /** Pages after which the run goes on with a fresh history. */
   pagesPerHistory?: number;
   /** How far this run had come when it went on so. */
-  soFar?: { place: ReconcilerPlace | null; looked: number; restarted: Record<string, number>; failed?: number };
+  soFar?: { place: ReconcilerPlace | null; looked: number; restarted: Record<string, number>; failed?: string[] };
 }
 /** Rows that wait, and processes that were started again, by kind. */
 export interface ReconcilerResult {
@@ -26,6 +26,9 @@ export interface ReconcilerResult {
 export type ReconcilerState = 'looking' | 'done' | 'cancelled';
 
 export const state = defineQuery<ReconcilerState>('state');
+
+/** Of those that could not be looked at, whose ids a run says. */
+const mostNamed = 20;
 
 // A page that cannot be looked at for that long is left to the next run.
 const { reconcilePage } = proxyActivities<ReconcilerActivities>({
@@ -45,7 +48,7 @@ export async function reconciler({
   soFar = { place: null, looked: 0, restarted: {} },
 }: ReconcilerInput = {}): Promise<ReconcilerResult> {
   const restarted = { ...soFar.restarted };
-  let { place, looked, failed = 0 } = soFar;
+  let { place, looked, failed = [] } = soFar;
   const shown = shownState<ReconcilerState>('looking', (current) => describe(current, { looked, restarted, failed }));
   setHandler(state, shown.get);
   try {
@@ -53,7 +56,7 @@ export async function reconciler({
       const page = await wholeStep(() => reconcilePage(place, pageSize));
       looked += page.looked;
       if (page.restarted > 0) restarted[page.kind] = (restarted[page.kind] ?? 0) + page.restarted;
-      failed += page.failed ?? 0; // none is of a worker of before
+      failed = [...failed, ...(page.failed ?? [])].slice(0, mostNamed); // a worker of before says none
       place = page.next;
       if (place === null) break;
       if (pages === pagesPerHistory) {
@@ -67,16 +70,17 @@ export async function reconciler({
     throw error;
   }
   shown.set('done');
-  if (failed > 0) throw ApplicationFailure.nonRetryable(`${failed} could not be looked at`, 'NotAllHealed');
+  if (failed.length > 0)
+    throw ApplicationFailure.nonRetryable(`could not be looked at: ${failed.join(', ')}`, 'NotAllHealed');
   return { looked, restarted };
 }
 
 function describe(
   current: ReconcilerState,
-  { looked, restarted, failed }: ReconcilerResult & { failed: number },
+  { looked, restarted, failed }: ReconcilerResult & { failed: string[] },
 ): string {
   const counts = Object.entries(restarted).map(([kind, rows]) => `${rows} of ${kind}`);
-  const soFar = `Looked at ${looked} rows that wait; started again: ${counts.join(', ') || 'none'}.${failed ? ` Temporal could not look at ${failed}.` : ''}`;
+  const soFar = `Looked at ${looked} rows that wait; started again: ${counts.join(', ') || 'none'}.${failed.length ? ` Temporal could not look at ${failed.join(', ')}.` : ''}`;
   const sentences: Record<ReconcilerState, string> = {
     looking: 'Compares the rows that wait with the workflows that run. Cancelling stops it after the page on its way.',
     done: soFar,

@@ -91,6 +91,12 @@ export const workflowsRestarted = counter(
   ['workflow_type'],
 );
 
+export const workflowsUnhealed = counter(
+  'gatehouse_workflows_unhealed_total',
+  'Workflows of rows that wait, which Temporal could not look at or start again.',
+  ['workflow_type'],
+);
+
 export const clockAhead = gauge(
   'gatehouse_clock_ahead_seconds',
   "How far this process's clock is ahead of PostgreSQL's; below zero, behind it.",

@@ -209,7 +209,7 @@ test('one that Temporal cannot look at keeps no other from its process, until so
   };
   const others = await Promise.all([oneOfEach('5 minutes'), oneOfEach('5 minutes')]);
   const { failed, started } = await reconciled((id) => id === open.emailDelivery);
-  expect(failed).toBe(1);
+  expect(failed).toEqual([`email/${open.emailDelivery}`]);
   for (const other of others) expect(started).toContain(`emailDelivery ${other.emailDelivery}`);
   for (let i = 0; i < 20; i++) await oneOfEach('5 minutes');
   await expect(reconciled(() => true)).rejects.toMatchObject({ code: 'service.unavailable' });

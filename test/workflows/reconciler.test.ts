@@ -15,9 +15,9 @@ afterAll(() => temporal.stop());
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const kinds = ['registrationVerification', 'emailDelivery'] as const;
 const pages: Reconciled[] = [
-  { kind: kinds[0], looked: 500, restarted: 0, failed: 0, next: { kind: kinds[0], after: 'a' } },
-  { kind: kinds[0], looked: 20, restarted: 3, failed: 0, next: { kind: kinds[1], after: '' } },
-  { kind: kinds[1], looked: 2, restarted: 0, failed: 0, next: null },
+  { kind: kinds[0], looked: 500, restarted: 0, failed: [], next: { kind: kinds[0], after: 'a' } },
+  { kind: kinds[0], looked: 20, restarted: 3, failed: [], next: { kind: kinds[1], after: '' } },
+  { kind: kinds[1], looked: 2, restarted: 0, failed: [], next: null },
 ];
 function fakePages() {
   let next = 0;
@@ -39,9 +39,12 @@ test('it looks at every page of every kind, and answers counts only', async () =
 
 test('what could not be looked at keeps it from no other page, and fails it at its end', async () => {
   let next = 0;
-  const reconcilePage = jest.fn(async () => ({ ...(pages[next++] as Reconciled), failed: next === 1 ? 2 : 0 }));
+  const reconcilePage = jest.fn(async () => ({
+    ...(pages[next++] as Reconciled),
+    failed: next === 1 ? ['email/a', 'email/b'] : [],
+  }));
   const { handle } = await start({ pagesPerHistory: 2 }, reconcilePage);
-  const cause = { type: 'NotAllHealed', message: '2 could not be looked at' };
+  const cause = { type: 'NotAllHealed', message: 'could not be looked at: email/a, email/b' };
   await expect(handle.result()).rejects.toMatchObject({ cause });
   expect(reconcilePage).toHaveBeenCalledTimes(3);
 });

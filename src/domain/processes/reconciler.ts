@@ -1,8 +1,8 @@
 import { type FindOperator, In, LessThanOrEqual, MoreThan } from 'typeorm';
 import { after, type Clock, minutes } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
-import { workflowsRestarted } from '../../platform/metrics.js';
-import type { ProcessName } from '../../platform/process-kinds.js';
+import { workflowsRestarted, workflowsUnhealed } from '../../platform/metrics.js';
+import { type ProcessName, workflowIdOf } from '../../platform/process-kinds.js';
 import type { RunningProcesses } from '../running-processes.js';
 import type { OpenKinds, OpenQuery, OpenRow } from './open.js';
 
@@ -26,8 +26,8 @@ export interface Reconciled {
   kind: ProcessName;
   looked: number;
   restarted: number;
-  /** Temporal could not say whether these run, or start them: they are left to the next run. */
-  failed: number;
+  /** Ids of workflows of which Temporal could not say whether they run, or that it could not start: they are left to the next run. */
+  failed: string[];
   /** Null when all rows were looked at. */
   next: ReconcilerPlace | null;
 }
@@ -62,8 +62,8 @@ export function createReconciler({ db, now, kinds, processes, settledMs: oldEnou
     kind: ProcessName,
     page: OpenRow<ProcessName>[],
     reread: (ids: string[]) => Promise<OpenRow<ProcessName>[]>,
-  ): Promise<{ restarted: number; failed: number }> {
-    const healed = { restarted: 0, failed: 0 };
+  ): Promise<{ restarted: number; failed: string[] }> {
+    const healed = { restarted: 0, failed: [] as string[] };
     if (page.length === 0) return healed;
     const missing = await processes.notSeenRunning(
       kind,
@@ -78,10 +78,12 @@ export function createReconciler({ db, now, kinds, processes, settledMs: oldEnou
       const failures = outcomes.filter((outcome) => outcome.status === 'rejected');
       // One keeps no other from its process; so many are no accident of theirs.
       if (failures.length === atOnce) throw failures[0]?.reason;
-      healed.failed += failures.length;
+      const lost = batch.filter((_, n) => outcomes[n]?.status === 'rejected');
+      healed.failed.push(...lost.map(({ input }) => workflowIdOf(kind, input)));
       healed.restarted += outcomes.filter((outcome) => outcome.status === 'fulfilled' && outcome.value).length;
     }
     workflowsRestarted.inc({ workflow_type: kind }, healed.restarted);
+    workflowsUnhealed.inc({ workflow_type: kind }, healed.failed.length);
     return healed;
   }
 

@@ -78,7 +78,7 @@ export function createWebhookDeliveryLog({ db, rateLimits, now, processes }: Del
       await count('retry', scope, webhookId);
       if (before.status === 'cancelled') {
         const workflowId = workflowIdOf('webhookDelivery', processInput(before));
-        await letStop(processes, { workflowId, wasCancelled: true });
+        await letStop(processes, { workflowId, wasCancelled: before.endedReason === 'cancelled_by_operator' });
       }
       return db.transaction(scope, async (tx) => {
         await activeWebhook(tx, scope, webhookId);
