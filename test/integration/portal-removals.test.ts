@@ -8,7 +8,8 @@ import { mfaMails } from '../../src/domain/mfa/mails.js';
 import { createRemovals } from '../../src/domain/removals/removals.js';
 import { days } from '../../src/platform/clock.js';
 import { joining } from '../../src/platform/joining.js';
-import { baseUrl, newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { baseUrl, newAccount, send, type TestAccount, type TestApi } from '../support/api.js';
+import { startApiBesideTemporal } from '../support/api-beside-temporal.js';
 import { comingUpon } from '../support/uncommitted.js';
 import { type Call, callsOf, finishRemovals, outcomeOf, rowsOf } from './portal-setup.js';
 
@@ -20,7 +21,7 @@ let owner: Call;
 let application: string;
 let environment: string;
 beforeAll(async () => {
-  api = await startApi();
+  api = await startApiBesideTemporal();
 });
 beforeEach(async () => {
   account = await newAccount(api);
