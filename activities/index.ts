@@ -41,9 +41,8 @@ export const createActivities = (services: Needs) => ({
     ...createMfaActivities(services),
     ...createReconcilerActivities(services),
     ...createSigningKeyActivities(services),
-    // Of those that began here, before they had a queue of their own:
     ...registrations(services),
-    ...removals(services),
+    ...removals(services), // of those that began here, before they had a queue of their own
   },
   registrations: registrations(services),
   removals: removals(services),

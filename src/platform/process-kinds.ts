@@ -43,9 +43,9 @@ export type ProcessName = keyof ProcessInputs;
 export type ProcessInput<P extends ProcessName> = ProcessInputs[P];
 
 /**
- * Mails that somebody waits for have a queue of their own, so that a code is not behind a thousand invites; so have registrations, which
- * are not behind a thousand roles that end at one moment, and erasures and removals of Environments, which nobody waits for and of which a
- * customer may ask for hundreds.
+ * Mails that somebody waits for have a queue of their own, so that a code is not behind a thousand invites; so have erasures and removals
+ * of Environments, which nobody waits for and of which a customer may ask for hundreds. `registrations` is served, and nothing begins
+ * there before the version after this one: whoever goes back by one has workers that serve it (docs/decisions/0092).
  */
 export type TaskQueue = 'processes' | 'registrations' | 'removals' | 'email' | 'awaited-email' | 'webhooks' | 'dns';
 
@@ -74,7 +74,7 @@ export interface ProcessNews {
 
 const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
   registrationVerification: {
-    taskQueue: 'registrations',
+    taskQueue: 'processes',
     id: (input) => registrationId(input.pendingRegistrationId),
     summary: 'A registration waits for its email address to be confirmed',
     firstState: 'waiting',
@@ -82,7 +82,7 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     about: (input) => ({ subjectId: input.pendingRegistrationId }),
   },
   accountIntent: {
-    taskQueue: 'registrations',
+    taskQueue: 'processes',
     id: (input) => accountIntentId(input.intentId),
     summary: 'The names of an account wait for a user to sign in and resume its creation',
     firstState: 'parked',
