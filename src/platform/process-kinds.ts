@@ -43,9 +43,9 @@ export type ProcessName = keyof ProcessInputs;
 export type ProcessInput<P extends ProcessName> = ProcessInputs[P];
 
 /**
- * Mails that somebody waits for have a queue of their own, so that a code is not behind a thousand invites; so have erasures and removals
- * of Environments, which nobody waits for and of which a customer may ask for hundreds. `registrations` is served, and nothing begins
- * there before the version after this one: whoever goes back by one has workers that serve it (docs/decisions/0092).
+ * What somebody waits for has queues of its own: a code is not behind a thousand invites, nor a registration behind a thousand roles that
+ * end at one moment. So have erasures and removals of Environments, which nobody waits for and of which a customer may ask for hundreds.
+ * Workers serve a new queue one version before anything begins there, so that going back by one works (docs/decisions/0092).
  */
 export type TaskQueue = 'processes' | 'registrations' | 'removals' | 'email' | 'awaited-email' | 'webhooks' | 'dns';
 
@@ -74,7 +74,7 @@ export interface ProcessNews {
 
 const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
   registrationVerification: {
-    taskQueue: 'processes',
+    taskQueue: 'registrations',
     id: (input) => registrationId(input.pendingRegistrationId),
     summary: 'A registration waits for its email address to be confirmed',
     firstState: 'waiting',
@@ -82,7 +82,7 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
     about: (input) => ({ subjectId: input.pendingRegistrationId }),
   },
   accountIntent: {
-    taskQueue: 'processes',
+    taskQueue: 'registrations',
     id: (input) => accountIntentId(input.intentId),
     summary: 'The names of an account wait for a user to sign in and resume its creation',
     firstState: 'parked',

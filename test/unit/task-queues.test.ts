@@ -10,14 +10,14 @@ test('erasures and removals have a queue of their own, behind which nobody waits
   ]).toEqual(['removals', 'removals']);
 });
 
-test('registrations begin where workers of the version before look, which do not serve their own queue', () => {
+test('registrations have a queue of their own, so that they wait for nothing of which thousands come due at one moment', () => {
   const expiresAt = new Date(0).toISOString();
   expect([
     startOptions('registrationVerification', { pendingRegistrationId: 'x', expiresAt, reminderAt: expiresAt })
       .taskQueue,
     startOptions('accountIntent', { intentId: 'x', expiresAt }).taskQueue,
     startOptions('roleAssignmentWindow', { ...ids, assignmentId: 'x' }).taskQueue,
-  ]).toEqual(['processes', 'processes', 'processes']);
+  ]).toEqual(['registrations', 'registrations', 'processes']);
 });
 
 test('runs of them that began in the queue of the others end there', () => {

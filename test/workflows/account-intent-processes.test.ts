@@ -136,7 +136,7 @@ test('a worker that dies between claim and provisioning has not created, and the
     died();
     return silence;
   };
-  const first = await temporal.runWorker({ ...real, provisionIntent }, 'processes');
+  const first = await temporal.runWorker({ ...real, provisionIntent }, 'registrations');
   const claimId = randomUUID();
   const asked = resume(services, user.id, claimId).catch((error: unknown) => error);
   await dead;
