@@ -6,6 +6,7 @@ import type { EnvironmentSettings } from '../../entities/environment-settings.js
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { minutes, seconds } from '../../src/platform/clock.js';
 import { loopback } from '../../src/platform/outbound/addresses.js';
+import { untilWaiting } from '../support/lock-waits.js';
 import { codeIn, enrollTotp } from '../support/mfa.js';
 import {
   authorizeUrl,
@@ -225,6 +226,41 @@ describe('whoever has come by SAML and signs out', () => {
     expect(await isOpen(at, ana)).toBe(false);
     const back = await ana.browser.get(answerQuery(at, sent));
     expect(here(await ana.browser.get(here(back)))).toBe(after);
+  });
+
+  test('leaves one provider after the other, each once, also where the browser comes twice for the second', async () => {
+    const places = [await place('saml'), await place('saml')];
+    await Promise.all(places.map((at) => bySaml(at)));
+    const sessions = await world.query<{ id: string }>('select id from sso_sessions where connection_id = any ($1)', [
+      places.map(({ connection }) => connection.id),
+    ]);
+    const onward = { redirectUri: after, homeUrl: null, clientId: null, uiLocales: null };
+    const token = await world.sso.leaving.begin(
+      sessions.map(({ id }) => id),
+      onward,
+    );
+    const browser = world.browser();
+    const askedFor = ({ xml }: { xml: string }) => places.find(({ connection }) => xml.includes(connection.id))!;
+    const answering = async (sent: ReturnType<typeof leavingIn>, changes = {}) =>
+      here(await browser.get(answerQuery(askedFor(sent), sent, changes)));
+    const first = leavingIn(goingOnTo(await browser.get(`/sso/leave?token=${token}`)));
+    const back = await answering(first);
+    const { both } = await world.db.transaction('system', async (tx) => {
+      await tx.query('select from sso_sessions where connection_id = any ($1) for update', [
+        places.map(({ connection }) => connection.id),
+      ]);
+      const both = Promise.all([browser.get(back), browser.get(back)]);
+      await untilWaiting(world.database.ownerUrl, 2); // by then both have read that the first provider answered
+      return { both };
+    });
+    const pages = await both;
+    expect(pages.map(({ body }) => body.includes(unconfirmed)).sort()).toEqual([false, true]);
+    const away = pages.find(({ body }) => !body.includes(unconfirmed))!;
+    const second = leavingIn(goingOnTo(away));
+    expect(askedFor(second)).not.toBe(askedFor(first));
+    // Nothing was taken for the second one's answer: when it says no, that counts.
+    const refused = await answering(second, { status: 'urn:oasis:names:tc:SAML:2.0:status:Responder' });
+    expect((await browser.get(refused)).body).toContain(unconfirmed);
   });
 
   test('leaves the provider also after another sign-in in between, where the application signs out by the API', async () => {

@@ -62,6 +62,9 @@ const stateStatement = {
   name: 'sso_logout_by_state',
   text: 'select id from sso_logouts where state_hash = $1 and connection_id = $2 and expires_at > $3',
 };
+const takeText = `
+update sso_logouts set sso_session_ids = array_remove(sso_session_ids, $2)
+where id = $1 and $2 = any (sso_session_ids)`;
 // The first answer counts.
 const answerStatement = {
   name: 'answer_sso_logout',
@@ -75,18 +78,22 @@ type Row = Pick<SsoLogout, 'id' | 'ssoSessionIds' | 'answeredAt' | 'refusal' | '
  * that a provider does, or does not do, keeps somebody signed in here.
  */
 export function createSsoLeaving({ db, sessions, protocols, now }: SsoLeavingDeps) {
-  /** Takes a session of a provider away, so that nobody is sent to end it twice; null where it is over already. */
-  const taken = (row: Row, id: string) =>
+  /**
+   * Takes a session of a provider away, so that nobody is sent to end it twice; from here on its answer is waited for.
+   * @returns null where it is over already, 'elsewhere' where the browser has come twice and goes on by its other visit
+   */
+  const taken = (row: Row, id: string, state: string) =>
     db.transaction('system', async (tx) => {
-      const lock = { mode: 'pessimistic_write' } as const; // of two visits at once, one takes it
+      const [, turns] = await tx.query<[unknown, number]>(takeText, [row.id, id]); // of two visits at once, one takes it
+      if (turns === 0) return 'elsewhere';
+      const lock = { mode: 'pessimistic_write' } as const;
       const session = await tx.findOne(SsoSession, { where: { id, endedAt: IsNull() }, lock });
       const connection = session && (await tx.findOneBy(SsoConnection, { id: session.connectionId }));
       await tx.delete(SsoSession, { id });
-      await tx.query('update sso_logouts set sso_session_ids = array_remove(sso_session_ids, $2) where id = $1', [
-        row.id,
-        id,
-      ]);
-      return session && connection && { session, connection };
+      if (!session || !connection) return null;
+      const asked = { connectionId: connection.id, stateHash: hashSecret(state), answeredAt: null };
+      await tx.update(SsoLogout, { id: row.id }, asked);
+      return { session, connection };
     });
 
   async function urlOf(row: Row, session: SsoSession, connection: SsoConnection, state: string) {
@@ -100,19 +107,13 @@ export function createSsoLeaving({ db, sessions, protocols, now }: SsoLeavingDep
   async function next(row: Row, browser: string): Promise<LeavingStep> {
     let { refusal } = row;
     for (const id of row.ssoSessionIds) {
-      const found = await taken(row, id);
-      if (!found) continue;
       const state = newSecret();
+      const found = await taken(row, id, state);
+      if (found === 'elsewhere') return { onward: row.onward, isConfirmed: false };
+      if (!found) continue;
       try {
         const url = await urlOf(row, found.session, found.connection, state);
         if (url === null) continue;
-        await db.transaction('system', (tx) =>
-          tx.update(
-            SsoLogout,
-            { id: row.id },
-            { connectionId: found.connection.id, stateHash: hashSecret(state), answeredAt: null },
-          ),
-        );
         return { url, browser, expiresAt: row.expiresAt, onward: row.onward };
       } catch (error) {
         if (!(error instanceof SsoRefused)) throw error;
