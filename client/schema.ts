@@ -340,7 +340,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Count the address of an identity as verified
+         * Mark the address of an identity as verified
          * @description Requires `identity.manage` at the environment's root.
          */
         post: operations["verifyIdentityEmail"];
@@ -400,7 +400,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what an identity has of second factors
+         * Read the second factors of an identity
          * @description One set for all Environments of the Account; nothing secret.
          *
          *     Requires `identity.view` at the environment's root.
@@ -497,7 +497,7 @@ export interface paths {
         put?: never;
         /**
          * Invite somebody
-         * @description Mails a link, valid for seven days. With the intent `activate` it leads into this environment, with `directory` into the account's directory only, without a membership. `role_id` is given at acceptance, at `node_id` or at the root: for that the caller needs `rbac.assign_roles` and every permission of the role there. One invite per address can be pending. Who is there already is not invited, whether active or not.
+         * @description Mails a link, valid for seven days unless configured otherwise. With the intent `activate` it leads into this environment, with `directory` into the account's directory only, without a membership. `role_id` is given at acceptance, at `node_id` or at the root: for that the caller needs `rbac.assign_roles` and every permission of the role there. One invite per address can be pending. Who is there already is not invited, whether active or not.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -1581,7 +1581,7 @@ export interface paths {
         put?: never;
         /**
          * Invite somebody into an organization
-         * @description Mails a link, valid for seven days. Who accepts becomes a member of the organization with these roles, and of the environment where they are none. One invitation per address and organization can be pending. Who is deactivated in the environment is mailed nothing, and gets in by no link: send the invitation again once they are active. Whoever gives roles needs `rbac.assign_roles` and every permission of the roles at the organization's node.
+         * @description Mails a link, valid for seven days unless configured otherwise. Who accepts becomes a member of the organization with these roles, and of the environment where they are none. One invitation per address and organization can be pending. Who is deactivated in the environment is mailed nothing, and gets in by no link: send the invitation again once they are active. Whoever gives roles needs `rbac.assign_roles` and every permission of the roles at the organization's node.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -2304,8 +2304,8 @@ export interface paths {
         get: operations["portalListAdministratorInvites"];
         put?: never;
         /**
-         * Invite somebody to administrate the account
-         * @description Mails a link, valid for seven days, in the language of `locale`. You can only give what you hold yourself in every place that the role is to count in, and only Owners make Owners. One invite per address can be pending.
+         * Invite somebody to administer the account
+         * @description Mails a link, valid for seven days unless configured otherwise, in the language of `locale`. You can only give what you hold yourself in every place that the role is to count in, and only Owners make Owners. One invite per address can be pending.
          *
          *     Requires the capability `members.manage`.
          */
@@ -2469,7 +2469,7 @@ export interface paths {
         put?: never;
         /**
          * Invite somebody into the directory of an account
-         * @description Mails a link, valid for seven days, that leads into the directory only, without a membership. The mail and the page have the brand, and a password has to keep the rules, of the environment in `environment_id`; without one, of the oldest production environment, or else of the oldest. Whoever is to enter an environment is invited there.
+         * @description Mails a link, valid for seven days unless configured otherwise, that leads into the directory only, without a membership. The mail and the page have the brand, and a password has to keep the rules, of the environment in `environment_id`; without one, of the oldest production environment, or else of the oldest. Whoever is to enter an environment is invited there.
          *
          *     Requires the capability `identities.manage`.
          */

@@ -21,7 +21,7 @@ export function answerInstead(
 ): string | undefined {
   if (given.includes('--help') || given.includes('-h')) return `Usage: ${usage}\n\n${about}\nSettings: README.md.\n`;
   const option = given.find((argument) => argument.startsWith('-'));
-  if (option !== undefined) throw new StartError(`${option} is nothing that it knows; usage: ${usage}`);
+  if (option !== undefined) throw new StartError(`unknown option ${option}; usage: ${usage}`);
   if (given.length > operands.length) throw new StartError(`too many arguments; usage: ${usage}`); // one may be an address
   const missing = operands[given.length];
   if (missing) throw new StartError(`${missing} is missing; usage: ${usage}`);

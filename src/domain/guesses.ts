@@ -1,6 +1,6 @@
 import { after, type Clock, days, minutes, seconds } from '../platform/clock.js';
 import type { Db } from '../platform/db.js';
-import { createLimitsInTurn, type LimitPolicy } from '../platform/limiter.js';
+import { createLimitsInTurn, type LimitPolicy, type StatesInTurn } from '../platform/limiter.js';
 import { DomainError } from './errors.js';
 import { givingBack } from './limits.js';
 
@@ -12,6 +12,8 @@ export interface Guesses<Whose, Guess extends Whose = Whose> {
    * @throws DomainError rate_limit.exceeded
    */
   begin(guess: Guess): Promise<Date | null>;
+  /** Counts nothing. @throws DomainError rate_limit.exceeded where a guess at them would not be looked at */
+  assertOpen(whose: Whose): Promise<void>;
   /** Looks at one that was counted; what cannot be looked at is taken back. @throws whatever the look throws */
   look<T>(guess: Guess, look: () => Promise<T>): Promise<T>;
   /** Takes one back that was right, and forgets the day's wrong ones. */
@@ -47,6 +49,7 @@ export function createGuesses<Whose, Guess extends Whose = Whose>(
   if (!enabled) {
     return {
       begin: async () => null,
+      assertOpen: nothing,
       look: (_, look) => look(),
       succeeded: nothing,
       withdrawn: nothing,
@@ -70,19 +73,19 @@ export function createGuesses<Whose, Guess extends Whose = Whose>(
       keysOf(guess),
       policies.map(() => 'one'),
     );
+  const assertAllowed = (states: StatesInTurn, of: readonly LimitPolicy[]) =>
+    states.forEach((state, i) => {
+      if (state && !state.allowed)
+        throw new DomainError('rate_limit.exceeded', { retryAfter: state.resetSeconds, limit: of[i] as LimitPolicy });
+    });
   return {
     async begin(guess) {
       const states = await inTurn.consume(keysOf(guess));
-      states.forEach((state, i) => {
-        if (state && !state.allowed)
-          throw new DomainError('rate_limit.exceeded', {
-            retryAfter: state.resetSeconds,
-            limit: policies[i] as LimitPolicy,
-          });
-      });
+      assertAllowed(states, policies);
       const last = states.at(-1);
       return last?.remaining === 0 ? after(now(), seconds(last.resetSeconds)) : null;
     },
+    assertOpen: async (whose) => assertAllowed(await account.look(accountKeys(whose)), ofAccount),
     look: (guess, look) => givingBack(look, () => withdrawn(guess)),
     succeeded: (guess) => inTurn.takeBack(keysOf(guess), [...(network ? (['one'] as const) : []), 'one', 'all']),
     withdrawn,

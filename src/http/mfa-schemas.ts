@@ -64,3 +64,12 @@ export const WebauthnConfirmation = {
   response: Json('`RegistrationResponseJSON`'),
   label: Type.Optional(Type.String({ maxLength: 100, description: 'What the person calls it.' })),
 };
+
+/** A factor that was just added, with the recovery codes that the first one brings. */
+export const presentAdded = <Kind extends string>(added: {
+  factor: ShownFactor<Kind>;
+  recoveryCodes: string[] | null;
+}) => ({
+  factor: presentFactor(added.factor),
+  recovery_codes: added.recoveryCodes,
+});

@@ -24,7 +24,6 @@ export interface Limiter {
   consume(key: string): Promise<LimitState>;
   /** Takes one use back, for what turned out not to count; none that was counted in a window that is over by now. */
   giveBack(key: string): Promise<void>;
-  reset(key: string): Promise<void>;
 }
 
 /** A limit that is counted in PostgreSQL, so that all processes share it. Keys are hashed: they hold addresses. */
@@ -59,9 +58,6 @@ export function createLimiter(db: Pick<Db, 'pool'>, policy: LimitPolicy): Limite
       const values = [[`${policy.name}:${hashed(key)}`], [false], Date.now(), [policy.points]];
       await db.pool.query({ ...takeBackStatement, values });
     },
-    async reset(key) {
-      await store.delete(hashed(key));
-    },
   });
 }
 
@@ -78,7 +74,6 @@ function tracedLimiter(limiter: Limiter): Limiter {
     ...limiter,
     consume: (key) => spanned('consume', () => limiter.consume(key)),
     giveBack: (key) => spanned('give back', () => limiter.giveBack(key)),
-    reset: (key) => spanned('reset', () => limiter.reset(key)),
   };
 }
 
@@ -90,6 +85,8 @@ export type StatesInTurn = (LimitState | null)[];
 export interface LimitsInTurn {
   /** Counts one use under each policy, by its key; a policy counts only what all before it have let through. */
   consume(keys: readonly string[]): Promise<StatesInTurn>;
+  /** How each policy stands, without a use being counted: whether it would allow one more. */
+  look(keys: readonly string[]): Promise<LimitState[]>;
   /** Under each policy takes one use back, or forgets them all. */
   takeBack(keys: readonly string[], how: readonly ('one' | 'all')[]): Promise<void>;
 }
@@ -118,12 +115,34 @@ export function createLimitsInTurn(db: Pick<Db, 'statement'>, policies: readonly
         };
       });
     },
+    async look(keys) {
+      const at = Date.now();
+      const rows = await db.statement<{ key: string; points: number; expire: string }>(lookStatement, [
+        keyed(keys),
+        at,
+      ]);
+      return keyed(keys).map((key, i) => {
+        const { points = 0 } = policies[i] ?? {};
+        const row = rows.find((each) => each.key === key);
+        const remaining = Math.max(0, points - (row?.points ?? 0));
+        return {
+          allowed: remaining > 0,
+          remaining,
+          resetSeconds: row ? Math.ceil((Number(row.expire) - at) / 1000) : 0,
+        };
+      });
+    },
     async takeBack(keys, how) {
       const values = [keyed(keys), how.map((each) => each === 'all'), Date.now(), policies.map(({ points }) => points)];
       await db.statement(takeBackStatement, values);
     },
   };
 }
+
+const lookStatement: Statement = {
+  name: 'limits_as_they_stand',
+  text: 'select key, points, expire from rate_limits where key = any ($1) and expire > $2::bigint',
+};
 
 /** $1 is the time in milliseconds, $2 and on the keys. */
 function consumingStatement(policies: readonly LimitPolicy[]): Statement {

@@ -17,5 +17,3 @@ export function createShares(most: number) {
     },
   };
 }
-
-export type Shares = ReturnType<typeof createShares>;

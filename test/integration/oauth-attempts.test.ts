@@ -266,6 +266,35 @@ test('a refusal is a page in the language that the request asks for', async () =
   expect(Number(script.headers['retry-after'])).toBeGreaterThan(0);
 });
 
+test('whoever has guessed too often is shown the way back, and to a new password; no code is mailed that would not be looked at', async () => {
+  const ana = await environment.newIdentity();
+  const coded = await world.newEnvironment({ emailOtpLoginEnabled: true });
+  const codedClient = await coded.newClient();
+  for (const [of, email] of [
+    [client, ana.email],
+    [codedClient, (await coded.newIdentity()).email],
+    [codedClient, 'nobody-at-all@example.com'],
+  ] as const) {
+    const from = '198.51.100.23';
+    for (let i = 0; i < 10; i++) await attempt(email, 'wrong', of, from);
+    const page = await attempt(email, password, of, from);
+    expect(page.statusCode).toBe(429);
+    const links = [...page.body.matchAll(/href="([^"]+)"/g)].map(([, url = '']) => url.replaceAll('&amp;', '&'));
+    const [back, forgot] = ['/oauth/authorize?', '/oauth/password/forgot?'].map((start) =>
+      links.find((url) => url.startsWith(start)),
+    );
+    const browser = world.browser('198.51.100.24');
+    expect((await browser.get(back ?? '')).body).toContain('name="password"');
+    expect((await browser.get(forgot ?? '')).body).toContain('name="email"');
+    if (of === client) continue;
+    const before = await world.query('select id from emailed_codes');
+    const form = await browser.get(authorizeUrl(of, { method: 'code' }));
+    const refused = await browser.submit(form, { email });
+    expect([refused.statusCode, refused.headers['ratelimit-policy']]).toEqual([429, '"sign-in-address";q=10;w=900']);
+    expect(await world.query('select id from emailed_codes')).toEqual(before);
+  }
+});
+
 test('the counters hold no address in the clear', async () => {
   const keys = await world.query<{ key: string }>('select key from rate_limits');
   expect(keys.length).toBeGreaterThan(0);

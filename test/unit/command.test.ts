@@ -13,10 +13,10 @@ test.each([['--help'], ['-h'], ['--help', 'ana@example.com'], ['ana@example.com'
 );
 
 test.each([
-  [migrate, ['--dry-run'], '--dry-run is nothing that it knows; usage: npm run migrate'],
+  [migrate, ['--dry-run'], 'unknown option --dry-run; usage: npm run migrate'],
   [migrate, ['production'], 'too many arguments; usage: npm run migrate'],
   [reset, ['ana@example.com', 'eve@example.com'], `too many arguments; usage: ${reset.usage}`],
-  [reset, ['--force', 'ana@example.com'], `--force is nothing that it knows; usage: ${reset.usage}`],
+  [reset, ['--force', 'ana@example.com'], `unknown option --force; usage: ${reset.usage}`],
   [reset, [], `the address is missing; usage: ${reset.usage}`],
 ])('%j refuses %j, and says how it is called', (command, given, words) => {
   expect(() => answerInstead(command, given)).toThrow(new Error(words));

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { Account } from '../../../entities/account.js';
 import { AdministratorInvite } from '../../../entities/administrator-invite.js';
-import { User } from '../../../entities/user.js';
+import type { User } from '../../../entities/user.js';
 import type { Clock } from '../../platform/clock.js';
 import { hashSecret, isSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
@@ -11,6 +11,7 @@ import { DomainError, invalidField } from '../errors.js';
 import { type Passwords, passwordLength } from '../passwords/passwords.js';
 import { wasJustDone } from '../sent-twice.js';
 import { adminConnectionFor } from '../sso-connections/covering.js';
+import { userByAddress } from '../user-by-address.js';
 import { join } from './join.js';
 import { statusOf } from './process.js';
 
@@ -62,7 +63,7 @@ export function createInviteAcceptance({ db, passwords, now }: InviteAcceptanceD
     db.transaction('system', async (tx) => {
       const invite = await pendingOf(tx, token, now());
       const account = await tx.findOneByOrFail(Account, { id: invite.accountId });
-      const user = await userOf(tx, invite.email);
+      const user = await userByAddress(tx, invite.email);
       return { invite, account, ...(await needsOf(tx, user, invite)) };
     });
 
@@ -81,7 +82,7 @@ export function createInviteAcceptance({ db, passwords, now }: InviteAcceptanceD
     await db.transaction('system', async (tx) => {
       await lockAdministration(tx, { accountId: account.id });
       const invite = await pendingOf(tx, token, now());
-      const user = await userOf(tx, invite.email);
+      const user = await userByAddress(tx, invite.email);
       const needs = await needsOf(tx, user, invite);
       if (needs.asksPassword && passwordHash === null && !needs.ssoAvailable) throw passwordRequired();
       await join(tx, { invite, user, names, passwordHash, now: now() });
@@ -119,12 +120,6 @@ async function pendingOf(tx: EntityManager, token: string, now: Date): Promise<A
   const invite = await inviteOf(tx, token);
   if (!invite || statusOf(invite, now) !== 'pending') throw new DomainError('invite.link_invalid');
   return invite;
-}
-
-async function userOf(tx: EntityManager, email: string): Promise<User | null> {
-  // Row-level security keeps PostgreSQL from using the index on addresses; the function may.
-  const [found] = await tx.query<{ id: string | null }[]>('select gatehouse_user_id($1) as id', [email]);
-  return found?.id ? tx.findOneBy(User, { id: found.id }) : null;
 }
 
 async function needsOf(tx: EntityManager, user: User | null, { accountId, email }: AdministratorInvite) {

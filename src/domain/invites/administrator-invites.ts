@@ -44,7 +44,7 @@ export interface AdministratorInvites {
   /** @throws DomainError administrator_invite.not_found */
   get(scope: AccountScope, id: string): Promise<ShownInvite>;
   /**
-   * Asks somebody to administrate the Account, by mail.
+   * Asks somebody to administer the Account, by mail.
    * @param userId who asks
    * @throws DomainError administrator_invite.already_pending, member.already_member, member.owner_required,
    *   administrator_role.cannot_grant, validation.failed; rate_limit.exceeded with this address

@@ -6,6 +6,7 @@ import { User } from '../../../entities/user.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { roleName } from '../accounts/members-roles.js';
+import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import { inviteLink, inviteToken } from './link.js';
 import { statusOf } from './process.js';
@@ -38,7 +39,3 @@ export function inviteMails({ sealing, now, baseUrl }: InviteMailsDeps) {
   };
   return { 'administrator-invite': open, 'administrator-invite-reminder': open } satisfies Partial<EmailSubjects>;
 }
-
-// The reader's time zone is unknown, so the text names ours.
-const inWords = (date: Date, locale: string) =>
-  `${new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' }).format(date)} UTC`;

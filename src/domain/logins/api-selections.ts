@@ -1,5 +1,6 @@
 import { after, type Clock, minutes } from '../../platform/clock.js';
 import { newSecret } from '../../platform/crypto/one-time-secret.js';
+import { openedOrNull } from '../../platform/crypto/opened-or-null.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
 import type { Client } from '../oidc/clients.js';
@@ -82,7 +83,7 @@ export function createApiSelections({
 
     /** Null for whatever we did not write, or wrote too long ago. */
     read(token: string): ApiSelection | null {
-      const text = attempt(() => sealing.open(token, context));
+      const text = openedOrNull(() => sealing.open(token, context));
       if (text === null) return null;
       const { authenticatedAt, expiresAt, ...selection } = JSON.parse(text);
       if (new Date(expiresAt) <= now()) return null;
@@ -107,11 +108,3 @@ export function createApiSelections({
 }
 
 export type ApiSelections = ReturnType<typeof createApiSelections>;
-
-function attempt(open: () => string): string | null {
-  try {
-    return open();
-  } catch {
-    return null; // of another key, context or hand
-  }
-}

@@ -31,6 +31,8 @@ export interface Failure {
 export interface Attempts {
   /** Counts an attempt before it is looked at, so that parallel guesses cannot slip through. @throws DomainError rate_limit.exceeded */
   begin(attempt: Attempt): Promise<CountedAttempt>;
+  /** @throws DomainError rate_limit.exceeded where no attempt at the address would be looked at, and no code is worth mailing */
+  assertOpen(tried: Tried): Promise<void>;
   /** Looks at one that was counted; what overload or an outage keeps from it is taken back. @throws whatever the look throws */
   look<T>(attempt: Attempt, look: () => Promise<T>): Promise<T>;
   /** Writes a failure down; the day's last one locks the Identity, in every Environment that it is a member of. */
@@ -102,6 +104,7 @@ export function createAttempts({ db, enabled, now }: { db: Db; enabled: boolean;
   return {
     begin: async (attempt) => ({ ...attempt, locksUntil: await guesses.begin(attempt) }),
 
+    assertOpen: guesses.assertOpen,
     failed: writeDown,
 
     async missed(scope, attempt, failure) {

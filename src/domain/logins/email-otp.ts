@@ -198,6 +198,7 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
     async start(scope: EnvironmentScope, asked: StartEmailOtp): Promise<StartedEmailOtp> {
       const { bound, locale, createsIdentities } = asked;
       const email = addressTyped(asked.email);
+      await attempts.assertOpen({ accountId: scope.accountId, email });
       await countUse(mails, `${scope.environmentId} ${countedAddress(email)}`);
       const before = asked.token === null ? null : read(asked.token, bound);
       const isSame = before?.email.toLowerCase() === email.toLowerCase();

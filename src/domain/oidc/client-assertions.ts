@@ -4,7 +4,7 @@ import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 import type { ClientKeys } from './client-keys.js';
 import type { Client } from './clients.js';
-import { OAuthError } from './oauth-error.js';
+import { clientRefused } from './oauth-error.js';
 
 export const assertionAlgorithms = ['RS256', 'PS256', 'ES256'];
 
@@ -55,7 +55,7 @@ export function createClientAssertions({
     } catch (error) {
       // A registered key that cannot be imported is a TypeError or a DOMException.
       if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof DOMException) {
-        throw refused();
+        throw clientRefused();
       }
       throw error;
     }
@@ -71,12 +71,10 @@ export function createClientAssertions({
     },
     async assertValid(client, assertion) {
       const { exp = 0, jti } = await verified(client, assertion);
-      if (typeof jti !== 'string' || exp * 1000 > now().getTime() + longestLife) throw refused();
+      if (typeof jti !== 'string' || exp * 1000 > now().getTime() + longestLife) throw clientRefused();
       // Kept past its expiry for as long as clocks may differ.
       const used = await db.statement(useStatement, [client.clientId, hashSecret(jti), new Date((exp + 60) * 1000)]);
-      if (used.length === 0) throw refused();
+      if (used.length === 0) throw clientRefused();
     },
   };
 }
-
-const refused = () => new OAuthError('invalid_client', 'client authentication failed');

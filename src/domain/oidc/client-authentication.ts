@@ -1,7 +1,7 @@
 import { equalInConstantTime, hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { ClientAssertions } from './client-assertions.js';
 import type { Client, Clients } from './clients.js';
-import { OAuthError } from './oauth-error.js';
+import { clientRefused, OAuthError } from './oauth-error.js';
 import type { Parameters } from './parameters.js';
 
 export const clientAuthenticationMethods = [
@@ -43,7 +43,7 @@ export function createClientAuthentication({
       let client = await clients.find(presented.clientId);
       // The one that is remembered may be that of before: nobody is refused the secret that they were just given.
       if (client && !fits(client, presented)) client = await clients.findAnew(presented.clientId);
-      if (!client || !fits(client, presented)) throw refused();
+      if (!client || !fits(client, presented)) throw clientRefused();
       if ('assertion' in presented) await assertions.assertValid(client, presented.assertion);
       return client;
     },
@@ -65,16 +65,16 @@ function presentedIn(
   if (ways.length > 1) throw new OAuthError('invalid_request', 'authenticate the client in one way only');
 
   if (basic) {
-    if (clientId !== undefined && clientId !== basic.clientId) throw refused();
+    if (clientId !== undefined && clientId !== basic.clientId) throw clientRefused();
     return { method: 'client_secret_basic', ...basic };
   }
   if (assertion !== undefined || type !== undefined) {
     const subject = assertion === undefined ? null : subjectOf(assertion);
-    if (type !== assertionType || assertion === undefined || subject === null) throw refused();
-    if (clientId !== undefined && clientId !== subject) throw refused();
+    if (type !== assertionType || assertion === undefined || subject === null) throw clientRefused();
+    if (clientId !== undefined && clientId !== subject) throw clientRefused();
     return { method: 'private_key_jwt', clientId: subject, assertion };
   }
-  if (clientId === undefined) throw refused();
+  if (clientId === undefined) throw clientRefused();
   if (secret !== undefined) return { method: 'client_secret_post', clientId, secret };
   return { method: 'none', clientId };
 }
@@ -83,11 +83,11 @@ function presentedIn(
 function basicOf(authorization: string): { clientId: string; secret: string } {
   const encoded = /^Basic +([A-Za-z0-9+/_-]+={0,2}) *$/i.exec(authorization)?.[1];
   const [, id, secret] = /^([^:]*):(.*)$/s.exec(Buffer.from(encoded ?? '', 'base64').toString('utf8')) ?? [];
-  if (id === undefined || secret === undefined) throw refused();
+  if (id === undefined || secret === undefined) throw clientRefused();
   try {
     return { clientId: formDecoded(id), secret: formDecoded(secret) };
   } catch {
-    throw refused(); // a stray percent sign
+    throw clientRefused(); // a stray percent sign
   }
 }
 
@@ -103,5 +103,3 @@ function fits({ tokenEndpointAuthMethod, secretHash }: Client, presented: Presen
   if (!isBySecret(tokenEndpointAuthMethod) || secretHash === null) return false;
   return equalInConstantTime(secretHash, hashSecret(presented.secret));
 }
-
-const refused = () => new OAuthError('invalid_client', 'client authentication failed');

@@ -29,3 +29,6 @@ export class OAuthError extends Error {
     super(description);
   }
 }
+
+/** One answer for every client that is not who it says it is, whatever was wrong with its proof. */
+export const clientRefused = (): OAuthError => new OAuthError('invalid_client', 'client authentication failed');

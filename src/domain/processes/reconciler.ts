@@ -80,10 +80,11 @@ export function createReconciler({ db, now, kinds, processes, settledMs: oldEnou
       if (failures.length === atOnce) throw failures[0]?.reason;
       const lost = batch.filter((_, n) => outcomes[n]?.status === 'rejected');
       healed.failed.push(...lost.map(({ input }) => workflowIdOf(kind, input)));
-      healed.restarted += outcomes.filter((outcome) => outcome.status === 'fulfilled' && outcome.value).length;
+      const restarted = outcomes.filter((outcome) => outcome.status === 'fulfilled' && outcome.value).length;
+      healed.restarted += restarted;
+      workflowsRestarted.inc({ workflow_type: kind }, restarted); // now: they run whatever becomes of the next batch
+      workflowsUnhealed.inc({ workflow_type: kind }, lost.length);
     }
-    workflowsRestarted.inc({ workflow_type: kind }, healed.restarted);
-    workflowsUnhealed.inc({ workflow_type: kind }, healed.failed.length);
     return healed;
   }
 

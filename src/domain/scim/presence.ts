@@ -91,8 +91,6 @@ export function createPresence({ assignments, now }: PresenceDeps) {
   };
 }
 
-export type Presence = ReturnType<typeof createPresence>;
-
 /** Whether the membership in the Environment is an organization's directory's making, and nobody else's business by now. */
 const isItsToEnd = async (tx: EntityManager, directory: Directory, row: UserRow): Promise<boolean> =>
   row.madeMembership && !(await isElsewhere(tx, directory, row.id)) && !(await isOfAnother(tx, directory, row));

@@ -89,5 +89,3 @@ export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
       }),
   };
 }
-
-export type SsoSigningKeys = ReturnType<typeof createSsoSigningKeys>;

@@ -8,6 +8,7 @@ import { statusOf } from '../invites/process.js';
 import { isMailAddress } from '../logins/address.js';
 import { covers } from '../sso-connections/covering.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
+import { userByAddress } from '../user-by-address.js';
 import { assertedAddress } from './asserted-address.js';
 import type { PersonRefusal } from './recognition.js';
 
@@ -41,15 +42,9 @@ export async function recognizeAdministrator(
   if (email === null) return { refusal: 'email_missing' };
   if (!linked && assertion.emailVerified === false) return { refusal: 'email_unverified' };
   if (!(await covers(tx, connection, email))) return { refusal: 'domain_not_verified' };
-  const user = linked ?? (await userOf(tx, email));
+  const user = linked ?? (await userByAddress(tx, email));
   if (!user && !isMailAddress(email)) return { refusal: 'email_missing' };
   return { refusal: null, by: linked ? 'subject' : user ? 'address' : 'new', link, user, email };
-}
-
-async function userOf(tx: EntityManager, email: string): Promise<User | null> {
-  // Row-level security keeps PostgreSQL from using the index on addresses; the function may.
-  const [found] = await tx.query<{ id: string | null }[]>('select gatehouse_user_id($1) as id', [email]);
-  return found?.id ? tx.findOneBy(User, { id: found.id }) : null;
 }
 
 export const isAdministrator = (tx: EntityManager, accountId: string, user: User | null): Promise<boolean> =>

@@ -150,5 +150,3 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
 /** An Account's identity provider opens the Account, and no other one that the user is a member of. */
 export const within = (provider: Selection['provider'], reachable: Reachable[]): Reachable[] =>
   reachable.filter(({ account }) => !provider || account.id === provider.accountId);
-
-export type Outcomes = ReturnType<typeof createOutcomes>;

@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { User } from '../../../entities/user.js';
 import { after, type Clock, minutes } from '../../platform/clock.js';
+import { openedOrNull } from '../../platform/crypto/opened-or-null.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Acr } from '../sessions/first-factor.js';
 
@@ -49,7 +50,7 @@ export function createSelections({ sealing, now }: { sealing: Pick<Sealing, 'sea
       sealing.seal(JSON.stringify({ ...selection, expiresAt: after(now(), life) }), context),
     /** Null for whatever we did not write, or wrote too long ago. */
     read(token: string): Selection | null {
-      const text = attempt(() => sealing.open(token, context));
+      const text = openedOrNull(() => sealing.open(token, context));
       if (text === null) return null;
       const { expiresAt, authenticatedAt, authTime, passwordChangedAt, mfaResetAt, ...selection } = JSON.parse(text);
       if (new Date(expiresAt) <= now()) return null;
@@ -65,11 +66,3 @@ export function createSelections({ sealing, now }: { sealing: Pick<Sealing, 'sea
 }
 
 export type Selections = ReturnType<typeof createSelections>;
-
-function attempt(open: () => string): string | null {
-  try {
-    return open();
-  } catch {
-    return null; // of another key, context or hand
-  }
-}

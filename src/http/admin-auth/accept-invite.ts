@@ -9,7 +9,7 @@ import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 import { isForm, localeOf, sendPage } from './verify-email-page.js';
 
-const perAddress = { name: 'admin-accept-invite', points: 5, windowSeconds: 3600 };
+const perIp = { name: 'admin-accept-invite', points: 5, windowSeconds: 3600 };
 const Html = { content: { 'text/html': { schema: Type.String() } } };
 const tags = ['Admin authentication'];
 
@@ -50,7 +50,7 @@ export const acceptInvite: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
       config: {
         events: ['administrator_invite.accepted', 'member.added', 'auth.password_set', 'auth.registration_discarded'],
       },
-      onRequest: [sameOrigin(pages), limits.exact(perAddress)],
+      onRequest: [sameOrigin(pages), limits.exact(perIp)],
       schema: {
         operationId: 'acceptInvite',
         summary: 'Become an administrator of an account',

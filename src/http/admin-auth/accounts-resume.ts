@@ -1,11 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { DomainError } from '../../domain/errors.js';
+import { browserOf } from '../browser-of.js';
 import { requestIdOf } from '../idempotency.js';
 import { errors } from '../operation.js';
 import { single } from '../schemas.js';
 import { accountEvents } from './account-events.js';
-import { browserOf, presentSignedIn, SignedInFields } from './answers.js';
+import { presentSignedIn, SignedInFields } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
 import { subjectOf, userOf } from './signed-in.js';
@@ -25,9 +26,9 @@ export const accountsResume: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
       schema: {
         ...common,
         operationId: 'readParkedAccount',
-        summary: 'Read the names of the account that waits to be created',
+        summary: 'Read the names of the account that is waiting to be created',
         description:
-          'Somebody wrote them who was not signed in: have them reviewed before resuming. Of several parked wishes the newest counts; resuming it ends the older ones.',
+          'Somebody who was not signed in wrote them: have them reviewed before resuming. Of several parked wishes the newest counts; resuming it ends the older ones.',
         response: {
           200: single(Type.Object({ account_name: Type.String(), application_name: Type.String() })),
           ...errors(...refusals, 'account_intent.not_found'),
@@ -48,8 +49,8 @@ export const accountsResume: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
       schema: {
         ...common,
         operationId: 'discardParkedAccount',
-        summary: 'Discard what waits to be created',
-        description: 'Every parked wish of the user. None is no error.',
+        summary: 'Discard the accounts that are waiting to be created',
+        description: 'Every parked wish of the user. Having none is not an error.',
         response: { 204: Type.Null(), ...errors(...refusals) },
       },
     },

@@ -1,11 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { browserOf } from '../browser-of.js';
 import { requestIdOf } from '../idempotency.js';
 import { errors } from '../operation.js';
 import { chooseLocale } from '../pages/locale.js';
 import { Body, Name, Slug, single } from '../schemas.js';
 import { accountEvents } from './account-events.js';
-import { browserOf, presentSignedIn, SignedInFields } from './answers.js';
+import { presentSignedIn, SignedInFields } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
 import { subjectOf, userOf } from './signed-in.js';
@@ -26,7 +27,7 @@ export const accounts: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
         operationId: 'createAccount',
         summary: 'Create an account',
         description:
-          'With a Free subscription, the caller as its Owner, its first application and that one’s environments `development` and `production`. Starts a session that is bound to them and sets both cookies; the session that asked goes on. A user without a password (who signs in by SSO only) is refused with `account.password_required`: the wish is parked for 24 hours and a link to set a password is mailed. 10 per hour per user. Takes an `Idempotency-Key`.',
+          'With a Free subscription, the caller as its Owner, its first application and that one’s environments `development` and `production`. Starts a session that is bound to them and sets both cookies; the session that asked goes on. A user without a password (who signs in by SSO only) is refused with `account.password_required`: the wish is parked (24 hours unless configured otherwise) and a link to set a password is mailed. 10 per hour per user. Takes an `Idempotency-Key`.',
         tags: ['Admin authentication'],
         security: [{ bearer: [] }],
         body: Body({

@@ -1,8 +1,7 @@
-import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { AccessToken } from '../../domain/users/admin-tokens.js';
 import type { Named } from '../../domain/users/reachable.js';
-import type { Browser, SignedIn } from '../../domain/users/sign-in.js';
+import type { SignedIn } from '../../domain/users/sign-in.js';
 import { Id, Nullable, OneOf } from '../schemas.js';
 
 export const Acr = OneOf(['urn:gatehouse:aal1', 'urn:gatehouse:aal2'], { description: '`aal2`: two factors.' });
@@ -42,9 +41,3 @@ export const presentSignedIn = ({ user, account, application, mfaEnrollmentRequi
 });
 
 export const presentNamed = ({ id, name, slug }: Named) => ({ id, name, slug });
-
-/** What a session remembers of the browser that it was started in. */
-export const browserOf = ({ ip, headers }: FastifyRequest): Browser => ({
-  ipAddress: ip,
-  userAgent: headers['user-agent'] ?? null,
-});

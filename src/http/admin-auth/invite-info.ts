@@ -4,7 +4,7 @@ import { errors } from '../operation.js';
 import { Body, single } from '../schemas.js';
 import type { AdminAuthOptions } from './options.js';
 
-const perAddress = { name: 'admin-invite-info', points: 10, windowSeconds: 60 };
+const perIp = { name: 'admin-invite-info', points: 10, windowSeconds: 60 };
 
 /** The token of a mailed link. Whatever is wrong with one, the answer is the same. */
 export const InviteToken = Type.String({ description: 'From the link in the mail.' });
@@ -14,7 +14,7 @@ export const inviteInfo: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (ap
     '/invite-info',
     {
       config: { events: [] },
-      onRequest: limits.exact(perAddress),
+      onRequest: limits.exact(perIp),
       schema: {
         operationId: 'inviteInfo',
         summary: 'Read whom the link of an invite is for',

@@ -1,14 +1,14 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { browserOf } from '../browser-of.js';
 import { errors } from '../operation.js';
 import { Body, Id, single, TypedEmail } from '../schemas.js';
-import { browserOf } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 import { LoginOutcome, presentOutcome } from './outcomes.js';
 
-const perAddress = { name: 'admin-login', points: 5, windowSeconds: 15 * 60 };
+const perIp = { name: 'admin-login', points: 5, windowSeconds: 15 * 60 };
 
 export const login: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
   app,
@@ -19,7 +19,7 @@ export const login: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
     '/login',
     {
       config: { events: ['auth.admin_signed_in', 'auth.admin_sign_in_failed', 'auth.admin_locked'], hashes: true },
-      onRequest: [sameOrigin({ baseUrl, adminAppUrl }), limits.exact(perAddress)],
+      onRequest: [sameOrigin({ baseUrl, adminAppUrl }), limits.exact(perIp)],
       schema: {
         operationId: 'login',
         summary: 'Sign in with a password',

@@ -66,7 +66,7 @@ export const me: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { use
       schema: {
         ...common,
         operationId: 'updateMe',
-        summary: 'Change the own name',
+        summary: 'Change your name',
         description: 'What the other administrators of all accounts of the user, and mails, call them.',
         body: Body({ first_name: Type.Optional(Name), last_name: Type.Optional(Name) }),
         response: { 200: single(Me), ...errors('validation.failed', ...refusals) },
@@ -87,7 +87,7 @@ export const me: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { use
       schema: {
         ...common,
         operationId: 'deleteMe',
-        summary: 'Delete the own sign-in',
+        summary: 'Delete your sign-in',
         description:
           'Leaves every account and deletes the user with password, second factors and sessions; their address can register anew. This cannot be undone, and needs a ' +
           'sign-in of the last ten minutes, with a second factor where there is one. Whoever is the last Owner of an account makes somebody else one first: `details` name its slug. ' +

@@ -6,7 +6,7 @@ import { Body, Message, TypedEmail } from '../schemas.js';
 import type { AdminAuthOptions } from './options.js';
 
 const perIp = { name: 'admin-password-forgot', points: 5, windowSeconds: 3600 };
-const perAddress = { name: 'admin-password-forgot-address', points: 3, windowSeconds: 3600 };
+const perMailAddress = { name: 'admin-password-forgot-address', points: 3, windowSeconds: 3600 };
 
 export const passwordForgot: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, limits }) => {
   app.post(
@@ -15,7 +15,7 @@ export const passwordForgot: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
       config: { events: ['auth.password_link_requested'] },
       onRequest: limits.exact(perIp),
       // Counted whether or not the address is known, so that the refusal says nothing either.
-      preHandler: limits.exact(perAddress, ({ body }) => countedAddress((body as { email: string }).email)),
+      preHandler: limits.exact(perMailAddress, ({ body }) => countedAddress((body as { email: string }).email)),
       schema: {
         operationId: 'forgotPassword',
         summary: 'Have a link mailed that sets a new password',

@@ -16,7 +16,7 @@ export const password: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
       config: { events: ['auth.password_changed', 'auth.password_change_failed'] },
       schema: {
         operationId: 'changePassword',
-        summary: 'Change the own password',
+        summary: 'Change your password',
         description:
           'Ends the other sessions of the user, keeps the one that asks, and mails a notice. Ten wrong current passwords in 15 minutes, or fifty in a day, stop further guesses. A user without a password sets one by `password/forgot`.',
         tags: ['Admin authentication'],

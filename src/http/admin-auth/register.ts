@@ -10,7 +10,7 @@ import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 
 const perIp = { name: 'admin-register', points: 5, windowSeconds: 3600 };
-const perAddress = { name: 'admin-register-address', points: 5, windowSeconds: 3600 };
+const perMailAddress = { name: 'admin-register-address', points: 5, windowSeconds: 3600 };
 
 export const register: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, options) => {
   const { users, limits, baseUrl, now } = options;
@@ -21,12 +21,12 @@ export const register: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
       config: { events: ['auth.registration_requested'], hashes: true },
       onRequest: [sameOrigin(options), limits.exact(perIp)],
       // Counted whether or not the address is known: each registration is a mail to it.
-      preHandler: limits.exact(perAddress, ({ body }) => countedAddress((body as { email: string }).email)),
+      preHandler: limits.exact(perMailAddress, ({ body }) => countedAddress((body as { email: string }).email)),
       schema: {
         operationId: 'register',
         summary: 'Register as a platform admin',
         description:
-          'Mails a link, valid for 24 hours, that creates the account. The answer is the same for every address, known or not, with a cookie by which this browser confirms with one click. 5 per hour per IP, and 5 per hour per address.',
+          'Mails a link, valid for 24 hours unless configured otherwise, that creates the account. The answer is the same for every address, known or not, with a cookie by which this browser confirms with one click. 5 per hour per IP, and 5 per hour per address.',
         tags: ['Admin authentication'],
         body: Body({
           email: Email,

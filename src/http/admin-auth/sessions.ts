@@ -53,7 +53,7 @@ export const sessions: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
       config: { events: ['auth.admin_session_revoked'] },
       schema: {
         operationId: 'revokeSession',
-        summary: 'Revoke one of the own sessions',
+        summary: 'Revoke one of your sessions',
         description: 'Its tokens stop working at once. Revoking the current session clears both cookies.',
         tags: ['Admin authentication'],
         security: [{ bearer: [] }],

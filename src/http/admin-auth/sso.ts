@@ -4,19 +4,19 @@ import { Type } from 'typebox';
 import { DomainError } from '../../domain/errors.js';
 import { SsoRefused } from '../../domain/sso-protocols/assertion.js';
 import { anewAndDated, nothingMore } from '../../domain/sso-sign-in/new-enough.js';
+import { browserOf } from '../browser-of.js';
 import { sendError } from '../errors.js';
 import { redirect } from '../oauth/pages.js';
 import { secretCookie } from '../oauth/secret-cookie.js';
 import { sendSsoRefused } from '../oauth/sso-failed-page.js';
 import { errors } from '../operation.js';
 import { Id, OneOf, TypedEmail } from '../schemas.js';
-import { browserOf } from './answers.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 import { createAdminLanding } from './sso-landing.js';
 import { verifyEmailErrors } from './verify-email-error.js';
 
-const perAddress = { name: 'admin-sso-start', points: 30, windowSeconds: 15 * 60 };
+const perIp = { name: 'admin-sso-start', points: 30, windowSeconds: 15 * 60 };
 const Html = { content: { 'text/html': { schema: Type.String() } } };
 const tags = ['Admin authentication'];
 const Onward = Type.Object({ redirect_to: Type.String() });
@@ -88,7 +88,7 @@ export const sso: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, opti
   app.get(
     '/sso/start',
     {
-      onRequest: limits.exact(perAddress),
+      onRequest: limits.exact(perIp),
       schema: startSchema,
     },
     async (request, reply) => {

@@ -7,7 +7,7 @@ import { acceptanceEvents } from '../sign-in-events.js';
 import { InviteToken, sentToken } from './invite-info.js';
 import type { IdentityAuthOptions } from './options.js';
 
-const perAddress = { name: 'identity-accept-invite', points: 5, windowSeconds: 3600 };
+const perIp = { name: 'identity-accept-invite', points: 5, windowSeconds: 3600 };
 
 export const acceptInvite: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, { logins, limits }) => {
   allowOrigins(app, 'preValidation', (request) => logins.inviteAcceptance.pagesOf(sentToken(request)));
@@ -15,7 +15,7 @@ export const acceptInvite: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asyn
     '/accept-invite',
     {
       config: { events: acceptanceEvents },
-      preValidation: limits.exact(perAddress),
+      preValidation: limits.exact(perIp),
       schema: {
         operationId: 'identityAcceptInvite',
         summary: 'Accept an invite with the token of its link',

@@ -7,7 +7,7 @@ import { errors } from '../operation.js';
 import { Body, Nullable, OneOf, single } from '../schemas.js';
 import type { IdentityAuthOptions } from './options.js';
 
-const perAddress = { name: 'identity-invite-info', points: 10, windowSeconds: 60 };
+const perIp = { name: 'identity-invite-info', points: 10, windowSeconds: 60 };
 
 /** The token of a mailed link. Whatever is wrong with one, the answer is the same. */
 export const InviteToken = Type.String({ description: 'From the link in the mail.' });
@@ -24,7 +24,7 @@ export const inviteInfo: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async 
     '/invite-info',
     {
       config: { events: [] },
-      preValidation: limits.exact(perAddress),
+      preValidation: limits.exact(perIp),
       schema: {
         operationId: 'identityInviteInfo',
         summary: 'Read whom the link of an invite is for, and where it leads',

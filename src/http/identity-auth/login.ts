@@ -11,7 +11,7 @@ import { authenticateClient, ClientFields, namedClient } from './client.js';
 import type { IdentityAuthOptions } from './options.js';
 import { VisitFields, visitOf } from './visit.js';
 
-const perAddress = { name: 'identity-login', points: 5, windowSeconds: 15 * 60 };
+const perIp = { name: 'identity-login', points: 5, windowSeconds: 15 * 60 };
 
 export const login: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (
   app,
@@ -23,7 +23,7 @@ export const login: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (
     '/login',
     {
       config: { events: attemptEvents, hashes: true },
-      preValidation: limits.exact(perAddress), // when the answer's headers let the client's scripts read the refusal
+      preValidation: limits.exact(perIp), // when the answer's headers let the client's scripts read the refusal
       schema: {
         operationId: 'identityLogin',
         summary: 'Sign an end user in with a password',

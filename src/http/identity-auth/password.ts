@@ -19,9 +19,9 @@ export const password: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
       config: { events: ['identity.password_changed', 'auth.identity_password_change_failed'] },
       schema: {
         operationId: 'identityChangePassword',
-        summary: 'Change the own password',
+        summary: 'Change your password',
         description:
-          'Ends the other sessions of the person in the whole account, keeps the one that asks, and mails a notice. Ten wrong current passwords in 15 minutes stop further guesses. Who has an app or a key needs a session with it; who has no password sets one by `password/forgot`. 404 where the environment takes no passwords.',
+          'Ends the other sessions of the person in the whole account, keeps the one that asks, and mails a notice. Ten wrong current passwords in 15 minutes, or fifty in a day, stop further guesses. Whoever has an app or a key needs a session with it; whoever has no password sets one by `password/forgot`. 404 where the environment takes no passwords.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
         body: Body({ current_password: Type.String({ maxLength: 1024 }), new_password: Password }),

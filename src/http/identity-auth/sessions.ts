@@ -54,7 +54,7 @@ export const sessions: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
       config: { events: ['identity.sessions_revoked', 'auth.identity_signed_out'] },
       schema: {
         operationId: 'identityRevokeSession',
-        summary: 'End one of the own sessions',
+        summary: 'End one of your sessions',
         description:
           'With everything that was issued in it, at once. Where the environment has `session_end_require_recent_sign_in`, another ' +
           'one than that which asks needs a sign-in of the last ten minutes, with a second factor where the person has one that the ' +

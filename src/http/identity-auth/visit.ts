@@ -4,6 +4,7 @@ import type { ApiVisit } from '../../domain/logins/api-sign-in.js';
 import type { Client } from '../../domain/oidc/clients.js';
 import { givenScopes } from '../../domain/oidc/scopes.js';
 import { aal2 } from '../../domain/sessions/first-factor.js';
+import { browserOf } from '../browser-of.js';
 import type { SecretCookie } from '../oauth/secret-cookie.js';
 
 /** What a sign-in asks for, as at the authorization endpoint. */
@@ -30,9 +31,3 @@ export const visitOf = (request: FastifyRequest, client: Client, device: SecretC
     ...browserOf(request),
   };
 };
-
-/** What a session remembers of where it was started. */
-export const browserOf = ({ ip, headers }: FastifyRequest) => ({
-  ipAddress: ip,
-  userAgent: headers['user-agent'] ?? null,
-});

@@ -24,6 +24,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Of whose page a request is, once that is found: whatever goes wrong from there on is told in their looks, too. */
     looks?: Looks | null;
+    /** Where the sign-in that it belongs to is begun anew, once that is known to be right. */
+    way?: { signInUrl: string; forgotUrl: string | null } | null;
   }
 }
 
@@ -123,6 +125,7 @@ export function redirect(
 /** Answers whatever goes wrong as a page: never a redirect, since nothing malformed is trusted with one. */
 export function handlePageErrors(app: FastifyInstance): void {
   app.decorateRequest('looks', null);
+  app.decorateRequest('way', null);
   app.setErrorHandler((error, request, reply) => {
     const refusal = error instanceof OAuthError ? error : refusalOf(error);
     if (!refusal) request.log.error({ fault: faultOf(error), frames: framesOf(error) }, 'unexpected error');
@@ -157,9 +160,17 @@ export function sendErrorPage(
       code,
       requestId: request.id,
       retryAfterSeconds,
+      ...waysOn(request, status),
     },
     { status, client: request.looks ?? null, uiLocales: localesAskedFor(request) },
   );
+}
+
+/** Back to the sign-in, where the same may go well later; too many wrong passwords are forgotten with a new one. */
+function waysOn({ way, url }: FastifyRequest, status: number) {
+  if (!way || ![429, 500, 503].includes(status)) return {};
+  const mayForget = status === 429 && !url.startsWith('/oauth/password/');
+  return { signInUrl: way.signInUrl, forgotUrl: mayForget ? way.forgotUrl : null };
 }
 
 /** Whatever is wrong with a request, its reader's language counts. */

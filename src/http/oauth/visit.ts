@@ -70,6 +70,15 @@ export function onceSignedIn({ prompt, max_age: _, ...rest }: Record<string, str
   return prompt?.split(' ').includes('consent') ? { ...rest, prompt: 'consent' } : rest;
 }
 
+/** Where the sign-in is begun anew by whoever could not go on with it. */
+function wayOf(visit: Pick<Visit, 'asked' | 'methods'>) {
+  const forgot = new URLSearchParams(keptMethodOf(visit.asked.parameters));
+  return {
+    signInUrl: `/oauth/authorize?${new URLSearchParams(flowOf(visit))}`,
+    forgotUrl: visit.methods.includes('password') ? `/oauth/password/forgot?${forgot}` : null,
+  };
+}
+
 /** Where somebody else signs in for it, in a browser that knows a person who cannot go on: `login_hint` names that one. */
 export function anotherPersonUrl(visit: Pick<Visit, 'asked'>): string {
   const { login_hint: _, ...parameters } = flowOf(visit);
@@ -110,7 +119,10 @@ export function createVisits({ askedOrganizations, baseUrl, clients, keys }: Vis
     const open = methodsOf(client.settings);
     const isBound = organization !== null && !(isRecovery(asked) && wantsSso(organization.policy));
     const methods = isBound ? allowedOf(open, organization.policy) : open;
-    return { request, reply, client, asked, hintedSubject: hint?.subject ?? null, toAccount, organization, methods };
+    const hintedSubject = hint?.subject ?? null;
+    const visit = { request, reply, client, asked, hintedSubject, toAccount, organization, methods };
+    request.way = wayOf(visit);
+    return visit;
   }
 
   return {
@@ -139,5 +151,3 @@ export function createVisits({ askedOrganizations, baseUrl, clients, keys }: Vis
     },
   };
 }
-
-export type Visits = ReturnType<typeof createVisits>;

@@ -91,7 +91,7 @@ export const verifyIdentityEmail = operation({
   id: 'verifyIdentityEmail',
   method: 'POST',
   path: '/identities/:id/email/verify',
-  summary: 'Count the address of an identity as verified',
+  summary: 'Mark the address of an identity as verified',
   events: ['identity.email_verified'],
   answers: { ...detail, ...errors('identity.not_found', 'identity.in_production') },
   async handle({ params, ...asking }) {

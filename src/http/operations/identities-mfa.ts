@@ -40,7 +40,7 @@ export const getIdentityMfa = operation({
   id: 'getIdentityMfa',
   method: 'GET',
   path: '/identities/:id/mfa',
-  summary: 'Read what an identity has of second factors',
+  summary: 'Read the second factors of an identity',
   description: 'One set for all Environments of the Account; nothing secret.',
   answers: { 200: single(MfaView), ...errors('identity.not_found') },
   handle: async ({ services, scope, params }) => ({

@@ -64,7 +64,7 @@ export const createIdentityInvite = operation({
   path: '/identity-invites',
   summary: 'Invite somebody',
   description:
-    'Mails a link, valid for seven days. With the intent `activate` it leads into this environment, with `directory` into ' +
+    'Mails a link, valid for seven days unless configured otherwise. With the intent `activate` it leads into this environment, with `directory` into ' +
     "the account's directory only, without a membership. `role_id` is given at acceptance, at `node_id` or at the root: for " +
     'that the caller needs `rbac.assign_roles` and every permission of the role there. One invite per address can be ' +
     'pending. Who is there already is not invited, whether active or not.',

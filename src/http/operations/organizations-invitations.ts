@@ -61,7 +61,7 @@ export const createOrganizationInvitation = operation({
   path: '/organizations/:id/invitations',
   summary: 'Invite somebody into an organization',
   description:
-    'Mails a link, valid for seven days. Who accepts becomes a member of the organization with these roles, and of the ' +
+    'Mails a link, valid for seven days unless configured otherwise. Who accepts becomes a member of the organization with these roles, and of the ' +
     'environment where they are none. One invitation per address and organization can be pending. Who is deactivated in the ' +
     'environment is mailed nothing, and gets in by no link: send the invitation again once they are active. ' +
     rule,

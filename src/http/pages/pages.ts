@@ -223,6 +223,8 @@ export interface Pages extends AccountPages, SignUpPages {
     code: string;
     requestId: string;
     retryAfterSeconds?: number;
+    signInUrl?: string | null;
+    forgotUrl?: string | null;
   };
   'verify-email': {
     action: string;

@@ -83,9 +83,9 @@ export const createAdministratorInvite = operation({
   id: 'createAdministratorInvite',
   method: 'POST',
   path: '/administrator-invites',
-  summary: 'Invite somebody to administrate the account',
+  summary: 'Invite somebody to administer the account',
   description:
-    'Mails a link, valid for seven days, in the language of `locale`. You can only give what you hold yourself in every ' +
+    'Mails a link, valid for seven days unless configured otherwise, in the language of `locale`. You can only give what you hold yourself in every ' +
     'place that the role is to count in, and only Owners make Owners. One invite per address can be pending.',
   capability: 'members.manage',
   body: Body({

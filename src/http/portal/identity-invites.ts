@@ -62,7 +62,7 @@ export const createAccountIdentityInvite = operation({
   path: '/identity-invites',
   summary: 'Invite somebody into the directory of an account',
   description:
-    'Mails a link, valid for seven days, that leads into the directory only, without a membership. The mail and the page have the brand, and a ' +
+    'Mails a link, valid for seven days unless configured otherwise, that leads into the directory only, without a membership. The mail and the page have the brand, and a ' +
     'password has to keep the rules, of the environment in `environment_id`; without one, of the oldest production environment, or else of the oldest. Whoever ' +
     'is to enter an environment is invited there.',
   body: Body({

@@ -1,6 +1,6 @@
 import type { AdministratorSso } from '../../domain/sso-sign-in/administrators.js';
-import { browserOf } from '../admin-auth/answers.js';
 import type { AdminLanding } from '../admin-auth/sso-landing.js';
+import { browserOf } from '../browser-of.js';
 import { redirect } from '../oauth/pages.js';
 import { sendSsoLost, sendSsoRefused } from '../oauth/sso-failed-page.js';
 import type { SsoFinisher } from './finishers.js';

@@ -1,6 +1,5 @@
 import { Type } from 'typebox';
-import type { AddedUserFactor } from '../../../domain/admin-mfa/factors.js';
-import { factorView, presentFactor, RecoveryCodes } from '../../mfa-schemas.js';
+import { factorView, RecoveryCodes } from '../../mfa-schemas.js';
 import { errors } from '../../operation.js';
 import { Nullable, single } from '../../schemas.js';
 
@@ -35,8 +34,3 @@ export const addedAnswers = {
     'service.unavailable',
   ),
 };
-
-export const presentAdded = ({ factor, recoveryCodes }: AddedUserFactor) => ({
-  factor: presentFactor(factor),
-  recovery_codes: recoveryCodes,
-});

@@ -1,6 +1,5 @@
 import { Type } from 'typebox';
-import type { AddedFactor } from '../../../domain/logins/api-factors.js';
-import { factorView, presentFactor, RecoveryCodes } from '../../mfa-schemas.js';
+import { factorView, RecoveryCodes } from '../../mfa-schemas.js';
 import { errors } from '../../operation.js';
 import { Nullable, single } from '../../schemas.js';
 
@@ -31,11 +30,6 @@ export const addedAnswers = {
     'service.unavailable',
   ),
 };
-
-export const presentAdded = ({ factor, recoveryCodes }: AddedFactor) => ({
-  factor: presentFactor(factor),
-  recovery_codes: recoveryCodes,
-});
 
 /** The refusals of a route that begins an enrollment. */
 export const beginErrors = errors(

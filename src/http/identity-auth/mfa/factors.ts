@@ -20,7 +20,7 @@ export const factors: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (ap
     {
       schema: {
         operationId: 'identityListFactors',
-        summary: 'Read the own second factors',
+        summary: 'Read your second factors',
         description: 'One set for all environments of the account. Secrets are never told again.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import { WebauthnConfirmation, WebauthnOptionsView } from '../../mfa-schemas.js';
+import { presentAdded, WebauthnConfirmation, WebauthnOptionsView } from '../../mfa-schemas.js';
 import { Body, single } from '../../schemas.js';
 import { enrollmentEvents } from '../../sign-in-events.js';
 import type { IdentityAuthOptions } from '../options.js';
 import { proofOf } from '../signed-in.js';
 import { perMinute } from './challenge/answer.js';
-import { addedAnswers, beginErrors, presentAdded } from './factor-view.js';
+import { addedAnswers, beginErrors } from './factor-view.js';
 
 export const webauthn: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, { api, limits }) => {
   app.post(

@@ -7,8 +7,6 @@ import { isNoBrowser } from '../origin.js';
 import { wantsJson } from '../pages.js';
 import { secretCookie } from '../secret-cookie.js';
 
-export type CodesBrowser = ReturnType<typeof createCodesBrowser>;
-
 /** Holds what a script outside of browsers enrolled: nobody can be led to its JSON, and it may keep no cookies. */
 const script = 'script';
 const isScript = (request: FastifyRequest) => wantsJson(request) && isNoBrowser(request);

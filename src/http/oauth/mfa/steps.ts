@@ -172,8 +172,6 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
   };
 }
 
-export type MfaSteps = ReturnType<typeof createMfaSteps>;
-
 /** Parameters are texts; a flag that JSON sends as such is read apart. */
 function withoutFlags(body: unknown): unknown {
   if (body === null || typeof body !== 'object' || Array.isArray(body)) return body;

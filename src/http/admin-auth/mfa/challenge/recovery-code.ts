@@ -16,7 +16,7 @@ export const recoveryCodeChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> 
         operationId: 'adminChallengeRecoveryCode',
         summary: 'Go on with a recovery code',
         description:
-          'Each works once, and a mail tells of its use. Answers as `login` does. 10 per minute per IP, and 10 wrong answers in 15 minutes per user.',
+          'Each works once, and a mail tells of its use. Answers as `login` does. 10 per minute per IP, and 10 wrong answers in 15 minutes, or 50 in a day, per user.',
         tags: ['Admin authentication'],
         body: Body({ ...ChallengeFields, code: Type.String({ minLength: 1, maxLength: 64 }) }),
         response: challengeAnswers,

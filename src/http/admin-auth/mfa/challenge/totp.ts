@@ -17,7 +17,7 @@ export const totpChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
         operationId: 'adminChallengeTotp',
         summary: 'Go on with a code of an authenticator app',
         description:
-          'A code works once. Answers as `login` does. 10 per minute per IP, and 10 wrong answers in 15 minutes per user.',
+          'A code works once. Answers as `login` does. 10 per minute per IP, and 10 wrong answers in 15 minutes, or 50 in a day, per user.',
         tags: ['Admin authentication'],
         body: Body({
           ...ChallengeFields,

@@ -45,7 +45,8 @@ export const webauthnChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> = as
       schema: {
         operationId: 'adminChallengeWebauthn',
         summary: 'Go on with a passkey or security key',
-        description: 'Answers as `login` does. 10 per minute per IP, and 10 wrong answers in 15 minutes per user.',
+        description:
+          'Answers as `login` does. 10 per minute per IP, and 10 wrong answers in 15 minutes, or 50 in a day, per user.',
         tags: ['Admin authentication'],
         body: Body({ ...ChallengeFields, response: Json('`AuthenticationResponseJSON`') }),
         response: challengeAnswers,

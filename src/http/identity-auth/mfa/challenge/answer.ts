@@ -2,13 +2,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { SecondFactor } from '../../../../domain/mfa/challenges.js';
 import type { LimitPolicy } from '../../../../platform/limiter.js';
+import { browserOf } from '../../../browser-of.js';
 import { allowOrigins } from '../../../cors.js';
 import { secretCookie } from '../../../oauth/secret-cookie.js';
 import { errors } from '../../../operation.js';
 import { single } from '../../../schemas.js';
 import { LoginResult, presentLogin } from '../../answers.js';
 import type { IdentityAuthOptions } from '../../options.js';
-import { browserOf } from '../../visit.js';
 
 /** What every answer to a challenge has. */
 export const ChallengeFields = {

@@ -52,7 +52,8 @@ export const emailOtpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
       schema: {
         operationId: 'identityChallengeEmailOtp',
         summary: 'Go on with a mailed code',
-        description: 'Five tries a code. 10 per minute per IP, and 10 wrong ones in 15 minutes per person.',
+        description:
+          'Five tries a code. 10 per minute per IP, and 10 wrong ones in 15 minutes, or 50 in a day, per person.',
         tags: ['End-user authentication'],
         body: Body({
           ...AnswerFields,

@@ -16,7 +16,8 @@ export const recoveryCodeChallenge: FastifyPluginAsyncTypebox<IdentityAuthOption
       schema: {
         operationId: 'identityChallengeRecoveryCode',
         summary: 'Go on with a recovery code',
-        description: 'Each works once. 10 per minute per IP, and 10 wrong ones in 15 minutes per person.',
+        description:
+          'Each works once. 10 per minute per IP, and 10 wrong ones in 15 minutes, or 50 in a day, per person.',
         tags: ['End-user authentication'],
         body: Body({ ...AnswerFields, code: Type.String({ minLength: 1, maxLength: 64 }) }),
         response: challengeAnswers,

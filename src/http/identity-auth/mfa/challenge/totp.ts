@@ -17,7 +17,8 @@ export const totpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asy
       schema: {
         operationId: 'identityChallengeTotp',
         summary: 'Go on with a code of an authenticator app',
-        description: 'A code works once. 10 per minute per IP, and 10 wrong ones in 15 minutes per person.',
+        description:
+          'A code works once. 10 per minute per IP, and 10 wrong ones in 15 minutes, or 50 in a day, per person.',
         tags: ['End-user authentication'],
         body: Body({
           ...AnswerFields,

@@ -44,7 +44,7 @@ export const webauthnChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
       schema: {
         operationId: 'identityChallengeWebauthn',
         summary: 'Go on with a passkey or security key',
-        description: '10 per minute per IP, and 10 wrong ones in 15 minutes per person.',
+        description: '10 per minute per IP, and 10 wrong ones in 15 minutes, or 50 in a day, per person.',
         tags: ['End-user authentication'],
         body: Body({ ...AnswerFields, response: Json('`AuthenticationResponseJSON`') }),
         response: challengeAnswers,
