@@ -74,6 +74,27 @@ test('who forgot the password finds the way from the sign-in page, sets another 
   expect(messageOf((await signIn(provider.browser(), client, email, password)).body)).toMatch(/do not match/);
 });
 
+test('whoever uses a link where somebody else is signed in is told so, and asked who goes on', async () => {
+  const { environment, client } = await newShop();
+  const [ida, yuri] = [await environment.newIdentity({ email: newAddress() }), await environment.newIdentity()];
+  const browser = provider.browser();
+  await signIn(browser, client, yuri.email, password);
+  await forgot(provider.browser(), client, ida.email, { prompt: 'consent' });
+  const token = await lastLink(provider, environment.environmentId);
+  const done = await browser.submit(await browser.get(token), { password: chosen });
+  expect(done.body).toContain(`${yuri.email} is signed in in this browser. To go on as ${ida.email}`);
+  const asked = await browser.get(nextOf(done.body));
+  expect(asked.body).toContain('Choose an account');
+  const form = await browser.submit(asked, { choice: 'other' });
+  expect(form.body).toContain(`value="${ida.email}"`);
+  // Their own session is no reason to ask.
+  await forgot(provider.browser(), client, ida.email);
+  const again = await browser.submit(await browser.get(await lastLink(provider, environment.environmentId)), {
+    password: `${chosen} more`,
+  });
+  expect(again.body).not.toContain('is signed in in this browser');
+});
+
 test('a link that was asked for is written down, and its mail is in the language of who asked, however often where nothing limits that', async () => {
   const { environment, client } = await newShop();
   const { email } = await environment.newIdentity({ email: newAddress() });

@@ -267,7 +267,14 @@ const everySignUpPage = (value: string): SignUpPages => {
       error: 'sign_up.error.too_short',
       client,
     },
-    'identity-invite-accepted': { placeName: value, email: value, opensClient: true, nextUrl: value, client },
+    'identity-invite-accepted': {
+      placeName: value,
+      email: value,
+      opensClient: true,
+      other: value,
+      nextUrl: value,
+      client,
+    },
     'confirm-sign-up': {
       action: '/oauth/verify-email',
       token: value,
@@ -276,7 +283,7 @@ const everySignUpPage = (value: string): SignUpPages => {
       error: 'confirm_sign_up.error.password',
       client,
     },
-    'sign-up-confirmed': { email: value, nextUrl: `/oauth/authorize?state=${value}`, client },
+    'sign-up-confirmed': { email: value, other: value, nextUrl: `/oauth/authorize?state=${value}`, client },
     'link-void': { resendToken: value, forgotUrl: `/oauth/password/forgot?state=${value}`, nextUrl: value, client },
     'mail-sent': { nextUrl: value, client },
     'forgot-password': {
@@ -295,7 +302,7 @@ const everySignUpPage = (value: string): SignUpPages => {
       error: 'sign_up.error.breached',
       client,
     },
-    'password-reset-done': { nextUrl: value, client },
+    'password-reset-done': { email: value, other: value, nextUrl: value, client },
   };
 };
 

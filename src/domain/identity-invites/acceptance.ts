@@ -16,6 +16,7 @@ import { invitedOf, justAcceptedOf, needsOf, pendingOf, type Told, toldOf } from
 
 /** What the link of an invite stands for. */
 export interface OfferedIdentityInvite extends Omit<Told, 'settings'> {
+  environmentId: string;
   intent: IdentityInviteIntent;
   email: string;
   /** As whoever invites has them. */
@@ -74,9 +75,9 @@ export function createIdentityInviteAcceptance({
   async function offeredBy(tx: EntityManager, invite: IdentityInvite) {
     const told = await toldOf(tx, invite);
     const needs = needsOf(await invitedOf(tx, invite), told.settings);
-    const { intent, email, firstName, lastName, locale } = invite;
+    const { environmentId, intent, email, firstName, lastName, locale } = invite;
     const siteUrl = intent === 'directory' ? null : await siteOfEnvironment(tx, invite);
-    return { ...told, ...needs, siteUrl, intent, email, firstName, lastName, locale };
+    return { ...told, ...needs, environmentId, siteUrl, intent, email, firstName, lastName, locale };
   }
   const look = (token: string) =>
     db.transaction('system', async (tx) => {

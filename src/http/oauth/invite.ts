@@ -10,12 +10,14 @@ import { sendPage, wantsJson } from './pages.js';
 import { passwordErrorOf } from './password/errors.js';
 import { refusalInJson } from './refusal-in-json.js';
 import { isName } from './register.js';
+import { pastSomeoneElse } from './someone-else.js';
 import { throttled } from './throttles.js';
 
 const action = '/oauth/invite';
 
 /** The link in the mail of an invite. Opening it shows a form; only sending that consumes it, so mail scanners cannot. */
-export const invite: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { provider, logins, limits }) => {
+export const invite: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
+  const { provider, logins, limits } = options;
   const { preview, accept, justAccepted } = logins.inviteAcceptance;
 
   app.get('/oauth/invite', async (request, reply) => {
@@ -44,13 +46,13 @@ export const invite: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { pr
       if (wrong) return again(wrong);
       return voided(error) ?? sendDoneBefore(request, reply, token);
     }
-    return sendDone(visit);
+    return sendDone(options, visit);
   });
 
   /** A form that was sent twice has accepted it. */
   async function sendDoneBefore(request: FastifyRequest, reply: FastifyReply, token: string) {
     const offered = wantsJson(request) ? null : await justAccepted(token).catch(voided);
-    return offered ? sendDone({ request, reply, offered }) : sendVoid(request, reply);
+    return offered ? sendDone(options, { request, reply, offered }) : sendVoid(request, reply);
   }
 };
 
@@ -107,11 +109,12 @@ function sendForm({ request, reply, offered }: Visit, { token, error, firstName,
   return sendPage(request, reply, 'identity-invite', values, looksOf(offered));
 }
 
-function sendDone({ request, reply, offered }: Visit) {
+async function sendDone(options: HostedOptions, { request, reply, offered }: Visit) {
   if (wantsJson(request))
     return reply.header('cache-control', 'no-store').send({ status: 'invite_accepted', continue_to: offered.siteUrl });
-  const { placeName, email, intent, siteUrl: nextUrl } = offered;
-  const values = { placeName, email, opensClient: intent !== 'directory', nextUrl, client: clientOf(offered) };
+  const { environmentId, placeName, email, intent, siteUrl: nextUrl } = offered;
+  const next = await pastSomeoneElse(options, request, { environmentId, email, nextUrl });
+  const values = { placeName, email, opensClient: intent !== 'directory', ...next, client: clientOf(offered) };
   return sendPage(request, reply, 'identity-invite-accepted', values, looksOf(offered));
 }
 

@@ -28,7 +28,8 @@ export interface SignUpPages {
     error: TextKey | null;
     client: PageClient;
   };
-  'sign-up-confirmed': { email: string; nextUrl: string | null; client: PageClient };
+  /** `other`: whoever else is signed in in this browser. */
+  'sign-up-confirmed': { email: string; other: string | null; nextUrl: string | null; client: PageClient };
   'link-void': {
     /** The link's own token, where another one can be sent for it (`/oauth/verify-email/resend`). */
     resendToken: string | null;
@@ -59,6 +60,7 @@ export interface SignUpPages {
     email: string;
     /** Whether they can sign in there now: who is in the directory alone cannot yet. */
     opensClient: boolean;
+    other: string | null;
     nextUrl: string | null;
     client: PageClient;
   };
@@ -79,5 +81,5 @@ export interface SignUpPages {
     error: TextKey | null;
     client: PageClient;
   };
-  'password-reset-done': { nextUrl: string | null; client: PageClient };
+  'password-reset-done': { email: string; other: string | null; nextUrl: string | null; client: PageClient };
 }

@@ -8,11 +8,13 @@ import type { HostedOptions } from '../options.js';
 import { assertOwnOrigin } from '../origin.js';
 import { sendPage, wantsJson } from '../pages.js';
 import { refusalInJson } from '../refusal-in-json.js';
+import { pastSomeoneElse } from '../someone-else.js';
 import { throttled } from '../throttles.js';
 import { passwordErrorOf } from './errors.js';
 
 /** The mailed link with which a password is replaced. Opening it shows a form; only sending that consumes it. */
-export const passwordReset: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { provider, logins, limits }) => {
+export const passwordReset: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
+  const { provider, logins, limits } = options;
   const { look, reset, hasJustSet } = logins.passwordReset;
 
   app.get('/oauth/password/reset', async (request, reply) => {
@@ -43,13 +45,13 @@ export const passwordReset: FastifyPluginAsyncTypebox<HostedOptions> = async (ap
       if (wrong === null) throw error;
       return sendForm(visit, link, { token, minLength, error: wrong });
     }
-    return sendDone(visit, link);
+    return sendDone(options, visit, link);
   });
 
   /** A form that was sent twice has set the password. */
   async function sendVoid(visit: LinkVisit, sent: { token: string; password: string }) {
     const done = wantsJson(visit.request) ? null : await hasJustSet(sent);
-    return done ? sendDone(visit, done) : sendLinkVoid(visit, { resendToken: null });
+    return done ? sendDone(options, visit, done) : sendLinkVoid(visit, { resendToken: null });
   }
 };
 
@@ -71,18 +73,15 @@ function sendForm(visit: LinkVisit, { email }: FoundLink, { token, minLength, er
   return sendPage(request, reply, 'reset-password', values, linkPageOptions(visit));
 }
 
-function sendDone(visit: LinkVisit, link: FoundLink) {
+async function sendDone(options: HostedOptions, visit: LinkVisit, link: FoundLink) {
   const { request, reply, client } = visit;
-  const nextUrl = wayOn(link);
+  const way = wayOn(link);
   if (wantsJson(request)) {
-    return reply.header('cache-control', 'no-store').send({ status: 'password_changed', continue_to: nextUrl });
+    return reply.header('cache-control', 'no-store').send({ status: 'password_changed', continue_to: way });
   }
   if (!client) return sendLinkVoid(visit, { resendToken: null });
-  return sendPage(
-    request,
-    reply,
-    'password-reset-done',
-    { nextUrl, client: shownClient(client) },
-    linkPageOptions(visit),
-  );
+  const { environmentId, email } = link;
+  const next = await pastSomeoneElse(options, request, { environmentId, email, nextUrl: way });
+  const values = { email, ...next, client: shownClient(client) };
+  return sendPage(request, reply, 'password-reset-done', values, linkPageOptions(visit));
 }

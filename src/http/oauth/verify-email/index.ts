@@ -9,10 +9,12 @@ import { assertOwnOrigin } from '../origin.js';
 import { sendPage, wantsJson } from '../pages.js';
 import { refusalInJson } from '../refusal-in-json.js';
 import { secretCookie } from '../secret-cookie.js';
+import { pastSomeoneElse } from '../someone-else.js';
 import { throttled } from '../throttles.js';
 
 /** The link that proves the address of a sign-up. Opening it shows a page; only sending that consumes it, so mail scanners cannot. */
-export const verifyEmail: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { provider, logins, limits }) => {
+export const verifyEmail: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
+  const { provider, logins, limits } = options;
   const { baseUrl } = provider;
   const browserCookie = secretCookie(baseUrl, 'sign_up');
 
@@ -32,7 +34,7 @@ export const verifyEmail: FastifyPluginAsyncTypebox<HostedOptions> = async (app,
     const result = await logins.signUps.link.confirm({ token, browser, password: form.get('password') ?? null });
     const visit = await linkVisit(provider, request, reply, result.link);
     if (result.outcome === 'void' && result.link && isSentTwice(visit, provider.now())) {
-      return sendConfirmed(visit, result.link);
+      return sendConfirmed(options, visit, result.link);
     }
     if (result.outcome === 'void') return sendVoid(visit, token);
     if (result.outcome === 'password_required') {
@@ -40,7 +42,7 @@ export const verifyEmail: FastifyPluginAsyncTypebox<HostedOptions> = async (app,
       return sendConfirm(visit, result.link, { token, asksPassword: true, error });
     }
     browserCookie.clear(reply);
-    return sendConfirmed(visit, result.link);
+    return sendConfirmed(options, visit, result.link);
   });
 };
 
@@ -73,13 +75,15 @@ function sendConfirm(visit: LinkVisit, link: FoundLink, { token, asksPassword, e
   return sendPage(request, reply, 'confirm-sign-up', values, linkPageOptions(visit));
 }
 
-function sendConfirmed(visit: LinkVisit, link: FoundLink) {
+async function sendConfirmed(options: HostedOptions, visit: LinkVisit, link: FoundLink) {
   const { request, reply, client } = visit;
-  const nextUrl = wayOn(link);
+  const way = wayOn(link);
   if (wantsJson(request)) {
-    return reply.header('cache-control', 'no-store').send({ status: 'email_verified', continue_to: nextUrl });
+    return reply.header('cache-control', 'no-store').send({ status: 'email_verified', continue_to: way });
   }
   if (!client) return sendLinkVoid(visit, { resendToken: null });
-  const values = { email: link.email, nextUrl, client: shownClient(client) };
+  const { environmentId, email } = link;
+  const next = await pastSomeoneElse(options, request, { environmentId, email, nextUrl: way });
+  const values = { email, ...next, client: shownClient(client) };
   return sendPage(request, reply, 'sign-up-confirmed', values, linkPageOptions(visit));
 }
