@@ -209,7 +209,7 @@ export async function composeApi(
     changeFeed: createChangeFeed({ db, bells: changeBells }),
     clientManagement: createClientManagement({ db, now, guard }),
     directory: createDirectory({ db, now, processes }),
-    environmentSettings: createEnvironmentSettings({ db, graces, now }),
+    environmentSettings: createEnvironmentSettings({ db, graces, hasCaptcha: captcha.siteKey !== null, now }),
     environments: createEnvironments({ db, now }),
     evaluation,
     explanations: createExplanations({ db, now }),

@@ -87,6 +87,9 @@ test('whoever uses a link where somebody else is signed in is told so, and asked
   expect(asked.body).toContain('Choose an account');
   const form = await browser.submit(asked, { choice: 'other' });
   expect(form.body).toContain(`value="${ida.email}"`);
+  expect(locationOf(await browser.submit(form, { email: ida.email, password: chosen })).origin).toContain(
+    'app.example',
+  );
   // Their own session is no reason to ask.
   await forgot(provider.browser(), client, ida.email);
   const again = await browser.submit(await browser.get(await lastLink(provider, environment.environmentId)), {

@@ -279,6 +279,23 @@ describe('somebody else than the session is of', () => {
     expect(page.body).toContain('You are signed in with an account that does not belong to this organization.');
   });
 
+  test('whom nobody knows here, and whose provider would answer with them at once, can be somebody else', async () => {
+    const { client, environment, connection, bob } = await signedIn();
+    idp.people.set('eve@elsewhere.example', { email: 'eve@elsewhere.example', email_verified: true });
+    const hinted = authorizeUrl(client, { login_hint: 'eve@elsewhere.example', prompt: 'consent' });
+    const browser = world.browser();
+    const away = locationOf(await browser.get(hinted));
+    expect(away.searchParams.get('prompt')).toBeNull();
+    const failed = await comeBack(browser, away, 'eve@elsewhere.example');
+    expect(failureIn(failed)).toEqual([403, 'sso.domain_not_verified']);
+    const another = /<a class="button" href="([^"]+)">Use another account</.exec(failed.body)?.[1] ?? '';
+    const again = locationOf(await browser.get(another.replaceAll('&amp;', '&')));
+    expect(again.searchParams.get('redirect_uri')).toContain(connection.id);
+    expect([again.searchParams.get('prompt'), again.searchParams.get('login_hint')]).toEqual(['login', null]);
+    expect(codeIn(await comeBack(browser, again, bob))).toBeTruthy();
+    expect(await whoIsIn(environment)).toContain(bob);
+  });
+
   test('who has asked for the page gets it', async () => {
     const { client, browser } = await signedIn();
     const url = authorizeUrl(client, { prompt: 'select_account', method: 'password' });

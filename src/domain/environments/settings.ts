@@ -27,10 +27,13 @@ export interface EnvironmentSettingsService {
 export function createEnvironmentSettings({
   db,
   graces,
+  hasCaptcha,
   now,
 }: {
   db: Db;
   graces: Pick<MfaGraces, 'policyChanged'>;
+  /** Whether this installation has one to show. */
+  hasCaptcha: boolean;
   now: Clock;
 }): EnvironmentSettingsService {
   return {
@@ -53,6 +56,7 @@ export function createEnvironmentSettings({
           updatedAt: now(),
         });
         assertFactorToEnroll(updated);
+        if (!hasCaptcha) assertNoCaptcha(current, changes);
         if (changes.defaultSsoConnectionId) await assertUsable(tx, scope, changes.defaultSsoConnectionId);
         if (updated.accessModel !== current.accessModel) await assertFitsAccessModel(tx, scope, updated.accessModel);
         if (changes.mfaAllowedFactors !== undefined) await assertFactorOfOrganizations(tx, scope, updated);
@@ -78,6 +82,22 @@ function assertFactorToEnroll({ mfaPolicy, mfaAllowedFactors }: EnvironmentSetti
     'too_few',
     'Requiring MFA needs totp or webauthn among the allowed factors',
   );
+}
+
+/** Nobody could solve one, so nobody could come in. */
+function assertNoCaptcha(current: EnvironmentSettings, changes: Partial<ChangeableSettings>) {
+  const fields = {
+    loginRequireCaptcha: 'login_require_captcha',
+    selfSignupRequireCaptcha: 'self_signup_require_captcha',
+  } as const;
+  for (const name of ['loginRequireCaptcha', 'selfSignupRequireCaptcha'] as const) {
+    if (!changes[name] || current[name]) continue;
+    throw invalidField(
+      fields[name],
+      'not_configured',
+      'needs keys of a captcha service (TURNSTILE_SITE_KEY), which this installation does not have',
+    );
+  }
 }
 
 /** Everybody is sent to it, so everybody has to be able to come by it. It stays so until the settings are there. */

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { accountUrl } from '../../domain/oidc/account-request.js';
-import { suitsConsent } from '../../domain/oidc/interaction.js';
+import { couldBeAnyProgram, suitsConsent } from '../../domain/oidc/interaction.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { onlyOnce, type ReadParameters, readParameters } from '../../domain/oidc/parameters.js';
 import { destinationOf } from '../../domain/oidc/redirect-uris.js';
@@ -82,6 +82,7 @@ export const consent: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { p
         email: session.email,
         scopes: learntBy(asked.scope),
         destination: destinationOf(asked.redirectUri),
+        isAskedAlways: couldBeAnyProgram(client, asked),
         days: Math.ceil(seconds(client.settings.refreshTokenMaxTtlSeconds) / days(1)),
         accountUrl: accountUrl('', 'account', {
           client_id: client.clientId,

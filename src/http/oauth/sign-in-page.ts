@@ -27,6 +27,12 @@ const refusals: TextKey[] = [
   'sign_in.error.daily_cap',
 ];
 
+/** What to know before. The pages of the own account ask for a recent sign-in (`max_age`) for what they protect. */
+function noticeOf({ asked, toAccount }: Visit): TextKey | null {
+  if (isRecovery(asked)) return 'sign_in.notice.recovery';
+  return toAccount && asked.maxAge !== null ? 'sign_in.notice.own_account' : null;
+}
+
 /** The page that asks who it is, by the methods of the client's Environment that the organization asked for allows too. */
 export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'> }) {
   const siteKeyFor = ({ client }: Visit) => (signInNeedsCaptcha(client) ? captcha.siteKey : null);
@@ -34,7 +40,7 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
   /** What both forms have in common. `method` is said by the form itself. */
   function valuesOf(visit: Visit, { email, error }: ShownSignIn) {
     const { client, asked } = visit;
-    const notice = isRecovery(asked) ? ('sign_in.notice.recovery' as const) : null;
+    const notice = noticeOf(visit);
     const params = keptMethodOf(asked.parameters);
     const shown = { name: client.name, logoUrl: client.logoUrl };
     const passkey = visit.methods.includes('passkey');

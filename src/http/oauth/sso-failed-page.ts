@@ -29,17 +29,23 @@ function groupOf(code: SsoFailure): Group {
   return (found?.[0] ?? 'refused') as Group;
 }
 
-type Ways = Record<'againUrl' | 'otherUrl' | 'recoveryUrl', string | null>;
-const nowhere: Ways = { againUrl: null, otherUrl: null, recoveryUrl: null };
+type Ways = Record<'againUrl' | 'anotherUrl' | 'otherUrl' | 'recoveryUrl', string | null>;
+const nowhere: Ways = { againUrl: null, anotherUrl: null, otherUrl: null, recoveryUrl: null };
 
-/** Where the person can go from here: once more, or another way. None leads anywhere by itself. */
-const waysFrom = (visit: Visit): Ways => {
+/**
+ * Where the person can go from here: once more, or another way. None leads anywhere by itself. Whom nobody knows here would be answered
+ * with by their provider for as long as it has a session of theirs: it has to ask.
+ */
+const waysFrom = (visit: Visit, code: SsoFailure): Ways => {
   const { client, asked, methods, organization } = visit;
   const { method: _, ...parameters } = asked.parameters;
   const isOnly = organization !== null && wantsSso(organization.policy);
-  const url = (more: Record<string, string>) => `/oauth/authorize?${new URLSearchParams({ ...parameters, ...more })}`;
+  const isWrongOne = ['stranger', 'inactive'].includes(groupOf(code));
+  const url = (more: Record<string, string>) =>
+    `/oauth/authorize?${new URLSearchParams({ ...(isWrongOne ? withChoice(parameters) : parameters), ...more })}`;
   return {
-    againUrl: url({}),
+    againUrl: isWrongOne ? null : url({}),
+    anotherUrl: isWrongOne ? url({}) : null,
     // Who was sent to the default connection may have another provider, whom the page finds by their address.
     otherUrl: isOnly || !(methods.length > 0 || offersSso(visit)) ? null : url({ method: 'password' }),
     // Whether the organization has codes is nothing that strangers are told.
@@ -47,10 +53,16 @@ const waysFrom = (visit: Visit): Ways => {
   };
 };
 
+/** Of a request that names the one who was refused, it names nobody. */
+function withChoice({ login_hint: _, prompt = '', ...others }: Record<string, string>) {
+  const prompts = prompt.split(' ').filter((each) => each !== '' && each !== 'select_account');
+  return { ...others, prompt: prompts.includes('login') ? prompt : [...prompts, 'select_account'].join(' ') };
+}
+
 /** Somebody could not be sent to their identity provider, or what it answered lets them in nowhere. */
 export function sendSsoFailed(visit: Visit, code: SsoFailure): FastifyReply {
   const options = { ...pageOptions(visit), formActions: [] };
-  return send(visit.request, visit.reply, { code, ...waysFrom(visit) }, options);
+  return send(visit.request, visit.reply, { code, ...waysFrom(visit, code) }, options);
 }
 
 /** The same where nobody knows what the sign-in was for. */

@@ -36,7 +36,7 @@ export function createSsoWay({ sso, baseUrl, now }: { sso: Sso; baseUrl: string;
       browser: cookie.read(request),
       loginHint: email ?? asked.loginHint,
       forceAuthn: asked.prompt.login,
-      selectAccount: isAnother,
+      selectAccount: isAnother || asked.prompt.selectAccount,
       maxAge: asked.maxAge,
     });
     cookie.set(reply, started.browser, started.expiresAt, now());

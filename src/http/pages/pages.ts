@@ -83,6 +83,8 @@ export interface Pages extends AccountPages, SignUpPages {
     scopes: readonly ScopeName[];
     /** The host that the browser goes on to, or an app's scheme. */
     destination: string;
+    /** Whether the answer is not remembered: any program of the device could be the one that asks. */
+    isAskedAlways: boolean;
     /** For how long the application keeps its access at most after a sign-in. */
     days: number;
     /** Where it is taken back. */
@@ -181,6 +183,8 @@ export interface Pages extends AccountPages, SignUpPages {
     requestId: string;
     /** Once more by the same way. */
     againUrl: string | null;
+    /** The same by another account there, instead. */
+    anotherUrl: string | null;
     /** To the page that asks who it is. */
     otherUrl: string | null;
     /** The same, for who has a recovery code of an organization that requires its provider. */

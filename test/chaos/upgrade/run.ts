@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { hasLostItsDatabase } from '../../../src/platform/embedded/lasting-temporal.js';
 import { type Surroundings, startSurroundings } from '../../support/service.js';
 import { checkAll } from '../faults/checks/index.js';
 import type { Attempt } from '../faults/client.js';
@@ -57,12 +58,20 @@ export async function runUpgrade(options: UpgradeOptions): Promise<UpgradeRun> {
     for (const role of ['worker', 'worker', 'api', 'api'] as const) await fleet.add(role, from);
     const seed = await seedWith(from, around.databaseUrl);
     const world = await worldOf(serviceOf(around, fleet), seed, witnesses, fleet.origins);
-    const run = await upgradeUnderLoad({ world, around, fleet }, options);
+    const run = await upgradeUnderLoad({ world, around, fleet }, options).catch(async (error: Error) => {
+      throw (await hasLostItsDatabase(around.temporalAddress, 'default')) ? temporalFailed(error) : error;
+    });
     return { ...run, findings: [...findings, ...run.findings] };
   } finally {
     for (const stop of stops.reverse()) await stop();
   }
 }
+
+/** On a busy machine the dev server's SQLite can answer `interrupted` for good, and then nothing goes on, whatever the version. */
+const temporalFailed = (cause: Error) =>
+  new Error("Temporal's dev server has lost its database, which says nothing of either version: run the drill again", {
+    cause,
+  });
 
 interface Place {
   world: Running;
