@@ -194,6 +194,21 @@ describe('where identity providers are the only way in', () => {
   });
 });
 
+test('beside a password, an address alone leads to its provider; nobody else is let off the password', async () => {
+  const { client } = await place();
+  const { login, email } = somebody();
+  const browser = world.browser();
+  const page = await browser.get(authorizeUrl(client));
+  expect(page.body).toMatch(/<input id="password"(?![^>]* required)[^>]*>/);
+  const missing = await browser.submit(page, { email: 'ana@nowhere.example', password: '' });
+  expect([missing.statusCode, missing.body.includes('Enter your password.')]).toEqual([200, true]);
+  expect(
+    codeIn(await comeBack(browser, awayIn(await browser.submit(page, { email, password: '' })), login)),
+  ).toBeTruthy();
+  const without = await (await world.newEnvironment()).newClient();
+  expect((await browser.get(authorizeUrl(without))).body).toMatch(/<input id="password"[^>]* required/);
+});
+
 describe('somebody else than the session is of', () => {
   /** An Environment whose default connection has signed somebody in. */
   async function signedIn(settings: Partial<EnvironmentSettings> = nothing) {
