@@ -108,6 +108,7 @@ test('with somebody else’s hint the person is asked, and nobody is out before 
   const bobs = await tokensFor(world.browser(), client, bob.email);
   const page = await browser.get(url({ id_token_hint: bobs.id_token }));
   expect(page.body).toContain('Sign out?');
+  expect(page.body).toContain(`You are signed in as ${ana.email}.`);
   await browser.submit(page, { confirm: 'no' });
   expect(await isSignedIn()).toBe(true);
   expect([await holdings(), await holdings(bobs)]).toEqual([living, living]);

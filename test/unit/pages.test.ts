@@ -184,7 +184,7 @@ const everyPage = (value: string): Pages => ({
     reason: 'sso_test.reason.domain_not_verified',
     detail: value,
   },
-  logout: { action: '/oauth/logout', params: { state: value }, client: { name: value } },
+  logout: { action: '/oauth/logout', params: { state: value }, email: value, client: { name: value } },
   'admin-signed-in': { accountName: value },
   'admin-mfa-elsewhere': {},
   'choose-application': {

@@ -25,8 +25,8 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
     const browser = cookie.read(request);
     const current = await currentSession(asked, browser);
     // §2: without a hint that is about this very session, only the person can say that they meant it.
-    if (current === 'other') return askFirst(request, reply, asked);
-    return end(request, reply, asked, current === 'none' ? null : browser);
+    if (current.is === 'other') return askFirst(request, reply, asked, current.email);
+    return end(request, reply, asked, current.is === 'none' ? null : browser);
   });
 
   app.post('/oauth/logout', async (request, reply) => {
@@ -42,14 +42,13 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
   });
 
   async function currentSession({ client, hint }: LogoutRequest, browser: string | null) {
-    if (browser === null) return 'none';
-    if (!client) return 'other'; // of whichever Environment
+    if (browser === null) return { is: 'none' } as const;
+    if (!client) return { is: 'other', email: null } as const; // of whichever Environment
     // However long it is unused: what applications hold of it has to end.
     const session = await sessions.find(browser, client.environmentId, null);
-    if (!session) return 'none';
-    return hint?.isProven && (hint.sessionId === session.id || hint.subject === session.identityId)
-      ? 'hinted'
-      : 'other';
+    if (!session) return { is: 'none' } as const;
+    const isHinted = hint?.isProven && (hint.sessionId === session.id || hint.subject === session.identityId);
+    return { is: isHinted ? 'hinted' : 'other', email: session.email } as const;
   }
 
   /** Ends what the cookie stands for, where it counts, and what the hint proves to be meant. */
@@ -78,7 +77,7 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
     return sendPage(request, reply, 'still-signed-in', {}, pageOptions(asked.client, asked));
   }
 
-  function askFirst(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest) {
+  function askFirst(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest, email: string | null) {
     const { client, parameters, redirectUri } = asked;
     if (wantsJson(request)) {
       const answer = { error: 'confirmation_required', error_description: 'post the same parameters with confirm=yes' };
@@ -89,7 +88,7 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
       request,
       reply,
       'logout',
-      { action: '/oauth/logout', params: parameters, client: client && { name: client.name } },
+      { action: '/oauth/logout', params: parameters, email, client: client && { name: client.name } },
       { ...pageOptions(client, asked), formActions: goesTo === null ? [] : [goesTo] },
     );
   }

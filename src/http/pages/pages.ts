@@ -205,7 +205,8 @@ export interface Pages extends AccountPages, SignUpPages {
     /** For whoever looks after the connection, in English; partly of the provider. */
     detail: string | null;
   };
-  logout: { action: string; params: Params; client: { name: string } | null };
+  /** `email`: who is signed in, where it is known whose page it is. */
+  logout: { action: string; params: Params; email: string | null; client: { name: string } | null };
   /** `isUnconfirmed`: here; the identity provider has not said that it is so there. */
   'signed-out': { clientUrl: string | null; isUnconfirmed: boolean };
   /** Whoever would rather not sign out, and came from nowhere that is known. */
