@@ -74,18 +74,28 @@ export function createReconciler({ db, now, kinds, processes, settledMs: oldEnou
     const waiting = await reread(page.filter(({ input }) => missing.has(input)).map(({ id }) => id));
     for (let i = 0; i < waiting.length; i += atOnce) {
       const batch = waiting.slice(i, i + atOnce);
-      const outcomes = await Promise.allSettled(batch.map(({ input }) => processes.startAgain(kind, input)));
-      const failures = outcomes.filter((outcome) => outcome.status === 'rejected');
+      const first = await startEach(kind, batch);
       // One keeps no other from its process; so many are no accident of theirs.
-      if (failures.length === atOnce) throw failures[0]?.reason;
-      const lost = batch.filter((_, n) => outcomes[n]?.status === 'rejected');
-      healed.failed.push(...lost.map(({ input }) => workflowIdOf(kind, input)));
-      const restarted = outcomes.filter((outcome) => outcome.status === 'fulfilled' && outcome.value).length;
+      if (first.lost.length === atOnce) throw first.reason;
+      // A start that a busy Temporal did not answer in time may be one all the same, and is seen by now.
+      const second = await startEach(kind, first.lost);
+      const restarted = first.restarted + second.restarted;
+      healed.failed.push(...second.lost.map(({ input }) => workflowIdOf(kind, input)));
       healed.restarted += restarted;
       workflowsRestarted.inc({ workflow_type: kind }, restarted); // now: they run whatever becomes of the next batch
-      workflowsUnhealed.inc({ workflow_type: kind }, lost.length);
+      workflowsUnhealed.inc({ workflow_type: kind }, second.lost.length);
     }
     return healed;
+  }
+
+  async function startEach(kind: ProcessName, rows: OpenRow<ProcessName>[]) {
+    const outcomes = await Promise.allSettled(rows.map(({ input }) => processes.startAgain(kind, input)));
+    const failure = outcomes.find((outcome) => outcome.status === 'rejected');
+    return {
+      restarted: outcomes.filter((outcome) => outcome.status === 'fulfilled' && outcome.value).length,
+      lost: rows.filter((_, n) => outcomes[n]?.status === 'rejected'),
+      reason: failure?.reason as unknown,
+    };
   }
 
   function placeAfter(kind: ProcessName, page: OpenRow<ProcessName>[], pageSize: number): ReconcilerPlace | null {
