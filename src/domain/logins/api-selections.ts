@@ -1,6 +1,6 @@
 import { after, type Clock, minutes } from '../../platform/clock.js';
 import { newSecret } from '../../platform/crypto/one-time-secret.js';
-import { openedOrNull } from '../../platform/crypto/opened-or-null.js';
+import { openSealedJson } from '../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
 import type { Client } from '../oidc/clients.js';
@@ -83,9 +83,9 @@ export function createApiSelections({
 
     /** Null for whatever we did not write, or wrote too long ago. */
     read(token: string): ApiSelection | null {
-      const text = openedOrNull(() => sealing.open(token, context));
-      if (text === null) return null;
-      const { authenticatedAt, expiresAt, ...selection } = JSON.parse(text);
+      const written = openSealedJson<ApiSelection>(sealing, token, context);
+      if (written === null) return null;
+      const { authenticatedAt, expiresAt, ...selection } = written; // dates as texts, still
       if (new Date(expiresAt) <= now()) return null;
       return { ...selection, authenticatedAt: new Date(authenticatedAt), expiresAt: new Date(expiresAt) };
     },

@@ -3,6 +3,7 @@ import type { EnvironmentSettings } from '../../../entities/environment-settings
 import { type Clock, hours } from '../../platform/clock.js';
 import { actAs } from '../../platform/context.js';
 import { newSecret } from '../../platform/crypto/one-time-secret.js';
+import { openSealedJson } from '../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { createLimiter, type LimitPolicy } from '../../platform/limiter.js';
@@ -111,12 +112,7 @@ export function createEmailOtpLogin({ db, sealing, emailedCodes, attempts, rateL
 
   /** What a page carries; null for what was changed, or belongs to another authorization request. */
   function read(token: string, bound: string): Flow | null {
-    if (token.length > 2048) return null;
-    try {
-      return JSON.parse(sealing.open(token, contextOf(bound)));
-    } catch {
-      return null;
-    }
+    return token.length > 2048 ? null : openSealedJson(sealing, token, contextOf(bound));
   }
 
   async function find({ accountId, environmentId }: EnvironmentScope, email: string): Promise<Member | null> {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server';
 import { after, type Clock, minutes } from '../../platform/clock.js';
+import { openSealedJson } from '../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { recordEvent } from '../events.js';
@@ -46,13 +47,7 @@ export interface PasskeyLoginDeps {
 
 /** Sign-in with a passkey alone: it names the person, and is two factors by itself, since it has verified its user. */
 export function createPasskeyLogin({ db, sealing, webauthn, now }: PasskeyLoginDeps) {
-  function open(token: string): Held | null {
-    try {
-      return JSON.parse(sealing.open(token, context));
-    } catch {
-      return null;
-    }
-  }
+  const open = (token: string) => openSealedJson<Held>(sealing, token, context);
 
   return {
     async begin(request: PasskeyRequest): Promise<PasskeyChallenge> {

@@ -1,5 +1,6 @@
 import type { PublicKeyCredentialCreationOptionsJSON } from '@simplewebauthn/server';
 import { after, type Clock, minutes } from '../../platform/clock.js';
+import { openSealedJson } from '../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
@@ -52,7 +53,7 @@ export function createOwnWebauthn<Person>({ db, sealing, webauthn, now }: OwnWeb
      * @throws DomainError mfa.enrollment_expired for a challenge that was used, is too old or of another session; mfa.code_invalid
      */
     async verify({ sessionId, token, sent, label }: OwnAttestation): Promise<VerifiedAttestation> {
-      const held = openOrNull(token, sessionId);
+      const held = openSealedJson<Held>(sealing, token, context(sessionId));
       if (!held || held.expiresAt <= now().getTime()) throw new DomainError('mfa.enrollment_expired');
       const { challenge, expiresAt } = held;
       if (!(await spend(db, challenge, new Date(expiresAt)))) throw new DomainError('mfa.enrollment_expired');
@@ -61,18 +62,10 @@ export function createOwnWebauthn<Person>({ db, sealing, webauthn, now }: OwnWeb
 
     /** Has the same answer be taken once more: for want of capacity nothing was enrolled by it. */
     async giveBack({ sessionId, token }: Pick<OwnAttestation, 'sessionId' | 'token'>): Promise<void> {
-      const held = openOrNull(token, sessionId);
+      const held = openSealedJson<Held>(sealing, token, context(sessionId));
       if (held) await unspend(db, held.challenge);
     },
   };
-
-  function openOrNull(token: string, sessionId: string): Held | null {
-    try {
-      return JSON.parse(sealing.open(token, context(sessionId)));
-    } catch {
-      return null;
-    }
-  }
 }
 
 export type OwnWebauthn<Person = WebauthnPerson> = ReturnType<typeof createOwnWebauthn<Person>>;

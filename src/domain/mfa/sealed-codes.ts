@@ -1,5 +1,6 @@
 import { after, type Clock, minutes } from '../../platform/clock.js';
 import { equalInConstantTime, hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
+import { openSealedJson } from '../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
 import { spend } from '../spent-tokens.js';
@@ -60,7 +61,7 @@ export function createSealedCodes({
 
     /** What it holds; nothing is used up yet. @param presented what the caller has, one of which must be the holder's */
     open(token: string, presented: readonly string[]): OpenedCodes {
-      const held = openOrNull(token);
+      const held = openSealedJson<Sealed>(sealing, token, context);
       if (!held || held.expiresAt <= now().getTime()) return { outcome: 'expired' };
       if (!isHolder(held, presented)) return { outcome: 'foreign' };
       const { id, codes, enrollmentToken, expiresAt } = held;
@@ -70,18 +71,10 @@ export function createSealedCodes({
 
     /** Whether the caller is its holder, however long ago it was shown: the codes may take a while to be saved. */
     isHeld(token: string, presented: readonly string[]): boolean {
-      const held = openOrNull(token);
+      const held = openSealedJson<Sealed>(sealing, token, context);
       return held !== null && isHolder(held, presented);
     },
   };
-
-  function openOrNull(token: string): Sealed | null {
-    try {
-      return JSON.parse(sealing.open(token, context));
-    } catch {
-      return null;
-    }
-  }
 }
 
 const hashOf = (holder: string): string => hashSecret(holder).toString('base64url');

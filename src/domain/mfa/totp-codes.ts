@@ -2,6 +2,7 @@ import { generateSecret, generateURI, verifySync } from 'otplib';
 import QRCode from 'qrcode';
 import { v7 as uuidv7 } from 'uuid';
 import { after, type Clock, minutes } from '../../platform/clock.js';
+import { openSealedJson } from '../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { DomainError } from '../errors.js';
 
@@ -101,17 +102,9 @@ export function createTotpEnrollments({ sealing, contexts, now }: TotpEnrollment
   };
 
   function open(personId: string, sealed: string): Sealed {
-    const held = openOrNull(sealed, contexts.enrollment(personId));
+    const held = openSealedJson<Sealed>(sealing, sealed, contexts.enrollment(personId));
     if (!held || held.expiresAt <= now().getTime()) throw new DomainError('mfa.enrollment_expired');
     return held;
-  }
-
-  function openOrNull(sealed: string, context: string): Sealed | null {
-    try {
-      return JSON.parse(sealing.open(sealed, context));
-    } catch {
-      return null; // forged, cut, or of another person
-    }
   }
 }
 

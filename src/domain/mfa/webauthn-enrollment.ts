@@ -1,5 +1,6 @@
 import type { PublicKeyCredentialCreationOptionsJSON } from '@simplewebauthn/server';
 import { after, type Clock, minutes } from '../../platform/clock.js';
+import { openSealedJson } from '../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { DomainError } from '../errors.js';
 import type { OpenSignIn, PendingSignIns } from '../logins/pending-sign-ins.js';
@@ -40,12 +41,8 @@ export function createWebauthnEnrollments({ sealing, pendingSignIns, webauthn, n
     /** Reads a token of either kind. Null for one that is forged or too old. */
     read(sent: string): EnrollmentToken | null {
       if (!sent.includes('.')) return { token: sent, challenge: null };
-      try {
-        const { token, challenge, expiresAt }: Held = JSON.parse(sealing.open(sent, context));
-        return expiresAt > now().getTime() ? { token, challenge } : null;
-      } catch {
-        return null;
-      }
+      const held = openSealedJson<Held>(sealing, sent, context);
+      return held && held.expiresAt > now().getTime() ? { token: held.token, challenge: held.challenge } : null;
     },
 
     /** @param token the sign-in's own */

@@ -1,4 +1,5 @@
 import { after, type Clock, minutes } from '../../platform/clock.js';
+import { openSealedJson } from '../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
 import { createLimiter } from '../../platform/limiter.js';
@@ -64,12 +65,8 @@ export function createResend({ db, sealing, rateLimits, now }: ResendDeps): Rese
   const count = (identityId: string): Promise<void> => countUse(limiter, identityId);
 
   function open(ticket: string, client: LinkClient): Sealed | null {
-    try {
-      const sealed = JSON.parse(sealing.open(ticket, context)) as Sealed;
-      return sealed.oauthClientId === client.id && sealed.expiresAt > now().getTime() ? sealed : null;
-    } catch {
-      return null; // made up, changed, or of a master key that is gone
-    }
+    const sealed = openSealedJson<Sealed>(sealing, ticket, context);
+    return sealed?.oauthClientId === client.id && sealed.expiresAt > now().getTime() ? sealed : null;
   }
 
   async function send(client: LinkClient, link: Omit<NewIdentityLink, 'purpose'> & { identityId: string }) {

@@ -1,4 +1,5 @@
 import { after, type Clock, minutes } from '../../platform/clock.js';
+import { openSealedJson } from '../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { joining } from '../../platform/joining.js';
@@ -27,6 +28,13 @@ export interface RecoveredSignIn {
 export interface Offer {
   first: FirstFactor;
   connections: OfferedConnection[];
+}
+interface SealedOffer extends Offer {
+  environmentId: string;
+  /** As `RecoveredSignIn` has it. */
+  bound: string;
+  /** Milliseconds since 1970. */
+  expiresAt: number;
 }
 export interface TypedRecoveryCode {
   /** What `offer` gave out. */
@@ -80,14 +88,10 @@ export function createSsoRecovery({ db, sealing, passwords, rateLimits, now }: S
   const count = (identityId: string): Promise<void> => countUse(limiter, identityId);
 
   function opened(token: string, { scope, bound }: RecoveredSignIn): Offer | null {
-    try {
-      const offer = JSON.parse(sealing.open(token, context));
-      const isOfIt = offer.environmentId === scope.environmentId && offer.bound === bound;
-      if (!isOfIt || offer.expiresAt <= now().getTime()) return null;
-      return { first: withDates(offer.first), connections: offer.connections };
-    } catch {
-      return null;
-    }
+    const offer = openSealedJson<SealedOffer>(sealing, token, context);
+    const isOfIt = offer?.environmentId === scope.environmentId && offer.bound === bound;
+    if (!isOfIt || offer.expiresAt <= now().getTime()) return null;
+    return { first: withDates(offer.first), connections: offer.connections };
   }
 
   /** The code that was typed, of any organization of the person; null where none is right. */

@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { User } from '../../../entities/user.js';
 import { after, type Clock, minutes } from '../../platform/clock.js';
-import { openedOrNull } from '../../platform/crypto/opened-or-null.js';
+import { openSealedJson } from '../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Acr } from '../sessions/first-factor.js';
 
@@ -50,9 +50,10 @@ export function createSelections({ sealing, now }: { sealing: Pick<Sealing, 'sea
       sealing.seal(JSON.stringify({ ...selection, expiresAt: after(now(), life) }), context),
     /** Null for whatever we did not write, or wrote too long ago. */
     read(token: string): Selection | null {
-      const text = openedOrNull(() => sealing.open(token, context));
-      if (text === null) return null;
-      const { expiresAt, authenticatedAt, authTime, passwordChangedAt, mfaResetAt, ...selection } = JSON.parse(text);
+      const written = openSealedJson<Selection & { expiresAt: Date }>(sealing, token, context);
+      if (written === null) return null;
+      // Dates as texts, still.
+      const { expiresAt, authenticatedAt, authTime, passwordChangedAt, mfaResetAt, ...selection } = written;
       if (new Date(expiresAt) <= now()) return null;
       return {
         ...selection,
