@@ -117,19 +117,13 @@ export function createLimitsInTurn(db: Pick<Db, 'statement'>, policies: readonly
     },
     async look(keys) {
       const at = Date.now();
-      const rows = await db.statement<{ key: string; points: number; expire: string }>(lookStatement, [
-        keyed(keys),
-        at,
-      ]);
-      return keyed(keys).map((key, i) => {
-        const { points = 0 } = policies[i] ?? {};
-        const row = rows.find((each) => each.key === key);
+      const stored = keyed(keys);
+      const rows = await db.statement<{ key: string; points: number; expire: string }>(lookStatement, [stored, at]);
+      return policies.map(({ points }, i) => {
+        const row = rows.find(({ key }) => key === stored[i]);
         const remaining = Math.max(0, points - (row?.points ?? 0));
-        return {
-          allowed: remaining > 0,
-          remaining,
-          resetSeconds: row ? Math.ceil((Number(row.expire) - at) / 1000) : 0,
-        };
+        const resetSeconds = row ? Math.ceil((Number(row.expire) - at) / 1000) : 0;
+        return { allowed: remaining > 0, remaining, resetSeconds };
       });
     },
     async takeBack(keys, how) {

@@ -86,17 +86,12 @@ function assertFactorToEnroll({ mfaPolicy, mfaAllowedFactors }: EnvironmentSetti
 
 /** Nobody could solve one, so nobody could come in. */
 function assertNoCaptcha(current: EnvironmentSettings, changes: Partial<ChangeableSettings>) {
-  const fields = {
-    loginRequireCaptcha: 'login_require_captcha',
-    selfSignupRequireCaptcha: 'self_signup_require_captcha',
-  } as const;
-  for (const name of ['loginRequireCaptcha', 'selfSignupRequireCaptcha'] as const) {
-    if (!changes[name] || current[name]) continue;
-    throw invalidField(
-      fields[name],
-      'not_configured',
-      'needs keys of a captcha service (TURNSTILE_SITE_KEY), which this installation does not have',
-    );
+  const why = 'needs keys of a captcha service (TURNSTILE_SITE_KEY), which this installation does not have';
+  for (const [name, field] of [
+    ['loginRequireCaptcha', 'login_require_captcha'],
+    ['selfSignupRequireCaptcha', 'self_signup_require_captcha'],
+  ] as const) {
+    if (changes[name] && !current[name]) throw invalidField(field, 'not_configured', why);
   }
 }
 

@@ -112,8 +112,8 @@ function sendForm({ request, reply, offered }: Visit, { token, error, firstName,
 async function sendDone(options: HostedOptions, { request, reply, offered }: Visit) {
   if (wantsJson(request))
     return reply.header('cache-control', 'no-store').send({ status: 'invite_accepted', continue_to: offered.siteUrl });
-  const { environmentId, placeName, email, intent, siteUrl: nextUrl } = offered;
-  const next = await pastSomeoneElse(options, request, { environmentId, email, nextUrl });
+  const { placeName, email, intent, siteUrl } = offered;
+  const next = await pastSomeoneElse(options, request, offered, siteUrl);
   const values = { placeName, email, opensClient: intent !== 'directory', ...next, client: clientOf(offered) };
   return sendPage(request, reply, 'identity-invite-accepted', values, looksOf(offered));
 }

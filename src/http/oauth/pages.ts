@@ -24,8 +24,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Of whose page a request is, once that is found: whatever goes wrong from there on is told in their looks, too. */
     looks?: Looks | null;
-    /** Where the sign-in that it belongs to is begun anew, once that is known to be right. */
-    way?: { signInUrl: string; forgotUrl: string | null } | null;
+    /** Where the sign-in that it belongs to is begun anew, once that is known to be right; asked for by what refuses alone. */
+    way?: (() => { signInUrl: string; forgotUrl: string | null }) | null;
   }
 }
 
@@ -170,7 +170,8 @@ export function sendErrorPage(
 function waysOn({ way, url }: FastifyRequest, status: number) {
   if (!way || ![429, 500, 503].includes(status)) return {};
   const mayForget = status === 429 && !url.startsWith('/oauth/password/');
-  return { signInUrl: way.signInUrl, forgotUrl: mayForget ? way.forgotUrl : null };
+  const { signInUrl, forgotUrl } = way();
+  return { signInUrl, forgotUrl: mayForget ? forgotUrl : null };
 }
 
 /** Whatever is wrong with a request, its reader's language counts. */

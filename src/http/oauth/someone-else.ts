@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { askingWho } from './asking-who.js';
 import type { HostedOptions } from './options.js';
 
 interface Way {
@@ -14,7 +15,8 @@ interface Way {
 export async function pastSomeoneElse(
   { provider, hosted }: Pick<HostedOptions, 'provider' | 'hosted'>,
   request: FastifyRequest,
-  { environmentId, email, nextUrl }: { environmentId: string; email: string; nextUrl: string | null },
+  { environmentId, email }: { environmentId: string; email: string },
+  nextUrl: string | null,
 ): Promise<Way> {
   const session = await provider.sessions.find(hosted.cookies.browser.read(request), environmentId, null);
   if (!session || session.email.toLowerCase() === email.toLowerCase()) return { other: null, nextUrl };
@@ -25,8 +27,5 @@ export async function pastSomeoneElse(
 function asking(url: string): string {
   const [path, query] = url.split('?');
   if (path !== '/oauth/authorize') return url;
-  const parameters = new URLSearchParams(query);
-  const prompts = new Set((parameters.get('prompt') ?? '').split(' ').filter((each) => each !== ''));
-  if (!prompts.has('login')) parameters.set('prompt', [...prompts.add('select_account')].join(' '));
-  return `${path}?${parameters}`;
+  return `${path}?${new URLSearchParams(askingWho(Object.fromEntries(new URLSearchParams(query))))}`;
 }

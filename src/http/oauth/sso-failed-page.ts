@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { methodsOf, wantsSso } from '../../domain/organizations/barred.js';
 import type { SsoSignInRefusal } from '../../domain/sso-sign-in/end-users.js';
+import { askingWho } from './asking-who.js';
 import { pageOptions, sendPage, wantsJson } from './pages.js';
 import { offersSso, type Visit } from './visit.js';
 
@@ -29,8 +30,11 @@ function groupOf(code: SsoFailure): Group {
   return (found?.[0] ?? 'refused') as Group;
 }
 
-type Ways = Record<'againUrl' | 'anotherUrl' | 'otherUrl' | 'recoveryUrl', string | null>;
-const nowhere: Ways = { againUrl: null, anotherUrl: null, otherUrl: null, recoveryUrl: null };
+/** Whether what the provider answered was right, and another account there could be let in. */
+const isWrongAccount = (code: SsoFailure): boolean => ['stranger', 'inactive'].includes(groupOf(code));
+
+type Ways = Record<'againUrl' | 'otherUrl' | 'recoveryUrl', string | null>;
+const nowhere: Ways = { againUrl: null, otherUrl: null, recoveryUrl: null };
 
 /**
  * Where the person can go from here: once more, or another way. None leads anywhere by itself. Whom nobody knows here would be answered
@@ -38,26 +42,19 @@ const nowhere: Ways = { againUrl: null, anotherUrl: null, otherUrl: null, recove
  */
 const waysFrom = (visit: Visit, code: SsoFailure): Ways => {
   const { client, asked, methods, organization } = visit;
-  const { method: _, ...parameters } = asked.parameters;
+  const { method: _, ...same } = asked.parameters;
+  const { login_hint: __, ...ofNobody } = same; // it may name the one who was refused
+  const parameters = isWrongAccount(code) ? askingWho(ofNobody) : same;
   const isOnly = organization !== null && wantsSso(organization.policy);
-  const isWrongOne = ['stranger', 'inactive'].includes(groupOf(code));
-  const url = (more: Record<string, string>) =>
-    `/oauth/authorize?${new URLSearchParams({ ...(isWrongOne ? withChoice(parameters) : parameters), ...more })}`;
+  const url = (more: Record<string, string>) => `/oauth/authorize?${new URLSearchParams({ ...parameters, ...more })}`;
   return {
-    againUrl: isWrongOne ? null : url({}),
-    anotherUrl: isWrongOne ? url({}) : null,
+    againUrl: url({}),
     // Who was sent to the default connection may have another provider, whom the page finds by their address.
     otherUrl: isOnly || !(methods.length > 0 || offersSso(visit)) ? null : url({ method: 'password' }),
     // Whether the organization has codes is nothing that strangers are told.
     recoveryUrl: isOnly && methodsOf(client.settings).length > 0 ? url({ method: 'recovery' }) : null,
   };
 };
-
-/** Of a request that names the one who was refused, it names nobody. */
-function withChoice({ login_hint: _, prompt = '', ...others }: Record<string, string>) {
-  const prompts = prompt.split(' ').filter((each) => each !== '' && each !== 'select_account');
-  return { ...others, prompt: prompts.includes('login') ? prompt : [...prompts, 'select_account'].join(' ') };
-}
 
 /** Somebody could not be sent to their identity provider, or what it answered lets them in nowhere. */
 export function sendSsoFailed(visit: Visit, code: SsoFailure): FastifyReply {
@@ -91,7 +88,11 @@ function send(
     const answer = { error: `sso.${code}`, error_description: `the ${what} by the identity provider does not go on` };
     return reply.code(status).header('cache-control', 'no-store').send(answer);
   }
-  const texts = { title: `sso_failed.${words}.title`, message: `sso_failed.${words}.message` } as const;
+  const texts = {
+    title: `sso_failed.${words}.title`,
+    message: `sso_failed.${words}.message`,
+    againText: isWrongAccount(code) ? 'sso_failed.another' : 'sso_failed.again',
+  } as const;
   return sendPage(
     request,
     reply,

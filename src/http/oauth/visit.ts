@@ -121,7 +121,7 @@ export function createVisits({ askedOrganizations, baseUrl, clients, keys }: Vis
     const methods = isBound ? allowedOf(open, organization.policy) : open;
     const hintedSubject = hint?.subject ?? null;
     const visit = { request, reply, client, asked, hintedSubject, toAccount, organization, methods };
-    request.way = wayOf(visit);
+    request.way = () => wayOf(visit);
     return visit;
   }
 

@@ -181,10 +181,9 @@ export interface Pages extends AccountPages, SignUpPages {
     message: TextKey;
     code: string;
     requestId: string;
-    /** Once more by the same way. */
+    /** Once more by the same way, or by another account there. */
     againUrl: string | null;
-    /** The same by another account there, instead. */
-    anotherUrl: string | null;
+    againText: 'sso_failed.again' | 'sso_failed.another';
     /** To the page that asks who it is. */
     otherUrl: string | null;
     /** The same, for who has a recovery code of an organization that requires its provider. */

@@ -80,8 +80,7 @@ async function sendDone(options: HostedOptions, visit: LinkVisit, link: FoundLin
     return reply.header('cache-control', 'no-store').send({ status: 'password_changed', continue_to: way });
   }
   if (!client) return sendLinkVoid(visit, { resendToken: null });
-  const { environmentId, email } = link;
-  const next = await pastSomeoneElse(options, request, { environmentId, email, nextUrl: way });
-  const values = { email, ...next, client: shownClient(client) };
+  const next = await pastSomeoneElse(options, request, link, way);
+  const values = { email: link.email, ...next, client: shownClient(client) };
   return sendPage(request, reply, 'password-reset-done', values, linkPageOptions(visit));
 }

@@ -82,8 +82,7 @@ async function sendConfirmed(options: HostedOptions, visit: LinkVisit, link: Fou
     return reply.header('cache-control', 'no-store').send({ status: 'email_verified', continue_to: way });
   }
   if (!client) return sendLinkVoid(visit, { resendToken: null });
-  const { environmentId, email } = link;
-  const next = await pastSomeoneElse(options, request, { environmentId, email, nextUrl: way });
-  const values = { email, ...next, client: shownClient(client) };
+  const next = await pastSomeoneElse(options, request, link, way);
+  const values = { email: link.email, ...next, client: shownClient(client) };
   return sendPage(request, reply, 'sign-up-confirmed', values, linkPageOptions(visit));
 }
