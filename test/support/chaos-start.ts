@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { Settings } from '../../src/config.js';
 import { projectRoot } from '../../src/platform/root.js';
+import { endingWith } from './ending-with.js';
 import { patience } from './patience.js';
 import { until } from './until.js';
 
@@ -18,7 +19,8 @@ export interface Exit {
 
 /** Runs one of the compiled processes as a person in a terminal would: at the head of a process group. */
 export function startScript(name: 'api' | 'worker' | 'dev' | 'migrate', env: Record<string, string>) {
-  const child = spawn(process.execPath, ['--enable-source-maps', join(projectRoot, `dist/src/${name}.js`)], {
+  const script = join(projectRoot, `dist/src/${name}.js`);
+  const child = spawn(process.execPath, [...endingWith(process.pid), '--enable-source-maps', script], {
     cwd: projectRoot,
     env: { ...clean, ...env },
     detached: true,

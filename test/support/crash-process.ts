@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { projectRoot } from '../../src/platform/root.js';
+import { endingWith } from './ending-with.js';
 
 export interface WorkerProcess {
   kill(): boolean;
@@ -14,7 +15,7 @@ export interface WorkerProcess {
  * @param script `src/worker.js`, or `test/support/crash-worker.js`, which dies as the plan in `GATEHOUSE_CRASH_FOLDER` says
  */
 export function startWorkerProcess(script: string, env: Record<string, string>): WorkerProcess {
-  const child: ChildProcess = spawn(process.execPath, [join(projectRoot, 'dist', script)], {
+  const child: ChildProcess = spawn(process.execPath, [...endingWith(process.pid), join(projectRoot, 'dist', script)], {
     env: { PATH: process.env.PATH, NODE_ENV: 'development', METRICS_PORT: '0', ...env },
   });
   let output = '';

@@ -10,6 +10,7 @@ import { freePair, freePort } from '../../src/platform/embedded/ports.js';
 import { projectRoot } from '../../src/platform/root.js';
 import { createProcesses, type Processes } from '../../src/temporal/processes.js';
 import { asOwner, newDatabase, type TestDatabase } from '../support/database.js';
+import { endingWith } from '../support/ending-with.js';
 import { untoldFields } from '../support/log-fields.js';
 import { labelsAsked, labelsShown, namesShown } from '../support/metrics.js';
 import { patience, patient } from '../support/patience.js';
@@ -52,7 +53,7 @@ afterAll(async () => {
 });
 
 function startWorker(changes: Record<string, string> = {}) {
-  const child = spawn(process.execPath, [join(projectRoot, 'dist/src/worker.js')], {
+  const child = spawn(process.execPath, [...endingWith(process.pid), join(projectRoot, 'dist/src/worker.js')], {
     env: { PATH: process.env.PATH, ...settings, ...changes },
   });
   children.push(child);
