@@ -1,10 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { DomainError } from './errors.js';
+import { lookUntil } from './look-until.js';
 import type { RunningProcesses } from './running-processes.js';
-
-/** Two seconds: a worker that is there takes a few hundredths of one. */
-const looksWhileItStops = 21;
-const pauseBetweenLooksMs = 100;
 
 /**
  * Waits until the run that was asked to stop has stopped: it ends its row when it hears of it, and would end what begins anew
@@ -16,13 +12,12 @@ export async function letStop(
   processes: Pick<RunningProcesses, 'describe'>,
   { workflowId, wasCancelled }: { workflowId: string; wasCancelled: boolean },
 ): Promise<void> {
-  for (let looks = 1; ; looks += 1) {
-    const look = await processes.describe(workflowId).catch((error: unknown) => {
+  const look = () =>
+    processes.describe(workflowId).catch((error: unknown) => {
       if (!wasCancelled && error instanceof DomainError && error.code === 'service.unavailable') return null;
       throw error;
     });
-    if (!look?.isStopping) return;
-    if (looks === looksWhileItStops) throw new DomainError('service.unavailable', { retryAfter: 1 });
-    await sleep(pauseBetweenLooksMs);
-  }
+  // A worker that is there takes a few hundredths of one.
+  const last = await lookUntil(look, (seen) => !seen?.isStopping, { seconds: 2 });
+  if (last?.isStopping) throw new DomainError('service.unavailable', { retryAfter: 1 });
 }

@@ -259,6 +259,36 @@ describe('a form that is sent twice', () => {
     const both = await Promise.all([send(person.cookies), send(person.cookies)]);
     expect(both.map(({ cookies }) => cookies.length).sort()).toEqual([0, 3]);
   });
+
+  test('and where the process refuses the second one because the first is at work, that is waited for', async () => {
+    let isAtWork = false;
+    let open = () => {};
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const own: AdminAuth = await newAdminAuth({
+      confirmRegistration: async ({ pendingRegistrationId }) => {
+        if (isAtWork) {
+          setTimeout(open, 200);
+          throw new DomainError('registration.link_invalid');
+        }
+        isAtWork = true;
+        await gate;
+        return own.registrations.provision(pendingRegistrationId);
+      },
+    });
+    try {
+      const person = await registered(own);
+      const send = () => asForm(person.token, person.cookies, own);
+      const both = await Promise.all([send(), send()]);
+      expect(both.map(({ statusCode, cookies }) => [statusCode, cookies.length]).sort()).toEqual([
+        [200, 0],
+        [200, 3],
+      ]);
+    } finally {
+      await own.close();
+    }
+  });
 });
 
 test('the link is opened again after an answer that came late: it asks for what it did before, and signs in once', async () => {

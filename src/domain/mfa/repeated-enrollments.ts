@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { AccountScope, Db } from '../../platform/db.js';
+import { lookUntil } from '../look-until.js';
 import { wasJustDone } from '../sent-twice.js';
 import type { NewFactor } from './factors.js';
 import { recoveryCodesOf } from './recovery-code-form.js';
@@ -19,10 +19,6 @@ export interface Repeated {
   /** The recovery codes that came with it, where they are those that count; else null. */
   codes: string[] | null;
 }
-
-/** Three seconds; on a machine with little to do it takes one. */
-const mostLooks = 30;
-const pauseMs = 100;
 
 const enrolledStatement = {
   name: 'when_factor_was_enrolled',
@@ -56,11 +52,8 @@ export function createRepeatedEnrollments({ db, sealing, recoveryCodes, now }: R
       { isUnderWay = false } = {},
     ): Promise<Repeated | null> {
       const look = () => db.statement<{ enrolledAt: Date }>(enrolledStatement, [accountId, identityId, factor.id]);
-      let [row] = await look();
-      for (let looks = 0; isUnderWay && !row && looks < mostLooks; looks++) {
-        await sleep(pauseMs);
-        [row] = await look();
-      }
+      // On a machine with little to do it takes one second.
+      const [row] = await lookUntil(look, (rows) => rows.length > 0, { seconds: isUnderWay ? 3 : 0 });
       if (!row || !wasJustDone(row.enrolledAt, now())) return null;
       const codes = secrets && codesOf(secrets, factor);
       const first = codes?.[0];

@@ -4,6 +4,7 @@ import { violates } from '../../platform/postgres-errors.js';
 import type { ProcessInput } from '../../platform/process-kinds.js';
 import { DomainError } from '../errors.js';
 import { isBrowserOf } from '../link-proof.js';
+import { lookUntil } from '../look-until.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { verifyTyped } from '../passwords/verify-typed.js';
 import type { FoundRegistration, Registrations } from '../registration/registrations.js';
@@ -99,8 +100,9 @@ export function createConfirmEmail({
         return await processes.confirmRegistration(found.process);
       } catch (error) {
         if (!isLinkInvalid(error)) throw error;
-        const since = await find(token);
         // The process refuses a second confirmation while the first one is at work.
+        const isDecided = (seen: FoundRegistration | null) => seen?.status !== 'pending';
+        const since = await lookUntil(() => find(token), isDecided, { seconds: 5 });
         if (since?.status === 'pending') throw new DomainError('service.unavailable', { retryAfter: 5, cause: error });
         if (since?.status !== 'confirmed') throw error;
       }
