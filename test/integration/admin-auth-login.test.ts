@@ -5,6 +5,7 @@ import { User } from '../../entities/user.js';
 import { UserSession } from '../../entities/user-session.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { minutes } from '../../src/platform/clock.js';
+import { eventsRecorded } from '../../src/platform/metrics.js';
 import { expectEqualTimes } from '../support/equal-times.js';
 import { until } from '../support/until.js';
 import { type AdminAuth, bearer, cookieOf, newAdminAuth } from './admin-auth-setup.js';
@@ -198,6 +199,23 @@ describe('a refusal', () => {
     expect(all.some(({ action, resourceId }) => action === 'auth.admin_sign_in_failed' && resourceId === null)).toBe(
       true,
     );
+  });
+
+  test('is in the audit log of each Account of the person, and counted once', async () => {
+    const ana = await auth.addUser({ accounts: [1, 1] });
+    const counted = async () => {
+      const { values } = await eventsRecorded.get();
+      return values.find(({ labels }) => labels.action === 'auth.admin_sign_in_failed')?.value ?? 0;
+    };
+    const before = await counted();
+    await auth.post('/login', { email: ana.email, password: 'wrong horse' });
+    const where = { resourceId: ana.id, action: 'auth.admin_sign_in_failed' };
+    const events = await auth.db.transaction('system', (tx) => tx.findBy(Event, where));
+    expect(events.map(({ accountId }) => accountId).sort()).toEqual(
+      ana.accounts.map(({ account }) => account.id).sort(),
+    );
+    expect(events.every(({ customerVisible }) => customerVisible)).toBe(true);
+    expect(await counted()).toBe(before + 1);
   });
 
   test('takes as long for an unknown address as for a wrong password', async () => {

@@ -4,10 +4,10 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { joining } from '../../platform/joining.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
 import type { MfaAttempts } from '../mfa/attempts.js';
 import { type SecondFactorResult, withSecondFactor } from '../mfa/second-factor.js';
 import { aal1 } from '../sessions/first-factor.js';
+import { recordOfUser } from '../user-events.js';
 import type { UserFactors } from './factors.js';
 import { noticeAdmin } from './mails.js';
 import type { BeginUserSignIn, HeldUserSignIn, OpenUserSignIn, PendingUserSignIns } from './pending.js';
@@ -68,11 +68,11 @@ export function createAdminChallenges(deps: AdminChallengesDeps) {
     const actor = { type: 'platform_admin', id: userId } as const;
     const about = { resourceId: userId, actor, metadata: { factor: kind, first_factor: method } };
     if (!passed) {
-      return void (await recordEvent(tx, 'auth.admin_mfa_challenge_failed', { ...about, outcome: 'failure' }));
+      return void (await recordOfUser(tx, 'auth.admin_mfa_challenge_failed', { ...about, outcome: 'failure' }));
     }
-    await recordEvent(tx, 'auth.admin_mfa_challenge_passed', about);
+    await recordOfUser(tx, 'auth.admin_mfa_challenge_passed', about);
     if (kind !== 'recovery_code') return;
-    const eventId = await recordEvent(tx, 'auth.admin_recovery_code_used', about);
+    const eventId = await recordOfUser(tx, 'auth.admin_recovery_code_used', about);
     await noticeAdmin(tx, { userId, eventId, locale, now: now() });
   }
 

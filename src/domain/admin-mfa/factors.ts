@@ -6,11 +6,11 @@ import type { Db } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { DomainError } from '../errors.js';
 import type { EventAction } from '../event-catalogue.js';
-import { recordEvent } from '../events.js';
 import { withSecondFactor } from '../mfa/second-factor.js';
 import type { TotpFactor } from '../mfa/totp-codes.js';
 import type { KeyFactor } from '../mfa/webauthn-ceremonies.js';
 import { aal2 } from '../sessions/first-factor.js';
+import { recordOfUser } from '../user-events.js';
 import { noticeAdmin } from './mails.js';
 import type { Proof, ProvenSession, SignedInAdmin } from './proof.js';
 import type { UserRecoveryCodes } from './recovery-codes.js';
@@ -43,9 +43,9 @@ export function createUserFactors({ db, proof, recoveryCodes, now }: UserFactors
   const record = (
     tx: EntityManager,
     action: Change,
-    { userId, accountId }: SignedInAdmin,
+    { userId }: SignedInAdmin,
     { id, type }: Pick<UserMfaFactor, 'id' | 'type'>,
-  ) => recordEvent(tx, action, { accountId, resourceId: userId, metadata: { factor_id: id, factor: type } });
+  ) => recordOfUser(tx, action, { resourceId: userId, metadata: { factor_id: id, factor: type } });
 
   /** Of which kinds the user has any. */
   const kinds = async (userId: string): Promise<UserMfaFactor['type'][]> =>

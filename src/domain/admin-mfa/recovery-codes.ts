@@ -5,9 +5,9 @@ import { UserRecoveryCode } from '../../../entities/user-recovery-code.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
 import { looksLikeRecoveryCode } from '../mfa/recovery-code-form.js';
 import type { KeptCode, RecoveryCodeHashes, RecoveryCodeSet } from '../mfa/recovery-code-hashes.js';
+import { recordOfUser } from '../user-events.js';
 import { noticeAdmin } from './mails.js';
 import type { Proof, SignedInAdmin } from './proof.js';
 
@@ -68,10 +68,10 @@ export function createUserRecoveryCodes({ db, hashes, proof, now }: UserRecovery
       const set = await hashes.newSet();
       return db.transaction('system', async (tx) => {
         await proof.hold(tx, admin);
-        const { userId, accountId } = admin;
+        const { userId } = admin;
         if (!(await tx.existsBy(UserMfaFactor, { userId }))) throw new DomainError('mfa.not_enrolled');
         const codes = await renew(tx, userId, set);
-        const eventId = await recordEvent(tx, 'auth.admin_recovery_codes_renewed', { accountId, resourceId: userId });
+        const eventId = await recordOfUser(tx, 'auth.admin_recovery_codes_renewed', { resourceId: userId });
         await noticeAdmin(tx, { userId, eventId, locale, now: now() });
         return codes;
       });

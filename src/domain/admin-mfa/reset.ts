@@ -4,8 +4,8 @@ import { UserRecoveryCode } from '../../../entities/user-recovery-code.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { joining } from '../../platform/joining.js';
-import { recordEvent } from '../events.js';
 import { forgiveMfaTries } from '../mfa/attempts.js';
+import { recordOfUser } from '../user-events.js';
 import { noticeAdmin } from './mails.js';
 
 /**
@@ -41,7 +41,7 @@ export const createMfaResetByOperator =
       if (!userId) return false;
       const at = now();
       const metadata = { revoked_session_ids: await resetUserMfa(tx, userId, at) };
-      const eventId = await recordEvent(tx, 'auth.admin_mfa_reset', { resourceId: userId, metadata });
+      const eventId = await recordOfUser(tx, 'auth.admin_mfa_reset', { resourceId: userId, metadata });
       await noticeAdmin(tx, { userId, eventId, locale: 'en', now: at });
       return true;
     });

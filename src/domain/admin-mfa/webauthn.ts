@@ -5,9 +5,9 @@ import type {
 import type { UserMfaFactor } from '../../../entities/user-mfa-factor.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
-import { recordEvent } from '../events.js';
 import { amrOf, createCeremonies, credentialText, type KeyOwner } from '../mfa/webauthn-ceremonies.js';
 import { readAssertion } from '../mfa/webauthn-responses.js';
+import { recordOfUser } from '../user-events.js';
 import type { OpenUserSignIn, PendingUserSignIns } from './pending.js';
 
 type StoredCredential = Pick<
@@ -72,7 +72,7 @@ export function createUserWebauthn({ db, baseUrl, pending, now }: UserWebauthnDe
       const used = await on.statement(useStatement, [stored.id, userId, newCounter, credentialBackedUp, now()]);
       if (used.length > 0) return amrOf(stored.deviceType, userVerified);
       await on.transaction('system', (tx) =>
-        recordEvent(tx, 'auth.admin_webauthn_counter_regressed', {
+        recordOfUser(tx, 'auth.admin_webauthn_counter_regressed', {
           resourceId: userId,
           outcome: 'denied',
           metadata: { factor_id: stored.id, stored: Number(stored.signCount), received: newCounter },

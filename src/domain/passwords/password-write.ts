@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { User } from '../../../entities/user.js';
 import { queueEmail } from '../emails/queue.js';
 import type { EventAction } from '../event-catalogue.js';
-import { recordEvent } from '../events.js';
+import { recordOfUser } from '../user-events.js';
 
 export interface NewPassword {
   userId: string;
@@ -39,7 +39,7 @@ export async function writePassword(tx: EntityManager, change: NewPassword): Pro
      where user_id = $1 and revoked_at is null and expires_at > $2 and id is distinct from $3 returning id`,
     [userId, now, keepSessionId],
   );
-  await recordEvent(tx, action, {
+  await recordOfUser(tx, action, {
     resourceId: userId,
     metadata: { revoked_session_ids: revoked.map(({ id }) => id) },
     actor: { type: 'platform_admin', id: userId },

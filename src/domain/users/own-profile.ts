@@ -3,7 +3,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordOfUser } from '../user-events.js';
 import type { AdminSubject } from './admin-tokens.js';
 
 export type ProfileChanges = Partial<Pick<User, 'firstName' | 'lastName'>>;
@@ -12,12 +12,12 @@ export type ProfileChanges = Partial<Pick<User, 'firstName' | 'lastName'>>;
 export const createProfileChange =
   ({ db, now }: { db: Db; now: Clock }) =>
   /** @throws DomainError auth.invalid_credentials for who is gone */
-  ({ userId, accountId }: AdminSubject, changes: ProfileChanges): Promise<void> =>
+  ({ userId }: AdminSubject, changes: ProfileChanges): Promise<void> =>
     db.transaction('system', async (tx) => {
       const user = await tx.findOne(User, { where: { id: userId }, lock: { mode: 'for_no_key_update' } });
       if (!user) throw new DomainError('auth.invalid_credentials');
       const changed = changedFields(user, changes);
       if (changed.length === 0) return;
       await tx.update(User, { id: userId }, { ...changes, updatedAt: now() });
-      await recordEvent(tx, 'auth.admin_updated', { accountId, resourceId: userId, metadata: { changed } });
+      await recordOfUser(tx, 'auth.admin_updated', { resourceId: userId, metadata: { changed } });
     });

@@ -1,10 +1,10 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
 import { contextOfUser } from '../passwords/context-rows.js';
 import { lockForPassword, writePassword } from '../passwords/password-write.js';
 import { type Passwords, passwordLength } from '../passwords/passwords.js';
+import { recordOfUser } from '../user-events.js';
 import type { AdminSubject } from './admin-tokens.js';
 import type { UserGuesses } from './guesses.js';
 
@@ -36,7 +36,7 @@ const isAlive = `select from user_sessions where id = $1 and revoked_at is null 
 export function createPasswordChange({ db, passwords, guesses, now }: PasswordChangeDeps) {
   async function refuse(userId: string): Promise<never> {
     await db.transaction('system', (tx) =>
-      recordEvent(tx, 'auth.password_change_failed', { resourceId: userId, outcome: 'failure' }),
+      recordOfUser(tx, 'auth.password_change_failed', { resourceId: userId, outcome: 'failure' }),
     );
     throw new DomainError('password.wrong');
   }

@@ -4,7 +4,6 @@ import type { Db } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
 import type { AdminChallenges, AdminSecondFactor } from '../admin-mfa/challenges.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
 import { addressTyped, inALabels } from '../logins/address.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { aal1, aal2 } from '../sessions/first-factor.js';
@@ -33,6 +32,8 @@ export type {
   SignInOutcome,
   SignInPlace,
 } from './outcomes.js';
+
+import { recordOfUser } from '../user-events.js';
 
 export interface ProvedByProvider {
   userId: string;
@@ -141,10 +142,10 @@ export function createSignIn(deps: SignInDeps): SignIn {
   async function refuse({ userId, email, locksUntil }: Failure): Promise<{ outcome: 'sso_required' }> {
     const connection = await db.transaction('system', async (tx) => {
       // Who was tried is the user's id; an address that nobody has is not kept.
-      await recordEvent(tx, 'auth.admin_sign_in_failed', { resourceId: userId, outcome: 'failure' });
+      await recordOfUser(tx, 'auth.admin_sign_in_failed', { resourceId: userId, outcome: 'failure' });
       if (locksUntil && userId) {
         const metadata = { locked_until: locksUntil.toISOString() };
-        await recordEvent(tx, 'auth.admin_locked', { resourceId: userId, metadata });
+        await recordOfUser(tx, 'auth.admin_locked', { resourceId: userId, metadata });
       }
       return adminConnectionByAddress(tx, addressTyped(email));
     });
