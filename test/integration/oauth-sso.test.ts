@@ -620,8 +620,26 @@ describe('what is refused', () => {
     const away = await browser.get(authorizeUrl(client, { login_hint: 'a@acme.example' }));
     const back = (await signInThere(String(away.headers.location), login)).replace(baseUrl, '');
     expect(failureIn(await browser.get(back.replace(/oidc\/[^/]+/, `oidc/${other.id}`)))).toEqual([400, 'sso.stale']);
-    world.wait(minutes(11));
+    world.wait(minutes(61));
     expect(failureIn(await browser.get(back))).toEqual([400, 'sso.stale']);
+    world.wait(-minutes(61));
+  });
+
+  test('an answer that comes too late, within the hour: whoever was sent is sent away again, and nobody else', async () => {
+    const { client } = await place();
+    const { login } = somebody();
+    const browser = world.browser();
+    const url = authorizeUrl(client, { login_hint: 'a@acme.example', state: 'kept' });
+    const back = (await signInThere(String((await browser.get(url)).headers.location), login)).replace(baseUrl, '');
+    world.wait(minutes(11));
+    const complete = String((await browser.get(back)).headers.location);
+    expect(failureIn(await world.browser().get(complete))).toEqual([400, 'sso.stale']);
+    const again = String((await browser.get(complete)).headers.location);
+    expect(again).toContain('/oauth/authorize?');
+    expect(new URL(again, baseUrl).searchParams.get('state')).toBe('kept');
+    const anew = String((await browser.get(again)).headers.location);
+    const answered = await browser.get((await signInThere(anew, login)).replace(baseUrl, ''));
+    expect(codeIn(await browser.get(String(answered.headers.location)))).toBeTruthy();
     world.wait(-minutes(11));
   });
 

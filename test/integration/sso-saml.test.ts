@@ -212,7 +212,23 @@ describe('an answer', () => {
     ]);
   });
 
-  test('after ten minutes, of another connection, of nobody, or of an OpenID connection is lost', async () => {
+  test('that comes after ten minutes has the browser that was sent go again; after an hour it is lost', async () => {
+    for (const samlAllowIdpInitiated of [false, true]) {
+      const at = await place({ samlAllowIdpInitiated });
+      const browser = world.browser();
+      const { path, form } = answerTo(await sendAway(browser, at), idp, world.now(), { nameId: acmeAddress() });
+      world.wait(minutes(11));
+      const complete = here(await post(path, form));
+      expect(failureIn(await world.browser().get(complete))).toEqual([400, 'sso.stale']);
+      expect((await browser.get(complete)).headers.location).toContain('/oauth/authorize?');
+      world.wait(minutes(50));
+      expect(failureIn(await browser.get(complete))).toEqual([400, 'sso.stale']);
+      expect(failureIn(await post(path, form))).toEqual([400, 'sso.stale']);
+      world.wait(-minutes(61));
+    }
+  });
+
+  test('after an hour, of another connection, of nobody, or of an OpenID connection is lost', async () => {
     const [at, other] = [await place(), await place()];
     const url = await sendAway(world.browser(), at);
     const { path, form } = answerTo(url, idp, world.now());
@@ -224,13 +240,19 @@ describe('an answer', () => {
     await lost(path, { SAMLResponse: form.SAMLResponse, RelayState: '' });
     await lost(path, { ...form, RelayState: 'x'.repeat(43) });
     await lost(path, { RelayState: form.RelayState });
-    world.wait(11 * 60_000);
+    world.wait(minutes(61));
     await lost(path, form);
+    world.wait(-minutes(61));
   });
 });
 
 describe('a response that nobody asked for', () => {
-  const unasked = (at: SsoPlace, changes: Partial<ResponseParts> = {}, relayState = at.client.clientId) => {
+  const unasked = (
+    at: SsoPlace,
+    changes: Partial<ResponseParts> = {},
+    relayState = at.client.clientId,
+    key = idp.key,
+  ) => {
     const path = `/sso/saml/${at.connection.id}`;
     const parts = partsOf(
       {
@@ -242,7 +264,16 @@ describe('a response that nobody asked for', () => {
       },
       { nameId: acmeAddress(), ...changes },
     );
-    return post(`${path}/acs`, { SAMLResponse: posted(signedResponse(parts, idp.key)), RelayState: relayState });
+    return post(`${path}/acs`, { SAMLResponse: posted(signedResponse(parts, key)), RelayState: relayState });
+  };
+  /** Why sign-ins were refused there, in the order of the events. */
+  const reasonsAt = async ({ environment }: SsoPlace) => {
+    const rows = await world.query<{ reason: string }>(
+      `select metadata ->> 'reason' as reason from events
+       where action = 'auth.identity_sign_in_failed' and environment_id = $1 order by id`,
+      [environment.environmentId],
+    );
+    return rows.map(({ reason }) => reason);
   };
   /** With the cookies that the answer to the post has set. */
   const follow = (answered: LightMyRequestResponse) => {
@@ -252,7 +283,11 @@ describe('a response that nobody asked for', () => {
   };
 
   test('is not taken, unless the connection says so; then it leads to the own account', async () => {
-    expect(failureIn(await unasked(await place()))).toEqual([400, 'sso.stale']);
+    const closed = await place();
+    const refused = await unasked(closed);
+    expect(failureIn(refused)).toEqual([403, 'sso.idp_initiated_disabled']);
+    expect(refused.body).toContain('Please begin in the application');
+    expect(await reasonsAt(closed)).toEqual(['idp_initiated_disabled']);
     const at = await place({ samlAllowIdpInitiated: true });
     const { browser, done } = follow(await unasked(at));
     expect(String((await done).headers.location)).toContain('/oauth/account');
@@ -271,18 +306,36 @@ describe('a response that nobody asked for', () => {
     expect((await unasked(at)).statusCode).toBe(303);
   });
 
-  test('works once, and not under a client of elsewhere', async () => {
+  test('is a stranger’s unless the provider has signed it: then nothing is told, and nothing written', async () => {
+    const forged = await newProviderKey();
+    const closed = await place();
+    expect(failureIn(await unasked(closed, {}, '', forged))).toEqual([400, 'sso.stale']);
+    const at = await place({ samlAllowIdpInitiated: true });
+    expect(failureIn(await unasked(at, {}, '', forged))).toEqual([403, 'sso.signature_invalid']);
+    expect([await reasonsAt(closed), await reasonsAt(at)]).toEqual([[], []]);
+  });
+
+  test('leads to the only application there is, whatever the RelayState; of several it has to name one', async () => {
+    const at = await place({ samlAllowIdpInitiated: true });
+    const strange = ['', 'https://app.example/deep', 'x\0y', 'x'.repeat(10_000), (await place()).client.clientId];
+    for (const relayState of strange) {
+      const { done } = follow(await unasked(at, {}, relayState));
+      expect(String((await done).headers.location)).toContain(`/oauth/account?client_id=${at.client.clientId}`);
+    }
+    await at.environment.newClient();
+    for (const relayState of strange)
+      expect(failureIn(await unasked(at, {}, relayState))).toEqual([403, 'sso.relay_state_unknown']);
+    expect(new Set(await reasonsAt(at))).toEqual(new Set(['relay_state_unknown']));
+    expect((await unasked(at)).statusCode).toBe(303);
+  });
+
+  test('works once, and where it is refused the provider’s administrator finds it in the events', async () => {
     const at = await place({ samlAllowIdpInitiated: true });
     const assertionId = `_${randomUUID()}`;
     expect((await unasked(at, { assertionId })).statusCode).toBe(303);
     expect(failureIn(await unasked(at, { assertionId }))).toEqual([400, 'sso.replayed']);
     expect(failureIn(await unasked(at, { audience: 'https://x.example' }))).toEqual([403, 'sso.audience_mismatch']);
-    const elsewhere = follow(await unasked(at, {}, (await place()).client.clientId));
-    expect(failureIn(await elsewhere.done)).toEqual([400, 'sso.stale']);
-    for (const relayState of ['x', 'x\0y', 'x'.repeat(10_000)]) {
-      const nowhere = follow(await unasked(at, {}, relayState));
-      expect((await nowhere.done).statusCode).toBe(400);
-    }
+    expect(await reasonsAt(at)).toEqual(['replayed', 'audience_mismatch']);
   });
 });
 

@@ -505,6 +505,8 @@ describe('sign-in', () => {
 describe('what was refused', () => {
   const everyForm = everyPage('ana@example.com');
   test.each([
+    ['sign-in', 'sign_in.error.no_provider', ['email'], ['email']],
+    ['sign-in', 'sign_in.error.password_missing', ['password'], ['password']],
     ['sign-up', 'sign_up.error.email_invalid', ['email'], ['email']],
     ['sign-up', 'sign_up.error.breached', ['password'], ['password']],
     ['sign-up', 'sign_up.error.name', ['first_name', 'last_name'], ['first_name']],
@@ -513,7 +515,8 @@ describe('what was refused', () => {
     ['accept-invite', 'accept_invite.error.password_missing', ['password'], ['password']],
     ['accept-invite', 'accept_invite.error.incomplete', ['first_name', 'last_name'], ['first_name']],
   ] as const)('%s, %s: is the field that is marked, and where one goes on', (name, error, marked, focused) => {
-    const html = render(name, { ...everyForm[name], asksNames: true, asksPassword: true, error } as never);
+    const more = { asksNames: true, asksPassword: true, resendTicket: null };
+    const html = render(name, { ...everyForm[name], ...more, error } as never);
     const fields = html.match(/<input (?!type)[^>]*>/g) ?? [];
     const namesOf = (attribute: string) =>
       fields.filter((field) => field.includes(attribute)).map((field) => / name="([^"]+)"/.exec(field)?.[1]);

@@ -255,7 +255,7 @@ describe('an answer is refused that', () => {
   test('nobody asked for, while the connection takes no such answers; and else an old one, or one that was asked for', async () => {
     const unsolicited = parts({ inResponseTo: null });
     const as = { samlAllowIdpInitiated: true };
-    await refused(signedResponse(unsolicited, key), 'in_response_to_mismatch', { requestId: null });
+    await refused(signedResponse(unsolicited, key), 'idp_initiated_disabled', { requestId: null });
     await expect(verify(signedResponse(unsolicited, key), { as, requestId: null })).resolves.toBeDefined();
     const old = parts({ inResponseTo: null, issueInstant: later(-12 * 60_000) });
     await refused(signedResponse(old, key), 'expired', { as, requestId: null });

@@ -44,6 +44,9 @@ export const ssoRefusals = [
   'recipient_mismatch',
   'destination_mismatch',
   'in_response_to_mismatch',
+  /** Nobody asked for it, and the connection takes no such answers, or they do not say for which application they are. */
+  'idp_initiated_disabled',
+  'relay_state_unknown',
   'expired',
   'not_yet_valid',
   'replayed',

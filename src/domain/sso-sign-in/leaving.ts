@@ -9,8 +9,8 @@ import type { Db } from '../../platform/db.js';
 import { SsoRefused } from '../sso-protocols/assertion.js';
 import type { OidcProtocol } from '../sso-protocols/oidc/oidc.js';
 import type { SamlProtocol } from '../sso-protocols/saml/protocol.js';
+import { requestLife } from './lives.js';
 import type { ProviderSessions } from './provider-sessions.js';
-import { requestLife } from './requests.js';
 
 /** Where somebody was going who signs out: found right, when they asked, and not what any provider sends. */
 export interface Onward {

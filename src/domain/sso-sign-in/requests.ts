@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { SsoRequest } from '../../../entities/sso-request.js';
-import { after, type Clock, minutes } from '../../platform/clock.js';
+import { after, type Clock } from '../../platform/clock.js';
 import { equalInConstantTime, hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { type AccountScope, type Db, inTransaction, type RunsStatement } from '../../platform/db.js';
@@ -9,12 +9,12 @@ import { isEndedAtProvider } from '../sessions/provider-standing.js';
 import { connectionToBeginAt } from '../sso-connections/find.js';
 import type { NamedProvider } from '../sso-connections/provider.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
+import { rememberedFor, requestLife } from './lives.js';
 import { answerContext, readOutcome, type SsoOutcome, writeOutcome } from './outcome.js';
 
 export type SsoPurpose = SsoRequest['purpose'];
 
-/** Long enough to sign in at a provider, with a phone to fetch. */
-export const requestLife = minutes(10);
+const afterLife = rememberedFor - requestLife;
 
 /** Somebody who is to be sent to an identity provider. */
 export interface NewSsoRequest {
@@ -63,7 +63,7 @@ export type Completion<T> =
   | { state: 'completed'; result: T }
   /** It was completed before: the answer to that was lost, or somebody went back. */
   | { state: 'over'; purpose: SsoPurpose; parameters: Record<string, string> }
-  /** Nothing was answered yet, or the process ended while it looked at the answer. */
+  /** Nothing was answered yet, or not in time, or the process ended while it looked at the answer. */
   | { state: 'unanswered'; purpose: SsoPurpose; parameters: Record<string, string> }
   /** There is no such request, no more, or of this browser; or another browser has brought its answer. */
   | { state: 'unknown' };
@@ -86,14 +86,17 @@ update sso_requests set answered_at = $3, deliverer_hash = $4
 where state_hash = $1 and connection_id = $2 and answered_at is null and expires_at > $3
 returning ${columns}, sealed_secrets as "sealedSecrets"`,
 };
-const takenStatement = {
-  name: 'taken_sso_request',
-  text: 'select id from sso_requests where state_hash = $1 and connection_id = $2 and answered_at is not null and expires_at > $3',
+// Answered, or too late for that.
+const rememberedStatement = {
+  name: 'remembered_sso_request',
+  text: `
+select id from sso_requests
+where state_hash = $1 and connection_id = $2 and (answered_at is not null or expires_at <= $3) and expires_at > $4`,
 };
 const findStatement = {
   name: 'find_sso_request',
   text: `
-select ${columns}, browser_hash as "browserHash",
+select ${columns}, browser_hash as "browserHash", expires_at as "expiresAt",
   (select application_id from environments where id = environment_id) as "applicationId"
 from sso_requests where id = $1 and expires_at > $2`,
 };
@@ -154,6 +157,13 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
 
   const seal = (id: string, outcome: SsoOutcome) => sealing.seal(writeOutcome(outcome), answerContext(id));
 
+  const rememberedSince = () => new Date(now().getTime() - afterLife);
+
+  async function completed(tx: EntityManager, id: string, delivererHash: Buffer | null) {
+    const [[row]] = await tx.query<[{ sealedAnswer: string }[], number]>(completeText, [id, now(), delivererHash]);
+    return row;
+  }
+
   async function keep(run: RunsStatement, id: string, outcome: SsoOutcome): Promise<boolean> {
     const kept = await run(keepStatement, [id, seal(id, outcome), lastingNameIn(outcome), seal(id, withdrawn)]);
     return kept.length > 0;
@@ -197,14 +207,14 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
       sealing.derive('sso-deliverer', `${state}\n${answer}`).secret.toString('base64url'),
 
     /**
-     * The request that a state names at this connection, once. `repeated` where its answer was taken before: a browser that
-     * did not get to know that sends it again. Null: unknown, expired, or of another connection.
+     * The request that a state names at this connection, once. `repeated` where its answer was taken before, by a browser that did
+     * not get to know that and sends it again, or comes too late. Null: unknown, forgotten, or of another connection.
      */
     async take(
       { state, connectionId }: { state: string; connectionId: string },
       deliverer: string,
     ): Promise<TakenSsoRequest | { repeated: string } | null> {
-      const asked = [hashSecret(state), connectionId, now()];
+      const asked = [hashSecret(state), connectionId, now()] as const;
       const [row] = await db.statement<Omit<TakenSsoRequest, 'secrets'> & { sealedSecrets: string | null }>(
         takeStatement,
         [...asked, hashSecret(deliverer)],
@@ -213,8 +223,8 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
         const { sealedSecrets, ...taken } = row;
         return { ...taken, secrets: sealedSecrets && JSON.parse(sealing.open(sealedSecrets, secretsContext(row.id))) };
       }
-      const [taken] = await db.statement<{ id: string }>(takenStatement, asked);
-      return taken ? { repeated: taken.id } : null;
+      const [remembered] = await db.statement<{ id: string }>(rememberedStatement, [...asked, rememberedSince()]);
+      return remembered ? { repeated: remembered.id } : null;
     },
 
     /**
@@ -247,16 +257,17 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
       { cookie, deliverer }: ComingBrowser,
       work: (tx: EntityManager, request: AnsweredSsoRequest) => Promise<T>,
     ): Promise<Completion<T>> {
-      const [found] = await db.statement<FoundRow>(findStatement, [id, now()]);
+      const [found] = await db.statement<FoundRow>(findStatement, [id, rememberedSince()]);
       // One answer for all: whether there is such a request is nobody else's business.
       if (!found || cookie === null || !equalInConstantTime(found.browserHash, hashSecret(cookie)))
         return { state: 'unknown' };
-      const { browserHash: _, ...request } = found;
+      const { browserHash: _, expiresAt, ...request } = found;
       const { purpose, parameters } = request;
       const delivererHash = deliverer === null ? null : hashSecret(deliverer);
       // Of the whole Account: what it has verified counts for the connections of its Environments, too.
       return db.transaction({ accountId: request.accountId }, async (tx) => {
-        const [[row]] = await tx.query<[{ sealedAnswer: string }[], number]>(completeText, [id, now(), delivererHash]);
+        const isInTime = expiresAt > now();
+        const row = isInTime ? await completed(tx, id, delivererHash) : undefined;
         if (!row) {
           const [standing] = await tx.query<{ completedAt: Date | null }[]>(standingText, [id, delivererHash]);
           if (!standing) return { state: 'unknown' };
@@ -281,7 +292,7 @@ function lastingNameIn(outcome: SsoOutcome): Buffer | null {
 
 export type SsoRequests = ReturnType<typeof createSsoRequests>;
 
-type FoundRow = Omit<AnsweredSsoRequest, 'outcome'> & { browserHash: Buffer };
+type FoundRow = Omit<AnsweredSsoRequest, 'outcome'> & { browserHash: Buffer; expiresAt: Date };
 
 const scopeOf = ({ accountId, environmentId }: { accountId: string; environmentId: string | null }): AccountScope =>
   environmentId === null ? { accountId } : { accountId, environmentId };

@@ -5,13 +5,14 @@ import { after, type Clock, days, minutes } from '../../platform/clock.js';
 import { newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { alone, type Db, inTransaction } from '../../platform/db.js';
-import { recordEvent } from '../events.js';
 import { noteFailure, noteSuccess } from '../sso-connections/outcomes.js';
 import { type ReadConnection, readConnection } from '../sso-connections/read.js';
 import { type Assertion, type SsoRefusal, SsoRefused } from '../sso-protocols/assertion.js';
+import { rememberedFor } from './lives.js';
 import { assertOnce } from './once.js';
 import type { RefusedAnswer, SsoOutcome } from './outcome.js';
-import { createSsoRequests, requestLife, type SsoPurpose, type SsoRequests, type TakenSsoRequest } from './requests.js';
+import { recordRefusal } from './record-refusal.js';
+import { createSsoRequests, type SsoPurpose, type SsoRequests, type TakenSsoRequest } from './requests.js';
 
 /** What whoever sends somebody to a provider wants of the sign-in there. */
 export interface Wishes {
@@ -45,7 +46,7 @@ export interface StartedSso {
   /** Where the browser goes. */
   url: string;
   requestId: string;
-  /** The cookie's value, for as long as the request lives. */
+  /** The cookie's value, for as long as the request is remembered. */
   browser: string;
   expiresAt: Date;
 }
@@ -130,7 +131,7 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
       if (!its) throw new SsoRefused('connection_disabled', 'The connection is gone');
       return start({ connection: its, purpose, parameters, browser, ...wishes }); // it has another provider by now
     }
-    return { url, requestId, browser: cookie, expiresAt: after(now(), requestLife) };
+    return { url, requestId, browser: cookie, expiresAt: after(now(), rememberedFor) };
   }
 
   return {
@@ -148,7 +149,7 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
      * @param protocol by which it came: whoever is sent away knows the state, and can take it to the other protocol's door
      * @param text what the provider has given to this browser alone
      * @returns the request that the browser goes on with, and what shows that it has brought the answer (`SsoRequests.delivererOf`),
-     *   also where the answer is refused or comes again; null where the state is unknown, or its request has gone meanwhile
+     *   also where the answer is refused, comes again or comes too late; null where the state is unknown, or its request has gone meanwhile
      */
     async answer({ state, connectionId, protocol, text }: SsoAnswer, verify: Verify): Promise<DeliveredAnswer | null> {
       const deliverer = requests.delivererOf(state, text);
@@ -236,16 +237,3 @@ const saysSomethingOf: ReadonlySet<SsoRefusal> = new Set([
   'client_refused',
   'configuration_incomplete',
 ]);
-
-const recordRefusal = async (
-  tx: EntityManager,
-  { id, accountId, environmentId }: SsoConnection,
-  reason: string,
-): Promise<string> =>
-  recordEvent(tx, 'auth.identity_sign_in_failed', {
-    accountId,
-    environmentId,
-    resourceId: null,
-    outcome: 'failure',
-    metadata: { method: 'sso', connection_id: id, reason },
-  });

@@ -6,11 +6,11 @@ import type { Db } from '../../platform/db.js';
 import type { Assertion, SsoRefusal } from '../sso-protocols/assertion.js';
 import { isAdministrator, openInvite, recognizeAdministrator, strangerRefusal } from './administrator-recognition.js';
 import { assertedAddress } from './asserted-address.js';
+import { requestLife } from './lives.js';
 import { isNewEnough, nothingMore } from './new-enough.js';
 import type { SsoOutcome } from './outcome.js';
 import { type AssertedProfile, newProfile } from './profile.js';
 import { type PersonRefusal, recognize } from './recognition.js';
-import { requestLife } from './requests.js';
 
 /** How long a test's link works. */
 export const testLinkLife = minutes(10);

@@ -20,6 +20,9 @@ const groups = {
   },
   inactive: { status: 403, codes: ['identity_inactive'] },
   anew: { status: 403, codes: ['reauthentication_missing'] },
+  off: { status: 403, codes: ['connection_disabled'] },
+  /** Nobody here has sent the person to the provider, and it cannot be known what they want. */
+  unasked: { status: 403, codes: ['idp_initiated_disabled', 'relay_state_unknown'] },
   /** Whoever looks after the connection has something to mend. */
   refused: { status: 403, codes: [] },
 } as const;

@@ -28,7 +28,8 @@ export function createSsoWay({ sso, baseUrl, now }: { sso: Sso; baseUrl: string;
     connection: SsoConnection,
     { email = null, isAnother = false }: OnTheWay,
   ) {
-    const { method: _, ...parameters } = asked.parameters;
+    const { method: _, ...same } = asked.parameters;
+    const parameters = email === null ? same : { ...same, login_hint: email }; // so that it is not typed again
     const started = await signIn.start({
       connection,
       purpose: 'identity',

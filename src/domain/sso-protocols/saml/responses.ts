@@ -45,9 +45,6 @@ export async function verifyResponse(
   const serviceProvider = serviceProviderOf(baseUrl, connection.id);
   const inResponseTo = expects.requestId === null ? null : `_${expects.requestId}`;
   const expected: Expected = { connection, provider, serviceProvider, inResponseTo, now };
-  if (inResponseTo === null && !connection.samlAllowIdpInitiated) {
-    throw new SsoRefused('in_response_to_mismatch', 'Nobody asked for it, and the connection takes no such answers');
-  }
   const text = decodeMessage(samlResponse, maxLength);
   const response = readXml(text, { maxLength });
   assertMessage(response, 'Response');
@@ -66,7 +63,17 @@ export async function verifyResponse(
   if (!assertion) throw new SsoRefused('signature_invalid', 'Its signature is on no assertion');
   const isAnswer = answers(assertion, inResponseTo);
   saidByProvider(isAnswer && signed.message, () => assertEnvelope(message ?? response, signed, expected));
-  return saidByProvider(isAnswer, () => readAssertion(assertion, expected));
+  return saidByProvider(isAnswer, () => {
+    const said = readAssertion(assertion, expected);
+    if (inResponseTo === null) assertTakesUnasked(connection);
+    return said;
+  });
+}
+
+/** @throws SsoRefused idp_initiated_disabled */
+function assertTakesUnasked({ samlAllowIdpInitiated }: SsoConnection): void {
+  if (samlAllowIdpInitiated) return;
+  throw new SsoRefused('idp_initiated_disabled', 'Nobody asked for it, and saml_allow_idp_initiated is off');
 }
 
 /**
