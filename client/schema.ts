@@ -5154,7 +5154,7 @@ export interface components {
                 finished_at: string | null;
                 refusal: {
                     /** @enum {string} */
-                    code: "malformed" | "too_large" | "unsigned" | "signature_invalid" | "algorithm_refused" | "issuer_mismatch" | "audience_mismatch" | "recipient_mismatch" | "destination_mismatch" | "in_response_to_mismatch" | "expired" | "not_yet_valid" | "replayed" | "status_not_success" | "subject_missing" | "auth_time_missing" | "nonce_mismatch" | "state_mismatch" | "provider_error" | "provider_unreachable" | "client_refused" | "configuration_incomplete" | "connection_disabled" | "encryption_unsupported" | "decryption_failed";
+                    code: "malformed" | "too_large" | "unsigned" | "signature_invalid" | "algorithm_refused" | "issuer_mismatch" | "audience_mismatch" | "recipient_mismatch" | "destination_mismatch" | "in_response_to_mismatch" | "idp_initiated_disabled" | "relay_state_unknown" | "expired" | "not_yet_valid" | "replayed" | "status_not_success" | "subject_missing" | "auth_time_missing" | "nonce_mismatch" | "state_mismatch" | "provider_error" | "provider_unreachable" | "client_refused" | "configuration_incomplete" | "connection_disabled" | "encryption_unsupported" | "decryption_failed";
                     /** @description For whoever looks after the connection, in English. */
                     message: string;
                 } | null;
@@ -5186,7 +5186,7 @@ export interface components {
                  */
                 would: "sign_in_linked" | "link" | "create" | "refuse" | null;
                 /** @enum {string|null} */
-                would_refuse_code: "malformed" | "too_large" | "unsigned" | "signature_invalid" | "algorithm_refused" | "issuer_mismatch" | "audience_mismatch" | "recipient_mismatch" | "destination_mismatch" | "in_response_to_mismatch" | "expired" | "not_yet_valid" | "replayed" | "status_not_success" | "subject_missing" | "auth_time_missing" | "nonce_mismatch" | "state_mismatch" | "provider_error" | "provider_unreachable" | "client_refused" | "configuration_incomplete" | "connection_disabled" | "encryption_unsupported" | "decryption_failed" | "email_missing" | "email_unverified" | "domain_not_verified" | "identity_unknown" | "not_a_member" | "identity_inactive" | "reauthentication_missing" | null;
+                would_refuse_code: "malformed" | "too_large" | "unsigned" | "signature_invalid" | "algorithm_refused" | "issuer_mismatch" | "audience_mismatch" | "recipient_mismatch" | "destination_mismatch" | "in_response_to_mismatch" | "idp_initiated_disabled" | "relay_state_unknown" | "expired" | "not_yet_valid" | "replayed" | "status_not_success" | "subject_missing" | "auth_time_missing" | "nonce_mismatch" | "state_mismatch" | "provider_error" | "provider_unreachable" | "client_refused" | "configuration_incomplete" | "connection_disabled" | "encryption_unsupported" | "decryption_failed" | "email_missing" | "email_unverified" | "domain_not_verified" | "identity_unknown" | "not_a_member" | "identity_inactive" | "reauthentication_missing" | null;
             };
         };
         GetOrganizationSsoRecoveryCodesResponse: {

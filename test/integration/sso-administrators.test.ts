@@ -9,7 +9,8 @@ import { MembershipRole } from '../../entities/membership-role.js';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { SsoDomain } from '../../entities/sso-domain.js';
 import { User } from '../../entities/user.js';
-import { hours, minutes } from '../../src/platform/clock.js';
+import { UserSession } from '../../entities/user-session.js';
+import { days, hours, minutes } from '../../src/platform/clock.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { expectEqualTimes } from '../support/equal-times.js';
 import { interleaved } from '../support/interleaving.js';
@@ -281,6 +282,41 @@ describe('an administrator signs in by the provider of their account', () => {
     expect(left.statusCode).toBe(204);
     // Whose member they are not is not told apart from what does not exist.
     expect((await open((await newAccount(api)).accountSlug)).json().error.code).toBe('account.not_found');
+  });
+
+  test('and what the user has in all of them is neither changed nor shown: factors, name, sessions of elsewhere', async () => {
+    const [at, other] = [await place(), await place()];
+    const email = `ana@${at.domain}`;
+    const userId = await newMember(at, email);
+    const { accountId } = other.account.scope;
+    const elsewhere = uuidv7();
+    const times = { createdAt: api.clock.now, lastUsedAt: api.clock.now, authenticatedAt: api.clock.now };
+    const proved = { amr: ['pwd'], acr: 'urn:gatehouse:aal1', expiresAt: new Date(api.clock.now.getTime() + days(1)) };
+    await system((tx) => tx.insert(UserSession, { id: elsewhere, userId, accountId, ...proved, ...times }));
+    const { data } = (await walk(newBrowser(), email)).json();
+    const call = async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, payload?: object) => {
+      const headers = { authorization: `Bearer ${data.access_token}` };
+      const answer = await api.app.inject({ method, url: `/v1/auth${path}`, headers, ...(payload && { payload }) });
+      return { status: answer.statusCode, body: answer.body === '' ? null : answer.json() };
+    };
+    const listed = async () => (await call('GET', '/sessions')).body.items.map(({ id }: { id: string }) => id);
+    expect(await listed()).toContain(elsewhere); // who has this Account alone is spoken for by its provider
+    expect((await call('PATCH', '/me', { last_name: 'Brandt' })).status).toBe(200);
+    const membership = { id: uuidv7(), accountId, userId, createdAt: api.clock.now };
+    await system((tx) => tx.insert(Membership, membership));
+    const refused = {
+      status: 403,
+      body: { error: expect.objectContaining({ code: 'account.other_sign_in_required' }) },
+    };
+    expect(await call('POST', '/mfa/totp/enroll', {})).toMatchObject(refused);
+    expect(await call('POST', '/mfa/webauthn/enroll/options', {})).toMatchObject(refused);
+    expect(await call('PATCH', '/me', { last_name: 'Clausen' })).toMatchObject(refused);
+    expect(await listed()).toHaveLength(1);
+    expect((await call('DELETE', `/sessions/${elsewhere}`)).status).toBe(404);
+    const [own] = await listed();
+    expect((await call('DELETE', `/sessions/${own}`)).status).toBe(204);
+    const alive = await system((tx) => tx.findOneByOrFail(UserSession, { id: elsewhere }));
+    expect(alive.revokedAt).toBeNull();
   });
 
   test('nor by a session for an account that they create on the way, which opens that one', async () => {

@@ -3,7 +3,7 @@ import { Membership } from '../../../entities/membership.js';
 import { UserApplicationState } from '../../../entities/user-application-state.js';
 import type { Db } from '../../platform/db.js';
 import { assertSpeaksFor } from '../admin-mfa/other-sign-in.js';
-import type { SignedInAdmin } from '../admin-mfa/proof.js';
+import type { SignedInAdmin } from '../admin-mfa/signed-in-admin.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
@@ -16,7 +16,7 @@ export const createLeaving =
    * @throws DomainError account.not_found for who is no member of it, account.other_sign_in_required for the word of another
    *   Account's identity provider, member.last_owner
    */
-  (subject: Pick<SignedInAdmin, 'userId' | 'sessionId'>, accountId: string): Promise<void> =>
+  (subject: SignedInAdmin, accountId: string): Promise<void> =>
     // Sessions are of no Account.
     db.transaction('system', async (tx) => {
       const { userId } = subject;

@@ -12,8 +12,9 @@ import type { KeyFactor } from '../mfa/webauthn-ceremonies.js';
 import { aal2 } from '../sessions/first-factor.js';
 import { recordOfUser } from '../user-events.js';
 import { noticeAdmin } from './mails.js';
-import type { Proof, ProvenSession, SignedInAdmin } from './proof.js';
+import type { Proof, ProvenSession } from './proof.js';
 import type { UserRecoveryCodes } from './recovery-codes.js';
+import type { SignedInAdmin } from './signed-in-admin.js';
 
 /** More than anybody has; each app is one more secret that a code is compared with. */
 const mostFactors = 20;
@@ -103,7 +104,7 @@ export function createUserFactors({ db, proof, recoveryCodes, now }: UserFactors
 
     /**
      * Removes a factor; with the last one the recovery codes go.
-     * @throws DomainError auth.reauthentication_required, mfa.factor_not_found; mfa.last_factor where an Account of theirs
+     * @throws DomainError account.other_sign_in_required, auth.reauthentication_required, mfa.factor_not_found; mfa.last_factor where an Account of theirs
      *   requires one
      */
     remove: (admin: SignedInAdmin, id: string, locale: 'en' | 'de'): Promise<void> =>

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { DomainError } from '../errors.js';
-import type { SignedInAdmin } from './proof.js';
+import type { SignedInAdmin } from './signed-in-admin.js';
 
 /**
  * SQL: whether a session of an administrator, a row of `user_sessions`, says nothing to an Account: it began at the identity
@@ -14,8 +14,23 @@ export const needsOtherSignIn = (
   and ${session}.account_id is distinct from ${accountId}
   and not exists (select from sso_connections c where c.id = ${session}.sso_connection_id and c.account_id = ${accountId})`;
 
+/** SQL: whether a session says nothing to one of the Accounts of its user. What they have in all of them is not changed in it. */
+export const leavesAccountsOut = (session: string): string => `exists (
+  select from memberships m where m.user_id = ${session}.user_id and ${needsOtherSignIn(session, 'm.account_id')})`;
+
 const text = `select from user_sessions s, unnest($3::uuid[]) as asked (account_id)
   where s.id = $1 and s.user_id = $2 and ${needsOtherSignIn('s', 'asked.account_id')} limit 1`;
+
+const leavesText = `select from user_sessions s where s.id = $1 and s.user_id = $2 and ${leavesAccountsOut('s')}`;
+
+/**
+ * In a transaction of the system, for what somebody has in all of their Accounts.
+ * @throws DomainError account.other_sign_in_required
+ */
+export async function assertSpeaksForAll(tx: EntityManager, { sessionId, userId }: SignedInAdmin): Promise<void> {
+  const refused = await tx.query<unknown[]>(leavesText, [sessionId, userId]);
+  if (refused.length > 0) throw new DomainError('account.other_sign_in_required');
+}
 
 /**
  * In a transaction of the system, for what somebody does to their Accounts beside the Portal.
@@ -23,7 +38,7 @@ const text = `select from user_sessions s, unnest($3::uuid[]) as asked (account_
  */
 export async function assertSpeaksFor(
   tx: EntityManager,
-  { sessionId, userId }: Pick<SignedInAdmin, 'sessionId' | 'userId'>,
+  { sessionId, userId }: SignedInAdmin,
   accountIds: readonly string[],
 ): Promise<void> {
   const refused = await tx.query<unknown[]>(text, [sessionId, userId, accountIds]);

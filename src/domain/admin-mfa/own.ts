@@ -7,8 +7,9 @@ import type { OwnAttestation, OwnWebauthn } from '../mfa/own-webauthn.js';
 import type { TotpEnrollment } from '../mfa/totp-codes.js';
 import type { KeyOwner } from '../mfa/webauthn-ceremonies.js';
 import type { AddedUserFactor, UserFactorSummary, UserFactors } from './factors.js';
-import type { Proof, SignedInAdmin } from './proof.js';
+import type { Proof } from './proof.js';
 import type { RemainingCodes, UserRecoveryCodes } from './recovery-codes.js';
+import type { SignedInAdmin } from './signed-in-admin.js';
 import type { UserTotp } from './totp.js';
 
 export interface OwnAdminMfa {

@@ -9,7 +9,8 @@ import { looksLikeRecoveryCode } from '../mfa/recovery-code-form.js';
 import type { KeptCode, RecoveryCodeHashes, RecoveryCodeSet } from '../mfa/recovery-code-hashes.js';
 import { recordOfUser } from '../user-events.js';
 import { noticeAdmin } from './mails.js';
-import type { Proof, SignedInAdmin } from './proof.js';
+import type { Proof } from './proof.js';
+import type { SignedInAdmin } from './signed-in-admin.js';
 
 const leftStatement = {
   name: 'user_recovery_codes_left',

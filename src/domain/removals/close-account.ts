@@ -11,7 +11,8 @@ import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import { endMembership, ownersOf } from '../accounts/leaving.js';
 import { noticeAdmin } from '../admin-mfa/mails.js';
 import { assertSpeaksFor } from '../admin-mfa/other-sign-in.js';
-import { createProof, type SignedInAdmin } from '../admin-mfa/proof.js';
+import { createProof } from '../admin-mfa/proof.js';
+import type { SignedInAdmin } from '../admin-mfa/signed-in-admin.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
 import { localeOf } from '../emails/locale.js';
 import { DomainError } from '../errors.js';
@@ -50,7 +51,7 @@ export function createAccountClosing({ db, now }: { db: Db; now: Clock }) {
         const account = await tx.findOneOrFail(Account, { where: { id: accountId }, lock });
         if (confirm !== account.slug) throw new DomainError('account.confirmation_required');
         if (await tx.existsBy(Application, { accountId })) throw new DomainError('account.has_applications');
-        await proof.hold(tx, admin);
+        await proof.holdRecent(tx, admin);
         const eventId = await recordEvent(tx, 'account.closed', {
           accountId,
           resourceId: accountId,

@@ -31,7 +31,7 @@ export function createUserDeletion({ db, now }: { db: Db; now: Clock }) {
         const { userId } = subject;
         // Before the user, as whoever helps a member with their factors does, and in one order.
         for (const { accountId } of await membershipsOf(tx, userId)) await lockAdministration(tx, { accountId });
-        await proof.hold(tx, subject);
+        await proof.holdRecent(tx, subject);
         const memberships = await membershipsOf(tx, userId); // nobody is given one from here on
         const accountIds = memberships.map(({ accountId }) => accountId);
         await assertSpeaksFor(tx, subject, accountIds);

@@ -1,6 +1,7 @@
 import { User } from '../../../entities/user.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { assertSpeaksForAll } from '../admin-mfa/other-sign-in.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
 import { recordOfUser } from '../user-events.js';
@@ -11,9 +12,11 @@ export type ProfileChanges = Partial<Pick<User, 'firstName' | 'lastName'>>;
 /** Changes what somebody is called, in all of their Accounts. The event names the fields and not what is in them. */
 export const createProfileChange =
   ({ db, now }: { db: Db; now: Clock }) =>
-  /** @throws DomainError auth.invalid_credentials for who is gone */
-  ({ userId }: AdminSubject, changes: ProfileChanges): Promise<void> =>
+  /** @throws DomainError account.other_sign_in_required; auth.invalid_credentials for who is gone */
+  (subject: AdminSubject, changes: ProfileChanges): Promise<void> =>
     db.transaction('system', async (tx) => {
+      const { userId } = subject;
+      await assertSpeaksForAll(tx, subject);
       const user = await tx.findOne(User, { where: { id: userId }, lock: { mode: 'for_no_key_update' } });
       if (!user) throw new DomainError('auth.invalid_credentials');
       const changed = changedFields(user, changes);

@@ -5,6 +5,7 @@ import { UserSession } from '../../../entities/user-session.js';
 import { after, type Clock, days } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
+import { leavesAccountsOut } from '../admin-mfa/other-sign-in.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { RefreshTokens } from '../oidc/refresh-tokens.js';
@@ -61,9 +62,9 @@ export interface UserSessions {
   refresh(refreshToken: string): Promise<SessionTokens>;
   /** Whether a refresh token is one that has not been used, of a session that is alive. */
   isUnused(refreshToken: string): Promise<boolean>;
-  /** The live sessions of the subject's user. */
+  /** The live sessions of the subject's user; where the subject's own speaks for one Account alone, those that its providers began. */
   list(subject: AdminSubject, page: PageRequest<keyof typeof columns>): Promise<Page<UserSession>>;
-  /** @throws DomainError session.not_found unless it is a live session of the same user. */
+  /** @throws DomainError session.not_found unless it is one that `list` shows. */
   revoke(subject: AdminSubject, sessionId: string): Promise<void>;
   /**
    * Signs out. Nothing to end is no error.
@@ -99,15 +100,25 @@ const columns = {
   created_at: ['session.createdAt', 'session.id'],
 };
 
+/**
+ * SQL: whether a session is shown to another one of the same user, by its id. Who was let in by the provider of an Account has that
+ * provider's word alone, which says nothing of where else the person works.
+ */
+const isShownTo = (session: string, by: string) => `exists (
+  select from user_sessions own where own.id = ${by} and (own.id = ${session}.id or not ${leavesAccountsOut('own')} or exists (
+    select from sso_connections o join sso_connections c on c.account_id = o.account_id
+    where o.id = own.sso_connection_id and c.id = ${session}.sso_connection_id)))`;
+
 /** The signed-in browsers of platform admins. */
 export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessionsDeps): UserSessions {
   /** Null where there was nothing to end. */
-  async function revokeOne(sessionId: string, userId: string, event: RevocationEvent) {
+  async function revokeOne({ sessionId, userId }: Ended, event: RevocationEvent, by = sessionId) {
     return db.transaction('system', async (tx) => {
       const [rows] = await tx.query<[RevokedRow[], number]>(
         `update user_sessions set revoked_at = $3 where id = $1 and user_id = $2 and revoked_at is null and expires_at > $3
+           and ${isShownTo('user_sessions', '$4')}
          returning account_id, sso_session_id`,
-        [sessionId, userId, now()],
+        [sessionId, userId, now(), by],
       );
       const [revoked] = rows;
       if (!revoked) return null;
@@ -163,12 +174,13 @@ export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessi
     isUnused: async (refreshToken) =>
       (await db.statement(unusedStatement, [hashSecret(refreshToken), now()])).length > 0,
 
-    list: ({ userId }, page) =>
+    list: ({ userId, sessionId }, page) =>
       db.transaction('system', (tx) => {
         const at = now();
         const query = tx
           .createQueryBuilder(UserSession, 'session')
           .where({ userId, revokedAt: IsNull(), expiresAt: MoreThan(at), lastUsedAt: MoreThan(after(at, -idleLife)) });
+        query.andWhere(isShownTo('session', ':shownTo'), { shownTo: sessionId });
         if (page.q) {
           const pattern = containing(page.q);
           query.andWhere('(session.userAgent ilike :pattern or session.ipAddress ilike :pattern)', { pattern });
@@ -176,14 +188,14 @@ export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessi
         return readPage(query, page, columns[page.sortBy]);
       }),
 
-    async revoke({ userId }, sessionId) {
-      if (!(await revokeOne(sessionId, userId, 'auth.admin_session_revoked')))
+    async revoke({ userId, sessionId: by }, sessionId) {
+      if (!(await revokeOne({ sessionId, userId }, 'auth.admin_session_revoked', by)))
         throw new DomainError('session.not_found');
     },
 
     async end(session) {
       const found = 'refreshToken' in session ? await ownerOf(db, session.refreshToken) : session;
-      const ended = found && (await revokeOne(found.sessionId, found.userId, 'auth.admin_signed_out'));
+      const ended = found && (await revokeOne(found, 'auth.admin_signed_out'));
       return ended ? ended.sso_session_id : null;
     },
   };
@@ -239,6 +251,7 @@ const isSame = (one: Date | null | undefined, other: Date | null) => one?.getTim
 const aliveSession =
   'select from user_sessions where id = $1 and user_id = $2 and revoked_at is null and expires_at > $3';
 
+type Ended = Pick<AdminSubject, 'sessionId' | 'userId'>;
 interface RevokedRow {
   account_id: string | null;
   sso_session_id: string | null;

@@ -67,9 +67,10 @@ export const me: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { use
         ...common,
         operationId: 'updateMe',
         summary: 'Change your name',
-        description: 'What the other administrators of all accounts of the user, and mails, call them.',
+        description:
+          'What the other administrators of all accounts of the user, and mails, call them. A session of an account’s identity provider that says nothing to another account of the user changes it not: `account.other_sign_in_required`.',
         body: Body({ first_name: Type.Optional(Name), last_name: Type.Optional(Name) }),
-        response: { 200: single(Me), ...errors('validation.failed', ...refusals) },
+        response: { 200: single(Me), ...errors('validation.failed', 'account.other_sign_in_required', ...refusals) },
       },
     },
     async (request, reply) => {

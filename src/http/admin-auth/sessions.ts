@@ -30,7 +30,8 @@ export const sessions: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
       schema: {
         operationId: 'listSessions',
         summary: 'List the live sessions of the signed-in user',
-        description: '`q` looks into address and user agent.',
+        description:
+          '`q` looks into address and user agent. Whoever signed in by the identity provider of one account, and has others, is shown the sessions that the account’s providers began.',
         tags: ['Admin authentication'],
         security: [{ bearer: [] }],
         querystring: listQuery(['created_at', 'last_used_at']),

@@ -82,6 +82,7 @@ export const factors: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, 
           204: Type.Null(),
           ...errors(
             'validation.failed',
+            'account.other_sign_in_required',
             'auth.reauthentication_required',
             'mfa.factor_not_found',
             'mfa.last_factor',

@@ -23,6 +23,7 @@ export const recoveryCodes: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
           201: single(Type.Object({ recovery_codes: RecoveryCodes })),
           ...errors(
             'auth.invalid_credentials',
+            'account.other_sign_in_required',
             'auth.reauthentication_required',
             'principal.wrong_type',
             'mfa.not_enrolled',

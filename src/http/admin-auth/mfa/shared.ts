@@ -11,6 +11,7 @@ export const common = { tags: ['Admin authentication'], security: [{ bearer: [] 
 export const beginErrors = errors(
   'validation.failed',
   'auth.invalid_credentials',
+  'account.other_sign_in_required',
   'auth.reauthentication_required',
   'principal.wrong_type',
   'rate_limit.exceeded',
@@ -25,6 +26,7 @@ export const addedAnswers = {
     'mfa.enrollment_expired',
     'auth.invalid_credentials',
     'mfa.code_invalid',
+    'account.other_sign_in_required',
     'auth.reauthentication_required',
     'principal.wrong_type',
     'mfa.already_enrolled',
