@@ -78,7 +78,11 @@ test('a browser that keeps no cookies is told so after the sign-in, and not aske
   const told = await world.browser().get(back.pathname + back.search);
   expect(told.statusCode).toBe(400);
   expect(told.body).toContain('Ihr Browser behält keine Cookies');
-  expect((await laptop.get(back.pathname + back.search)).statusCode).toBe(200);
+  expect(told.body).toContain(`href="${url(client, { ui_locales: 'de' }).replaceAll('&', '&amp;')}"`);
+  // Nothing in the address bar accuses whoever comes back to it after a sign-out.
+  const arrived = await laptop.get(back.pathname + back.search);
+  expect([arrived.statusCode, arrived.headers.location]).toEqual([303, url(client, { ui_locales: 'de' })]);
+  expect((await laptop.get(url(client, { ui_locales: 'de' }))).statusCode).toBe(200);
   // Who has a cookie has kept it: their session is over. So it may be for who comes by a link, and scripts have no pages.
   await world.query('update sessions set expires_at = created_at where identity_id = $1', [ana.id]);
   expect((await laptop.get(back.pathname + back.search)).statusCode).toBe(303);

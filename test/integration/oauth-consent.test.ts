@@ -93,7 +93,9 @@ describe('the question', () => {
     const told = await world.browser().get(pathname + search);
     expect([told.statusCode, isQuestion(told)]).toEqual([400, false]);
     expect(told.body).toContain('Your browser keeps no cookies');
-    const question = await browser.get(pathname + search);
+    const unmarked = locationOf(await browser.get(pathname + search));
+    expect([unmarked.pathname, unmarked.searchParams.has('signed_in')]).toEqual([pathname, false]);
+    const question = await browser.get(unmarked.pathname + unmarked.search);
     expect(isQuestion(question)).toBe(true);
     expect(question.body).not.toContain('signed_in');
     const late = await world.browser().submit(question, { choice: 'allow' });

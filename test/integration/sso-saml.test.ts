@@ -291,7 +291,7 @@ describe('a response that nobody asked for', () => {
     const at = await place({ samlAllowIdpInitiated: true });
     const { browser, done } = follow(await unasked(at));
     expect(String((await done).headers.location)).toContain('/oauth/account');
-    expect((await browser.get(here(await done))).statusCode).toBe(200);
+    expect((await browser.get(here(await browser.get(here(await done))))).statusCode).toBe(200);
   });
 
   test('is not taken from the provider of an organization that is switched off, or is below such a node', async () => {

@@ -8,7 +8,7 @@ import { destinationOf } from '../../domain/oidc/redirect-uris.js';
 import { learntBy } from '../../domain/oidc/scopes.js';
 import type { HostedSession } from '../../domain/sessions/sessions.js';
 import { days, seconds } from '../../platform/clock.js';
-import { sendNotKept } from './not-kept-page.js';
+import { sendNotKept, withoutMark } from './not-kept-page.js';
 import { onToSignIn } from './on-to-sign-in.js';
 import type { HostedOptions } from './options.js';
 import { assertOwnOrigin } from './origin.js';
@@ -58,7 +58,8 @@ export const consent: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { p
     const browser = hosted.cookies.browser.read(request);
     const session = await sessions.find(browser, environmentId, settings.sessionIdleTtlSeconds);
     const isAsked = client.consentRequired && !toAccount && !asked.prompt.none;
-    if (isAsked && session && suitsConsent(asked, { session, hintedSubject, now: now() })) return { visit, session };
+    if (isAsked && session && suitsConsent(asked, { session, hintedSubject, now: now() }))
+      return withoutMark({ request, reply, read }) ? null : { visit, session };
     if (!sendNotKept(hosted.cookies.browser, { request, reply, read, client })) fromBeginning(visit);
     return null;
   }

@@ -1,10 +1,26 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ReadParameters } from '../../domain/oidc/parameters.js';
-import { type Looks, sendPage, wantsJson } from './pages.js';
+import { type Looks, redirect, sendPage, wantsJson } from './pages.js';
 import type { SecretCookie } from './secret-cookie.js';
 
 /** What the way from a completed sign-in to a page of ours says: that its session has just begun. */
 export const justSignedIn = { signed_in: 'yes' } as const;
+
+/**
+ * To the same address without the mark, once the session is there: in the address bar it would accuse a browser that comes back after a
+ * sign-out, or another one that was given the address. Null where there is none.
+ */
+export function withoutMark({ request, reply, read }: Omit<Arrival, 'client'>): FastifyReply | null {
+  if (!read.values.has('signed_in') || request.method !== 'GET' || wantsJson(request)) return null;
+  return redirect(request, reply, unmarked(request));
+}
+
+function unmarked({ url }: FastifyRequest): string {
+  const [path = '', query] = url.split('?', 2);
+  const parameters = new URLSearchParams(query);
+  parameters.delete('signed_in');
+  return `${path}?${parameters}`;
+}
 
 interface Arrival {
   request: FastifyRequest;
@@ -29,6 +45,7 @@ export function sendNotKept(browser: SecretCookie, { request, reply, read, clien
       detail: null,
       code: 'cookie_not_kept',
       requestId: request.id,
+      signInUrl: unmarked(request),
     },
     { status: 400, client, uiLocales: read.values.get('ui_locales') },
   );

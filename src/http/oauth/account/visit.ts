@@ -10,7 +10,7 @@ import type { OwnProofOf, WantedFor } from '../../../domain/sessions/own-proof.j
 import type { HostedSession } from '../../../domain/sessions/sessions.js';
 import type { EnvironmentScope } from '../../../platform/db.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
-import { sendNotKept } from '../not-kept-page.js';
+import { sendNotKept, withoutMark } from '../not-kept-page.js';
 import { onToSignIn } from '../on-to-sign-in.js';
 import type { HostedOptions } from '../options.js';
 import { assertOwnOrigin } from '../origin.js';
@@ -86,6 +86,7 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
       }
       return null;
     }
+    if (withoutMark({ request, reply, read })) return null;
     const scope = { accountId, applicationId, environmentId };
     return { request, reply, client, scope, session, form, uiLocales, params };
   }
