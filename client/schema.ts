@@ -1156,6 +1156,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/organizations/{id}/sso-connection/forget-links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Forget whom the provider of an SSO connection of the organization has named
+         * @description Its people are found by their verified addresses again, as at first: for a provider that names everybody anew, as after its application was registered anew. Until then whoever has the address of somebody with another name is refused (`subject_mismatch`). Sessions go on; whoever is on the way begins anew.
+         *
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        post: operations["forgetOrganizationSsoConnectionLinks"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/organizations/{id}/sso-connection/service-provider": {
         parameters: {
             query?: never;
@@ -2826,6 +2848,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/portal/v1/accounts/{accountSlug}/sso/connections/{id}/forget-links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Forget whom the provider of an SSO connection of the account has named
+         * @description Its people are found by their verified addresses again, as at first: for a provider that names everybody anew, as after its application was registered anew. Until then whoever has the address of somebody with another name is refused (`subject_mismatch`). Sessions go on; whoever is on the way begins anew.
+         *
+         *     Requires the capability `sso.manage`.
+         */
+        post: operations["portalForgetAdminSsoConnectionLinks"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/portal/v1/accounts/{accountSlug}/sso/connections/{id}/service-provider": {
         parameters: {
             query?: never;
@@ -3010,6 +3054,28 @@ export interface paths {
          *     Requires the capability `sso.manage`.
          */
         post: operations["portalDisableSsoConnection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/portal/v1/accounts/{accountSlug}/applications/{appSlug}/environments/{envSlug}/sso-connections/{id}/forget-links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Forget whom the provider of an SSO connection of the environment has named
+         * @description Its people are found by their verified addresses again, as at first: for a provider that names everybody anew, as after its application was registered anew. Until then whoever has the address of somebody with another name is refused (`subject_mismatch`). Sessions go on; whoever is on the way begins anew.
+         *
+         *     Requires the capability `sso.manage`.
+         */
+        post: operations["portalForgetSsoConnectionLinks"];
         delete?: never;
         options?: never;
         head?: never;
@@ -5094,6 +5160,11 @@ export interface components {
             /** Format: uri */
             metadata_url?: string;
         };
+        ForgetOrganizationSsoConnectionLinksResponse: {
+            data: {
+                links_forgotten: number;
+            };
+        };
         GetOrganizationSsoServiceProviderResponse: {
             data: {
                 /** @enum {string} */
@@ -5186,7 +5257,7 @@ export interface components {
                  */
                 would: "sign_in_linked" | "link" | "create" | "refuse" | null;
                 /** @enum {string|null} */
-                would_refuse_code: "malformed" | "too_large" | "unsigned" | "signature_invalid" | "algorithm_refused" | "issuer_mismatch" | "audience_mismatch" | "recipient_mismatch" | "destination_mismatch" | "in_response_to_mismatch" | "idp_initiated_disabled" | "relay_state_unknown" | "expired" | "not_yet_valid" | "replayed" | "status_not_success" | "subject_missing" | "auth_time_missing" | "nonce_mismatch" | "state_mismatch" | "provider_error" | "provider_unreachable" | "client_refused" | "configuration_incomplete" | "connection_disabled" | "encryption_unsupported" | "decryption_failed" | "email_missing" | "email_unverified" | "domain_not_verified" | "identity_unknown" | "not_a_member" | "identity_inactive" | "reauthentication_missing" | null;
+                would_refuse_code: "malformed" | "too_large" | "unsigned" | "signature_invalid" | "algorithm_refused" | "issuer_mismatch" | "audience_mismatch" | "recipient_mismatch" | "destination_mismatch" | "in_response_to_mismatch" | "idp_initiated_disabled" | "relay_state_unknown" | "expired" | "not_yet_valid" | "replayed" | "status_not_success" | "subject_missing" | "auth_time_missing" | "nonce_mismatch" | "state_mismatch" | "provider_error" | "provider_unreachable" | "client_refused" | "configuration_incomplete" | "connection_disabled" | "encryption_unsupported" | "decryption_failed" | "email_missing" | "email_unverified" | "domain_not_verified" | "subject_mismatch" | "identity_unknown" | "not_a_member" | "identity_inactive" | "reauthentication_missing" | null;
             };
         };
         GetOrganizationSsoRecoveryCodesResponse: {
@@ -8054,6 +8125,7 @@ export type GetOrganizationSsoConnectionResponse = components['schemas']['GetOrg
 export type CreateOrganizationSsoConnectionRequest = components['schemas']['CreateOrganizationSsoConnectionRequest'];
 export type UpdateOrganizationSsoConnectionRequest = components['schemas']['UpdateOrganizationSsoConnectionRequest'];
 export type ImportOrganizationSsoMetadataRequest = components['schemas']['ImportOrganizationSsoMetadataRequest'];
+export type ForgetOrganizationSsoConnectionLinksResponse = components['schemas']['ForgetOrganizationSsoConnectionLinksResponse'];
 export type GetOrganizationSsoServiceProviderResponse = components['schemas']['GetOrganizationSsoServiceProviderResponse'];
 export type TestOrganizationSsoConnectionResponse = components['schemas']['TestOrganizationSsoConnectionResponse'];
 export type GetOrganizationSsoTestResponse = components['schemas']['GetOrganizationSsoTestResponse'];
@@ -10036,6 +10108,31 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["GetOrganizationSsoConnectionResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    forgetOrganizationSsoConnectionLinks: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForgetOrganizationSsoConnectionLinksResponse"];
                 };
             };
             default: components["responses"]["Refusal"];
@@ -12884,6 +12981,33 @@ export interface operations {
             default: components["responses"]["Refusal"];
         };
     };
+    portalForgetAdminSsoConnectionLinks: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                /** @description Slug of the Account. */
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForgetOrganizationSsoConnectionLinksResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
     portalGetAdminSsoServiceProvider: {
         parameters: {
             query?: never;
@@ -13228,6 +13352,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["GetOrganizationSsoConnectionResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalForgetSsoConnectionLinks: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                /** @description Slug of the Account. */
+                accountSlug: string;
+                /** @description Slug of the Application. */
+                appSlug: string;
+                /** @description Slug of the Environment. */
+                envSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ForgetOrganizationSsoConnectionLinksResponse"];
                 };
             };
             default: components["responses"]["Refusal"];

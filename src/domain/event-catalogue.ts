@@ -140,6 +140,7 @@ export const eventCatalogue = {
   'scim_user.unlinked': ofIdentity({ domainEvent: false }),
   'sso_connection.created': configuration('sso_connection'),
   'sso_connection.updated': configuration('sso_connection'),
+  'sso_connection.links_forgotten': { ...configuration('sso_connection'), severity: 'notice', domainEvent: false },
   'sso_connection.activated': { ...configuration('sso_connection'), severity: 'notice' },
   'sso_connection.disabled': { ...configuration('sso_connection'), severity: 'notice' },
   'sso_connection.auto_disabled': { ...configuration('sso_connection'), severity: 'warning' },

@@ -182,6 +182,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
     ...changed,
     links_forgotten: 'Links that ended with it: another provider names other people.',
   },
+  'sso_connection.links_forgotten': { ...connection, links_forgotten: 'How many people the provider had named.' },
   'sso_connection.activated': connectionBefore,
   'sso_connection.disabled': connectionBefore,
   'sso_connection.auto_disabled': {

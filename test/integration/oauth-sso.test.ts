@@ -225,6 +225,15 @@ describe('whom an answer lets in', () => {
       [email],
     );
 
+  const reasonsAt = async ({ environment }: SsoPlace) => {
+    const rows = await world.query<{ reason: string }>(
+      `select metadata->>'reason' as reason from events
+       where action = 'auth.identity_sign_in_failed' and environment_id = $1 order by id`,
+      [environment.environmentId],
+    );
+    return rows.map(({ reason }) => reason);
+  };
+
   test('whoever has the address of a verified domain, and stays it under another address', async () => {
     const there = await place({ jitProvisioningEnabled: false });
     const { login, email } = somebody();
@@ -242,11 +251,33 @@ describe('whom an answer lets in', () => {
     expect(await enter(there, login)).toBe('in');
     idp.people.set(login, { email: 'other@foreign.example', email_verified: false });
     expect(await enter(there, login)).toBe('in');
-    const [event] = await world.query<{ reason: string }>(
-      `select metadata->>'reason' as reason from events where action = 'auth.identity_sign_in_failed' and environment_id = $1`,
-      [there.environment.environmentId],
-    );
-    expect(event).toEqual({ reason: 'not_a_member' });
+    expect(await reasonsAt(there)).toEqual(['not_a_member']);
+  });
+
+  test('an address that goes to somebody else makes nobody who had it, until the names of before are forgotten', async () => {
+    const there = await place();
+    const { login, email } = somebody();
+    const next = `next-${login}`;
+    expect(await enter(there, login)).toBe('in');
+    const owners = () => identitiesWith(email).then((found) => found.map(({ id }) => id));
+    const [ana] = await owners();
+    idp.people.set(next, { email, email_verified: true, given_name: 'Berta' });
+    expect(await enter(there, next)).toEqual([403, 'sso.subject_mismatch']);
+    expect(await enter(there, login)).toBe('in');
+    expect(await reasonsAt(there)).toEqual(['subject_mismatch']);
+    // The one of before has another address by now: the new one is new.
+    await world.query('update identities set email = $2 where id = $1', [ana, `was-${email}`]);
+    expect(await enter(there, next)).toBe('in');
+    const [berta] = await owners();
+    expect(berta).not.toBe(ana);
+    // The provider names everybody anew.
+    await world.query('delete from sso_links where connection_id = $1', [there.connection.id]);
+    idp.people.set(`anew-${login}`, { email, email_verified: true });
+    expect(await enter(there, `anew-${login}`)).toBe('in');
+    expect(await owners()).toEqual([berta]);
+    // A name that is an address goes with it.
+    await world.query(`update sso_links set subject = 'someone@acme.example' where identity_id = $1`, [berta]);
+    expect(await enter(there, next)).toBe('in');
   });
 
   test('an unconfirmed address and a foreign domain never link, nor make anybody', async () => {

@@ -396,6 +396,19 @@ describe('status', () => {
     });
   });
 
+  test('whom the provider has named is forgotten where that is asked for, and told of', async () => {
+    const { id } = (await portal('POST', `${inEnvironment}/sso-connections`, oidc)).json().data.connection;
+    const member = await newIdentityCaller(api, account);
+    const link = `insert into sso_links (id, account_id, connection_id, subject, identity_id, created_at, last_login_at)
+       values (gen_random_uuid(), $1, $2, '1001', $3, now(), now())`;
+    await rowsOf(api, link, [account.scope.accountId, id, member.id]);
+    const forget = () => portal('POST', `${inEnvironment}/sso-connections/${id}/forget-links`);
+    expect((await forget()).json()).toEqual({ data: { links_forgotten: 1 } });
+    expect(await rowsOf(api, 'select from sso_links where connection_id = $1', [id])).toEqual([]);
+    expect((await forget()).json()).toEqual({ data: { links_forgotten: 0 } });
+    expect((await eventsOf(id)).slice(-2)).toMatchObject([{ links_forgotten: 1 }, { links_forgotten: 0 }]);
+  });
+
   test.each(['disable', 'delete'])('%s signs out whoever is signed in by it', async (verb) => {
     const { connection } = (await portal('POST', `${inEnvironment}/sso-connections`, oidc)).json().data;
     const path = `${inEnvironment}/sso-connections/${connection.id}`;

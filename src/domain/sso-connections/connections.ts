@@ -186,6 +186,20 @@ export function createSsoConnections({ db, sealing, guard, outbound, assignments
       return update(at, caller, await settingsFromMetadata({ outbound, guard }, source, { inUse, now: now() }));
     },
 
+    /**
+     * Forgets whom the provider has named: people are found by their addresses again, as at first. Sessions go on.
+     * @returns how many links there were
+     * @throws DomainError as `lockConnection`
+     */
+    forgetLinks: (at: ConnectionAt, caller: Caller): Promise<number> =>
+      db.transaction(at.scope, async (tx) => {
+        await lockRequests(tx, at);
+        const connection = await lockConnection(tx, at, caller);
+        const forgotten = await forget(tx, connection);
+        await recordConnectionEvent(tx, 'sso_connection.links_forgotten', connection, { links_forgotten: forgotten });
+        return forgotten;
+      }),
+
     /** @throws DomainError as `lockConnection`; sso_connection.incomplete naming what is missing */
     activate: statuses.activate,
 

@@ -15,6 +15,8 @@ export const personRefusals = [
   'email_unverified',
   /** The connection does not speak for the address: its owner has not verified the domain. */
   'domain_not_verified',
+  /** The address is of somebody whom the provider has named otherwise before: it may have been given to somebody else. */
+  'subject_mismatch',
   /** Nobody has the address, and the connection makes nobody. */
   'identity_unknown',
   /** Not of the Environment or not of the organization, and the connection makes nobody a member. */
@@ -57,8 +59,8 @@ type OfEndUsers = SsoConnection & { environmentId: string };
 
 /**
  * Looks whom an assertion speaks of. By the subject first, whatever their address is by now; else by the address, if its domain
- * is verified by who has the connection and the provider does not say that the address is unconfirmed. In a transaction of the
- * Account; it changes nothing, and holds the Identity's row until its end.
+ * is verified by who has the connection and the provider does not say that the address is unconfirmed, and it has not named its owner
+ * otherwise. In a transaction of the Account; it changes nothing, and holds the Identity's row until its end.
  */
 export async function recognize(tx: EntityManager, connection: OfEndUsers, assertion: Assertion): Promise<Recognized> {
   const { id: connectionId, accountId } = connection;
@@ -76,7 +78,10 @@ export async function recognize(tx: EntityManager, connection: OfEndUsers, asser
   const [known] = await tx.query<KnownPerson[]>(addressedText, [accountId, email]);
   if (!known && !isMailAddress(email)) return { refusal: 'email_missing' };
   if (!known) return recognized(connection, { by: 'new', identity: null, email }, nowhere);
-  return recognized(connection, { by: 'address', identity: known, email }, await standingOf(tx, connection, known));
+  const hasAddress = await standingOf(tx, connection, known, assertion.subject);
+  // Of an address that nobody had confirmed, the one of before loses what they had with its owner's first sign-in.
+  if (known.emailVerifiedAt && hasAddress.isNamedOtherwise) return { refusal: 'subject_mismatch' };
+  return recognized(connection, { by: 'address', identity: known, email }, hasAddress);
 }
 
 const personOf = (id: string) =>
@@ -97,15 +102,31 @@ interface Standing {
   isErased: boolean;
   /** By the subject that was asked for: who added them to the organization while they came has forgotten it. */
   isLinked: boolean;
+  /** Whether the provider has a lasting name for them that is another one. */
+  isNamedOtherwise: boolean;
 }
-const nowhere: Standing = { isActive: null, isMember: false, isErased: false, isLinked: false };
+const nowhere: Standing = {
+  isActive: null,
+  isMember: false,
+  isErased: false,
+  isLinked: false,
+  isNamedOtherwise: false,
+};
+
+/**
+ * SQL, of a row of `sso_links`: whether its subject is a name that stays with one person. A provider that names people by their address
+ * names them anew when that changes, and a directory may have told of the change before.
+ */
+export const isLastingName = (subject: string): string => `position('@' in ${subject}) = 0`;
 
 const standingText = `
 select m.is_active as "isActive",
   exists (select from organization_members o
     where o.organization_id = $4 and o.identity_id = $3 and o.environment_id = $2 and o.account_id = $1) as "isMember",
   exists (select from erasures e where e.identity_id = $3 and e.account_id = $1 and e.status = 'running') as "isErased",
-  exists (select from sso_links l where l.connection_id = $5 and l.subject = $6 and l.identity_id = $3 and l.account_id = $1) as "isLinked"
+  exists (select from sso_links l where l.connection_id = $5 and l.subject = $6 and l.identity_id = $3 and l.account_id = $1) as "isLinked",
+  exists (select from sso_links l where l.connection_id = $5 and l.subject <> $6 and l.identity_id = $3 and l.account_id = $1
+    and ${isLastingName('l.subject')}) as "isNamedOtherwise"
 from (select) one left join environment_memberships m on m.identity_id = $3 and m.environment_id = $2 and m.account_id = $1`;
 
 /** After the person's row is locked, so that it has what those did who had it locked before. */
@@ -113,7 +134,7 @@ async function standingOf(
   tx: EntityManager,
   { id: connectionId, accountId, environmentId, organizationId }: OfEndUsers,
   { id }: KnownPerson,
-  subject: string | null = null,
+  subject: string,
 ): Promise<Standing> {
   const values = [accountId, environmentId, id, organizationId, connectionId, subject];
   const [standing] = await tx.query<Standing[]>(standingText, values);

@@ -100,7 +100,9 @@ export function createUnasked({ db, protocol, requests, now }: UnaskedDeps) {
         const isAnswerToRequest = error.code === 'in_response_to_mismatch';
         const isTaken = connection.samlAllowIdpInitiated || error.code === 'idp_initiated_disabled';
         if (isAnswerToRequest || !isTaken) return null;
-        if (isVerified || error.isSigned) await told(connection, error);
+        // Refused as another provider's than the connection has by now, it was not verified after all.
+        const isTheirs = error.isSigned || (isVerified && error.code !== 'issuer_mismatch');
+        if (isTheirs) await told(connection, error);
         throw error;
       }
     },

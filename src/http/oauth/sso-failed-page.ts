@@ -16,7 +16,14 @@ const groups = {
   declined: { status: 403, codes: ['provider_error', 'status_not_success'] },
   stranger: {
     status: 403,
-    codes: ['identity_unknown', 'not_a_member', 'domain_not_verified', 'email_missing', 'email_unverified'],
+    codes: [
+      'identity_unknown',
+      'subject_mismatch',
+      'not_a_member',
+      'domain_not_verified',
+      'email_missing',
+      'email_unverified',
+    ],
   },
   inactive: { status: 403, codes: ['identity_inactive'] },
   anew: { status: 403, codes: ['reauthentication_missing'] },

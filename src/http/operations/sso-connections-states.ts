@@ -49,6 +49,27 @@ export const disableConnection = (of: ConnectionsOf) =>
     }),
   });
 
+export const forgetConnectionLinks = (of: ConnectionsOf) =>
+  operation({
+    ...ofOne(of),
+    ...of.changing,
+    id: `forget${of.prefix}SsoConnectionLinks`,
+    method: 'POST',
+    path: `${of.path}/forget-links`,
+    summary: `Forget whom the provider of an SSO connection of the ${of.owner} has named`,
+    description:
+      'Its people are found by their verified addresses again, as at first: for a provider that names everybody anew, as after its application was registered anew. ' +
+      'Until then whoever has the address of somebody with another name is refused (`subject_mismatch`). Sessions go on; whoever is on the way begins anew.',
+    events: ['sso_connection.links_forgotten'],
+    answers: {
+      200: single(Type.Object({ links_forgotten: Type.Integer() })),
+      ...errors(...of.missing, ...of.refused),
+    },
+    handle: async ({ services, scope, caller, params }) => ({
+      data: { links_forgotten: await services.ssoConnections.forgetLinks(of.at(scope, params.id), caller) },
+    }),
+  });
+
 export const deleteConnection = (of: ConnectionsOf) =>
   operation({
     ...ofOne(of),

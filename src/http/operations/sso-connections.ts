@@ -18,7 +18,12 @@ import {
   ServiceProviderView,
   settingsIn,
 } from './sso-connection-views.js';
-import { activateConnection, deleteConnection, disableConnection } from './sso-connections-states.js';
+import {
+  activateConnection,
+  deleteConnection,
+  disableConnection,
+  forgetConnectionLinks,
+} from './sso-connections-states.js';
 import { getTest, testConnection } from './sso-connections-test.js';
 
 /** What the settings of one may be refused for. */
@@ -223,6 +228,7 @@ const ofEach = [
   importMetadata,
   activateConnection,
   disableConnection,
+  forgetConnectionLinks,
   getServiceProvider,
   testConnection,
   getTest,
