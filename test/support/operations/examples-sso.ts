@@ -21,6 +21,7 @@ function of(prefix: string, kinds: Record<'complete' | 'active' | 'saml' | 'test
     [`delete${prefix}SsoConnection`]: one(kinds.complete),
     [`activate${prefix}SsoConnection`]: one(kinds.complete),
     [`disable${prefix}SsoConnection`]: one(kinds.active),
+    [`forget${prefix}SsoConnectionLinks`]: one(kinds.complete),
     [`import${prefix}SsoMetadata`]: async ({ id, unique }) => ({
       path: { id: await id(kinds.saml) },
       body: { metadata_xml: await providerMetadata({ entityId: `https://idp.example/${unique}` }) },
