@@ -85,7 +85,7 @@ const messages = {
   'mfa.email_unavailable': 'No code can be mailed for this sign-in',
   'mfa.enrollment_expired': 'This enrollment is unknown, has expired or is over',
   'mfa.enrollment_required':
-    'A second factor is required, and you have none; if the time to enroll one is over, ask an administrator to reset it',
+    'A second factor is required, and you have none: enroll one, or ask an administrator for more time where that is over',
   'mfa.factor_not_allowed': 'The environment does not take this factor',
   'mfa.factor_not_found': 'No such factor',
   'mfa.last_factor': 'A second factor is required, and this is the last one',

@@ -544,7 +544,10 @@ describe('the start', () => {
     expect([none.statusCode, none.json().error.code]).toEqual([404, 'admin_sso.not_available']);
     const page = await start(newBrowser(), 'ana@nowhere.example');
     expect([page.statusCode, page.body.includes('sso.no_provider')]).toEqual([404, true]);
-    expect((await start(newBrowser(), 'nonsense')).statusCode).toBe(400);
+    const wrong = await start(newBrowser(), 'nonsense');
+    expect(wrong.statusCode).toBe(400);
+    expect(wrong.body).toContain('The application sent you here with a request that we cannot accept');
+    expect(wrong.body).toMatch(/<dd lang="en">[^<]*email/);
   });
 
   test('a connection that is off sends nobody away', async () => {

@@ -82,7 +82,7 @@ export const sso: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, opti
   const cookie = secretCookie(baseUrl, 'sso');
   const landing = createAdminLanding(options);
   app.setErrorHandler((error, request, reply) =>
-    (isBrowser(request) ? verifyEmailErrors(options) : sendError)(error, request, reply),
+    (isBrowser(request) ? verifyEmailErrors({ ...options, isMailed: false }) : sendError)(error, request, reply),
   );
 
   app.get(

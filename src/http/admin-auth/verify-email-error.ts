@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { DomainError } from '../../domain/errors.js';
 import { adminAppOf } from '../../platform/admin-app.js';
 import { refusalOf, sendError, statusOf } from '../errors.js';
 import { wantsJson } from '../oauth/pages.js';
@@ -6,13 +7,23 @@ import type { Pages } from '../pages/pages.js';
 import type { AdminPages } from './origin.js';
 import { isForm, localeOf, sendPage } from './verify-email-page.js';
 
+interface Refusing extends AdminPages {
+  /** False where people come by an application's own request, whose developers are told what is wrong with it. */
+  isMailed?: boolean;
+}
+
 /** A refusal in the form that the request is in: a page for a browser, the envelope for a program. */
 export const verifyEmailErrors =
-  (pages: AdminPages) =>
+  (pages: Refusing) =>
   (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply =>
     wantsPage(request) ? sendAsPage(error, request, reply, pages) : sendError(error, request, reply);
 
-function sendAsPage(error: unknown, request: FastifyRequest, reply: FastifyReply, pages: AdminPages): FastifyReply {
+function sendAsPage(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { isMailed = true, ...pages }: Refusing,
+): FastifyReply {
   const refusal = refusalOf(error);
   if (!refusal) request.log.error({ err: error }, 'unexpected error');
   const { retryAfter } = refusal?.options ?? {};
@@ -21,18 +32,20 @@ function sendAsPage(error: unknown, request: FastifyRequest, reply: FastifyReply
   if (retryAfter !== undefined) reply.header('retry-after', Math.max(1, Math.ceil(retryAfter)));
 
   const locale = localeOf(request);
-  const texts = textsFor(status);
+  const isWrongRequest = !isMailed && refusal?.code === 'validation.failed';
+  const texts = isWrongRequest ? ofRequest : textsFor(status);
   // Whatever else is wrong with a link, to a person it is one that does not work.
   if (!texts) return sendPage(reply, 'link-invalid', { nextUrl: adminAppOf(pages) }, locale);
   const retryAfterSeconds = retryAfter === undefined ? {} : { retryAfterSeconds: retryAfter };
   const code = refusal?.code ?? 'internal';
-  return sendPage(
-    reply,
-    'error',
-    { ...texts, detail: null, code, requestId: request.id, ...retryAfterSeconds },
-    locale,
-  );
+  const detail = isWrongRequest ? wrongIn(refusal) : null;
+  return sendPage(reply, 'error', { ...texts, detail, code, requestId: request.id, ...retryAfterSeconds }, locale);
 }
+
+const ofRequest = { title: 'error.request.title', message: 'error.request.message' } as const;
+
+const wrongIn = ({ options: { details = [] } }: DomainError): string =>
+  details.map(({ field, message }) => `${field} ${message}`).join('; ');
 
 function textsFor(status: number): Pick<Pages['error'], 'title' | 'message'> | null {
   if (status === 403) return { title: 'error.origin.title', message: 'error.origin.message' };
