@@ -30,6 +30,7 @@ import {
   newSsoPlace,
   newVerifiedDomain,
   plannedConnections,
+  reasonsAt,
   type SsoPlace,
   startSsoWorld,
 } from '../support/sso.js';
@@ -225,15 +226,6 @@ describe('whom an answer lets in', () => {
       [email],
     );
 
-  const reasonsAt = async ({ environment }: SsoPlace) => {
-    const rows = await world.query<{ reason: string }>(
-      `select metadata->>'reason' as reason from events
-       where action = 'auth.identity_sign_in_failed' and environment_id = $1 order by id`,
-      [environment.environmentId],
-    );
-    return rows.map(({ reason }) => reason);
-  };
-
   test('whoever has the address of a verified domain, and stays it under another address', async () => {
     const there = await place({ jitProvisioningEnabled: false });
     const { login, email } = somebody();
@@ -251,7 +243,7 @@ describe('whom an answer lets in', () => {
     expect(await enter(there, login)).toBe('in');
     idp.people.set(login, { email: 'other@foreign.example', email_verified: false });
     expect(await enter(there, login)).toBe('in');
-    expect(await reasonsAt(there)).toEqual(['not_a_member']);
+    expect(await reasonsAt(world, there)).toEqual(['not_a_member']);
   });
 
   test('an address that goes to somebody else makes nobody who had it, until the names of before are forgotten', async () => {
@@ -264,7 +256,7 @@ describe('whom an answer lets in', () => {
     idp.people.set(next, { email, email_verified: true, given_name: 'Berta' });
     expect(await enter(there, next)).toEqual([403, 'sso.subject_mismatch']);
     expect(await enter(there, login)).toBe('in');
-    expect(await reasonsAt(there)).toEqual(['subject_mismatch']);
+    expect(await reasonsAt(world, there)).toEqual(['subject_mismatch']);
     // The one of before has another address by now: the new one is new.
     await world.query('update identities set email = $2 where id = $1', [ana, `was-${email}`]);
     expect(await enter(there, next)).toBe('in');
@@ -672,6 +664,22 @@ describe('what is refused', () => {
     const answered = await browser.get((await signInThere(anew, login)).replace(baseUrl, ''));
     expect(codeIn(await browser.get(String(answered.headers.location)))).toBeTruthy();
     world.wait(-minutes(11));
+  });
+
+  test('a recovery code is offered for a provider that fails, and not to whom the organization lets in nowhere', async () => {
+    const { client, organization, connection } = await place({ jitProvisioningEnabled: false });
+    await setPolicy(world, organization, { require_sso: true });
+    const { login } = somebody();
+    const offered = async (status: 'active' | 'disabled') => {
+      const browser = world.browser();
+      const away = await browser.get(authorizeUrl(client, { organization: organization.slug }));
+      const back = (await signInThere(String(away.headers.location), login)).replace(baseUrl, '');
+      await setStatus(connection, status);
+      const page = await browser.get(String((await browser.get(back)).headers.location));
+      return [...failureIn(page), page.body.includes('method=recovery')];
+    };
+    expect(await offered('active')).toEqual([403, 'sso.identity_unknown', false]);
+    expect(await offered('disabled')).toEqual([403, 'sso.connection_disabled', true]);
   });
 
   test('an answer that comes when the connection was switched off; the page leads back without circles', async () => {

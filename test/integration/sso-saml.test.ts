@@ -28,7 +28,7 @@ import {
   signedResponse,
 } from '../support/saml-provider.js';
 import { answerTo, askedIn, giveSigningKey, newSamlProvider, type SamlProvider } from '../support/saml-sign-in.js';
-import { acmeAddress, failureIn, newSsoPlace, type SsoPlace } from '../support/sso.js';
+import { acmeAddress, failureIn, newSsoPlace, reasonsAt, type SsoPlace } from '../support/sso.js';
 import { statementsOf } from '../support/statements.js';
 
 const baseUrl = 'http://localhost:3000';
@@ -266,15 +266,6 @@ describe('a response that nobody asked for', () => {
     );
     return post(`${path}/acs`, { SAMLResponse: posted(signedResponse(parts, key)), RelayState: relayState });
   };
-  /** Why sign-ins were refused there, in the order of the events. */
-  const reasonsAt = async ({ environment }: SsoPlace) => {
-    const rows = await world.query<{ reason: string }>(
-      `select metadata ->> 'reason' as reason from events
-       where action = 'auth.identity_sign_in_failed' and environment_id = $1 order by id`,
-      [environment.environmentId],
-    );
-    return rows.map(({ reason }) => reason);
-  };
   /** With the cookies that the answer to the post has set. */
   const follow = (answered: LightMyRequestResponse) => {
     const browser = world.browser();
@@ -287,7 +278,7 @@ describe('a response that nobody asked for', () => {
     const refused = await unasked(closed);
     expect(failureIn(refused)).toEqual([403, 'sso.idp_initiated_disabled']);
     expect(refused.body).toContain('Please begin in the application');
-    expect(await reasonsAt(closed)).toEqual(['idp_initiated_disabled']);
+    expect(await reasonsAt(world, closed)).toEqual(['idp_initiated_disabled']);
     const at = await place({ samlAllowIdpInitiated: true });
     const { browser, done } = follow(await unasked(at));
     expect(String((await done).headers.location)).toContain('/oauth/account');
@@ -312,7 +303,7 @@ describe('a response that nobody asked for', () => {
     expect(failureIn(await unasked(closed, {}, '', forged))).toEqual([400, 'sso.stale']);
     const at = await place({ samlAllowIdpInitiated: true });
     expect(failureIn(await unasked(at, {}, '', forged))).toEqual([403, 'sso.signature_invalid']);
-    expect([await reasonsAt(closed), await reasonsAt(at)]).toEqual([[], []]);
+    expect([await reasonsAt(world, closed), await reasonsAt(world, at)]).toEqual([[], []]);
   });
 
   test('leads to the only application there is, whatever the RelayState; of several it has to name one', async () => {
@@ -325,7 +316,7 @@ describe('a response that nobody asked for', () => {
     await at.environment.newClient();
     for (const relayState of strange)
       expect(failureIn(await unasked(at, {}, relayState))).toEqual([403, 'sso.relay_state_unknown']);
-    expect(new Set(await reasonsAt(at))).toEqual(new Set(['relay_state_unknown']));
+    expect(new Set(await reasonsAt(world, at))).toEqual(new Set(['relay_state_unknown']));
     expect((await unasked(at)).statusCode).toBe(303);
   });
 
@@ -335,7 +326,7 @@ describe('a response that nobody asked for', () => {
     expect((await unasked(at, { assertionId })).statusCode).toBe(303);
     expect(failureIn(await unasked(at, { assertionId }))).toEqual([400, 'sso.replayed']);
     expect(failureIn(await unasked(at, { audience: 'https://x.example' }))).toEqual([403, 'sso.audience_mismatch']);
-    expect(await reasonsAt(at)).toEqual(['replayed', 'audience_mismatch']);
+    expect(await reasonsAt(world, at)).toEqual(['replayed', 'audience_mismatch']);
   });
 });
 

@@ -142,6 +142,16 @@ export async function newSsoPlace(
 /** The address of somebody whom nobody has seen before. */
 export const acmeAddress = () => `ana-${uuidv7()}@acme.example`;
 
+/** Why sign-ins of an Environment were refused, in the order of the events. */
+export async function reasonsAt(world: Pick<TestProvider, 'query'>, { environment }: SsoPlace): Promise<string[]> {
+  const rows = await world.query<{ reason: string }>(
+    `select metadata->>'reason' as reason from events
+     where action = 'auth.identity_sign_in_failed' and environment_id = $1 order by id`,
+    [environment.environmentId],
+  );
+  return rows.map(({ reason }) => reason);
+}
+
 /** The status of a page, and the code in it that says why a sign-in by a provider did not work. */
 export const failureIn = (page: { body: string; statusCode: number }) => [
   page.statusCode,

@@ -43,6 +43,10 @@ function groupOf(code: SsoFailure): Group {
 /** Whether what the provider answered was right, and another account there could be let in. */
 const isWrongAccount = (code: SsoFailure): boolean => ['stranger', 'inactive'].includes(groupOf(code));
 
+/** A recovery code stands for a provider that is down, and is of somebody whom the organization lets in. */
+const mayHaveCode = (code: SsoFailure): boolean =>
+  !['identity_unknown', 'not_a_member', 'identity_inactive'].includes(code);
+
 type Ways = Record<'againUrl' | 'otherUrl' | 'recoveryUrl', string | null>;
 const nowhere: Ways = { againUrl: null, otherUrl: null, recoveryUrl: null };
 
@@ -62,7 +66,8 @@ const waysFrom = (visit: Visit, code: SsoFailure): Ways => {
     // Who was sent to the default connection may have another provider, whom the page finds by their address.
     otherUrl: isOnly || !(methods.length > 0 || offersSso(visit)) ? null : url({ method: 'password' }),
     // Whether the organization has codes is nothing that strangers are told.
-    recoveryUrl: isOnly && methodsOf(client.settings).length > 0 ? url({ method: 'recovery' }) : null,
+    recoveryUrl:
+      isOnly && mayHaveCode(code) && methodsOf(client.settings).length > 0 ? url({ method: 'recovery' }) : null,
   };
 };
 
