@@ -6,7 +6,7 @@ import { Body, Id, Label, single } from '../../schemas.js';
 import type { AdminAuthOptions } from '../options.js';
 import { subjectOf, userOf } from '../signed-in.js';
 import { localeOf } from './challenge/answer.js';
-import { common, FactorView } from './shared.js';
+import { common, FactorView, unprovenErrors } from './shared.js';
 
 const Summary = Type.Object({
   factors: Type.Array(FactorView),
@@ -80,14 +80,7 @@ export const factors: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, 
         params: ById,
         response: {
           204: Type.Null(),
-          ...errors(
-            'validation.failed',
-            'account.other_sign_in_required',
-            'auth.reauthentication_required',
-            'mfa.factor_not_found',
-            'mfa.last_factor',
-            ...refusals,
-          ),
+          ...errors('validation.failed', ...unprovenErrors, 'mfa.factor_not_found', 'mfa.last_factor', ...refusals),
         },
       },
     },

@@ -6,7 +6,7 @@ import { single } from '../../schemas.js';
 import type { AdminAuthOptions } from '../options.js';
 import { subjectOf } from '../signed-in.js';
 import { localeOf } from './challenge/answer.js';
-import { common } from './shared.js';
+import { common, unprovenErrors } from './shared.js';
 
 export const recoveryCodes: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users }) => {
   app.post(
@@ -23,8 +23,7 @@ export const recoveryCodes: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
           201: single(Type.Object({ recovery_codes: RecoveryCodes })),
           ...errors(
             'auth.invalid_credentials',
-            'account.other_sign_in_required',
-            'auth.reauthentication_required',
+            ...unprovenErrors,
             'principal.wrong_type',
             'mfa.not_enrolled',
             'rate_limit.exceeded',

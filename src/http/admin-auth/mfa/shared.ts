@@ -7,12 +7,14 @@ export const FactorView = factorView(['totp', 'webauthn']);
 
 export const common = { tags: ['Admin authentication'], security: [{ bearer: [] }] };
 
+/** Of a session that is no proof for a change of factors. */
+export const unprovenErrors = ['account.other_sign_in_required', 'auth.reauthentication_required'] as const;
+
 /** The refusals of a route that begins an enrollment. */
 export const beginErrors = errors(
   'validation.failed',
   'auth.invalid_credentials',
-  'account.other_sign_in_required',
-  'auth.reauthentication_required',
+  ...unprovenErrors,
   'principal.wrong_type',
   'rate_limit.exceeded',
   'service.unavailable',
@@ -26,8 +28,7 @@ export const addedAnswers = {
     'mfa.enrollment_expired',
     'auth.invalid_credentials',
     'mfa.code_invalid',
-    'account.other_sign_in_required',
-    'auth.reauthentication_required',
+    ...unprovenErrors,
     'principal.wrong_type',
     'mfa.already_enrolled',
     'mfa.too_many_factors',
