@@ -183,7 +183,7 @@ describe('which provider', () => {
   });
 
   test('the address that somebody types leads there by a page, since a form may not', async () => {
-    const { client } = await place();
+    const { client, connection } = await place();
     const { login, email } = somebody();
     const browser = world.browser();
     const page = await browser.get(authorizeUrl(client));
@@ -203,6 +203,14 @@ describe('which provider', () => {
     expect(script.json().redirect_to).toContain(idp.issuer);
     const foreign = await browser.post('/oauth/sso', { ...parameters, email }, { origin: 'https://evil.example.com' });
     expect(foreign.statusCode).toBe(403);
+
+    // What was typed is not typed again where it did not work.
+    const late = await signInThere(script.json().redirect_to, login);
+    await setStatus(connection, 'disabled');
+    const delivered = await browser.get(late.replace(baseUrl, ''));
+    const failed = await browser.get(String(delivered.headers.location));
+    expect(failureIn(failed)).toEqual([403, 'sso.connection_disabled']);
+    expect(failed.body).toContain(`login_hint=${encodeURIComponent(email)}`);
   });
 
   test('a connection of another Environment, or none, is a page', async () => {
