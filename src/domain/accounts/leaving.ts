@@ -21,7 +21,7 @@ export const createLeaving =
     db.transaction('system', async (tx) => {
       const { userId } = subject;
       if (!(await tx.existsBy(Membership, { accountId, userId }))) throw new DomainError('account.not_found');
-      await assertSpeaksFor(tx, subject, [accountId]);
+      await assertSpeaksFor(tx, subject, accountId);
       await lockAdministration(tx, { accountId });
       const membership = await tx.findOneBy(Membership, { accountId, userId });
       if (!membership) throw new DomainError('account.not_found'); // ended meanwhile

@@ -18,8 +18,7 @@ export const needsOtherSignIn = (
 export const leavesAccountsOut = (session: string): string => `exists (
   select from memberships m where m.user_id = ${session}.user_id and ${needsOtherSignIn(session, 'm.account_id')})`;
 
-const text = `select from user_sessions s, unnest($3::uuid[]) as asked (account_id)
-  where s.id = $1 and s.user_id = $2 and ${needsOtherSignIn('s', 'asked.account_id')} limit 1`;
+const text = `select from user_sessions s where s.id = $1 and s.user_id = $2 and ${needsOtherSignIn('s', '$3::uuid')}`;
 
 const leavesText = `select from user_sessions s where s.id = $1 and s.user_id = $2 and ${leavesAccountsOut('s')}`;
 
@@ -33,14 +32,14 @@ export async function assertSpeaksForAll(tx: EntityManager, { sessionId, userId 
 }
 
 /**
- * In a transaction of the system, for what somebody does to their Accounts beside the Portal.
+ * In a transaction of the system, for what somebody does to one of their Accounts beside the Portal.
  * @throws DomainError account.other_sign_in_required
  */
 export async function assertSpeaksFor(
   tx: EntityManager,
   { sessionId, userId }: SignedInAdmin,
-  accountIds: readonly string[],
+  accountId: string,
 ): Promise<void> {
-  const refused = await tx.query<unknown[]>(text, [sessionId, userId, accountIds]);
+  const refused = await tx.query<unknown[]>(text, [sessionId, userId, accountId]);
   if (refused.length > 0) throw new DomainError('account.other_sign_in_required');
 }

@@ -42,7 +42,7 @@ export function createAccountClosing({ db, now }: { db: Db; now: Clock }) {
         const scope = { accountId };
         if (!(await tx.existsBy(Membership, { accountId, userId: admin.userId })))
           throw new DomainError('account.not_found');
-        await assertSpeaksFor(tx, admin, [accountId]);
+        await assertSpeaksFor(tx, admin, accountId);
         await lockConnections(tx, scope); // before the Account, as a sign-in that makes a member does
         await lockAdministration(tx, scope);
         const owners = await ownersOf(tx, scope);

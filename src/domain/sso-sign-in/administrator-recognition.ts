@@ -10,7 +10,8 @@ import { covers } from '../sso-connections/covering.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 import { userByAddress } from '../user-by-address.js';
 import { assertedAddress } from './asserted-address.js';
-import { isLastingName, type PersonRefusal } from './recognition.js';
+import { isNamedOtherwise } from './named-otherwise.js';
+import type { PersonRefusal } from './recognition.js';
 
 /** Of whom an assertion of an Account's own provider speaks; whether they are let in is not said yet. */
 export type RecognizedAdministrator =
@@ -48,17 +49,6 @@ export async function recognizeAdministrator(
     return { refusal: 'subject_mismatch' };
   return { refusal: null, by: linked ? 'subject' : user ? 'address' : 'new', link, user, email };
 }
-
-const isNamedOtherwise = async (
-  tx: EntityManager,
-  { id, accountId }: SsoConnection,
-  { id: userId }: User,
-  subject: string,
-): Promise<boolean> => {
-  const text = `select from sso_links where account_id = $1 and connection_id = $2 and user_id = $3 and subject <> $4
-    and ${isLastingName('subject')} limit 1`;
-  return (await tx.query<unknown[]>(text, [accountId, id, userId, subject])).length > 0;
-};
 
 export const isAdministrator = (tx: EntityManager, accountId: string, user: User | null): Promise<boolean> =>
   user ? tx.existsBy(Membership, { accountId, userId: user.id }) : Promise.resolve(false);

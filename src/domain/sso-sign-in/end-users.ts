@@ -2,7 +2,6 @@ import type { EntityManager } from 'typeorm';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import type { Clock } from '../../platform/clock.js';
 import { alone, type Db, inTransaction } from '../../platform/db.js';
-import { recordEvent } from '../events.js';
 import type { EnvironmentScope } from '../scope.js';
 import { identityConnectionFor } from '../sso-connections/covering.js';
 import { readConnection } from '../sso-connections/read.js';
@@ -11,6 +10,7 @@ import { type AskedOfProvider, isNewEnough, provedAt } from './new-enough.js';
 import { admit, losesARace } from './people.js';
 import type { ProviderSessions } from './provider-sessions.js';
 import type { PersonRefusal } from './recognition.js';
+import { recordRefusal } from './record-refusal.js';
 import type { AnsweredSsoRequest } from './requests.js';
 
 /** Why somebody who came back from a provider is not let in; stable, as pages and events have it. */
@@ -61,7 +61,7 @@ export function createEndUserSso({
         const ssoSessionId = await sessions.keep(tx, connection, { assertion, linkId });
         return { identityId, connectionId, ssoSessionId, amr: assertion.amr, authTime: provedAt(assertion, now()) };
       }
-      await recordRefusal(tx, request, admitted.refusal);
+      await recordRefusal(tx, { ...request, reason: admitted.refusal, outcome: 'denied' });
       return admitted;
     },
 
@@ -70,17 +70,3 @@ export function createEndUserSso({
 }
 
 export type EndUserSso = ReturnType<typeof createEndUserSso>;
-
-const recordRefusal = (
-  tx: EntityManager,
-  { accountId, applicationId, environmentId, connectionId }: AnsweredSsoRequest,
-  reason: PersonRefusal,
-) =>
-  recordEvent(tx, 'auth.identity_sign_in_failed', {
-    accountId,
-    environmentId,
-    applicationId,
-    resourceId: null,
-    outcome: 'denied',
-    metadata: { method: 'sso', connection_id: connectionId, reason },
-  });

@@ -6,6 +6,7 @@ import { columnsOf } from '../row-pages.js';
 import { covers } from '../sso-connections/covering.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 import { assertedAddress } from './asserted-address.js';
+import { isNamedOtherwise } from './named-otherwise.js';
 
 /** Why somebody whom the provider vouches for is not let in. */
 export const personRefusals = [
@@ -78,10 +79,10 @@ export async function recognize(tx: EntityManager, connection: OfEndUsers, asser
   const [known] = await tx.query<KnownPerson[]>(addressedText, [accountId, email]);
   if (!known && !isMailAddress(email)) return { refusal: 'email_missing' };
   if (!known) return recognized(connection, { by: 'new', identity: null, email }, nowhere);
-  const hasAddress = await standingOf(tx, connection, known, assertion.subject);
   // Of an address that nobody had confirmed, the one of before loses what they had with its owner's first sign-in.
-  if (known.emailVerifiedAt && hasAddress.isNamedOtherwise) return { refusal: 'subject_mismatch' };
-  return recognized(connection, { by: 'address', identity: known, email }, hasAddress);
+  if (known.emailVerifiedAt && (await isNamedOtherwise(tx, connection, known, assertion.subject)))
+    return { refusal: 'subject_mismatch' };
+  return recognized(connection, { by: 'address', identity: known, email }, await standingOf(tx, connection, known));
 }
 
 const personOf = (id: string) =>
@@ -102,31 +103,15 @@ interface Standing {
   isErased: boolean;
   /** By the subject that was asked for: who added them to the organization while they came has forgotten it. */
   isLinked: boolean;
-  /** Whether the provider has a lasting name for them that is another one. */
-  isNamedOtherwise: boolean;
 }
-const nowhere: Standing = {
-  isActive: null,
-  isMember: false,
-  isErased: false,
-  isLinked: false,
-  isNamedOtherwise: false,
-};
-
-/**
- * SQL, of a row of `sso_links`: whether its subject is a name that stays with one person. A provider that names people by their address
- * names them anew when that changes, and a directory may have told of the change before.
- */
-export const isLastingName = (subject: string): string => `position('@' in ${subject}) = 0`;
+const nowhere: Standing = { isActive: null, isMember: false, isErased: false, isLinked: false };
 
 const standingText = `
 select m.is_active as "isActive",
   exists (select from organization_members o
     where o.organization_id = $4 and o.identity_id = $3 and o.environment_id = $2 and o.account_id = $1) as "isMember",
   exists (select from erasures e where e.identity_id = $3 and e.account_id = $1 and e.status = 'running') as "isErased",
-  exists (select from sso_links l where l.connection_id = $5 and l.subject = $6 and l.identity_id = $3 and l.account_id = $1) as "isLinked",
-  exists (select from sso_links l where l.connection_id = $5 and l.subject <> $6 and l.identity_id = $3 and l.account_id = $1
-    and ${isLastingName('l.subject')}) as "isNamedOtherwise"
+  exists (select from sso_links l where l.connection_id = $5 and l.subject = $6 and l.identity_id = $3 and l.account_id = $1) as "isLinked"
 from (select) one left join environment_memberships m on m.identity_id = $3 and m.environment_id = $2 and m.account_id = $1`;
 
 /** After the person's row is locked, so that it has what those did who had it locked before. */
@@ -134,7 +119,7 @@ async function standingOf(
   tx: EntityManager,
   { id: connectionId, accountId, environmentId, organizationId }: OfEndUsers,
   { id }: KnownPerson,
-  subject: string,
+  subject: string | null = null,
 ): Promise<Standing> {
   const values = [accountId, environmentId, id, organizationId, connectionId, subject];
   const [standing] = await tx.query<Standing[]>(standingText, values);

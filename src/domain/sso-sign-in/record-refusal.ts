@@ -1,17 +1,23 @@
 import type { EntityManager } from 'typeorm';
-import type { SsoConnection } from '../../../entities/sso-connection.js';
-import { recordEvent } from '../events.js';
+import { type EventDetails, recordEvent } from '../events.js';
+
+interface Refused extends Pick<EventDetails, 'accountId' | 'environmentId' | 'applicationId'> {
+  connectionId: string;
+  reason: string;
+  /** `failure` of an answer that is not taken; `denied` of a person who is not let in. */
+  outcome: 'failure' | 'denied';
+}
 
 /** Records that an end user was not let in by what a connection's provider has answered. @returns the event's id */
 export const recordRefusal = (
   tx: EntityManager,
-  { id, accountId, environmentId }: Pick<SsoConnection, 'id' | 'accountId' | 'environmentId'>,
-  reason: string,
+  { accountId, environmentId, applicationId, connectionId, reason, outcome }: Refused,
 ): Promise<string> =>
   recordEvent(tx, 'auth.identity_sign_in_failed', {
     accountId,
     environmentId,
+    applicationId,
     resourceId: null,
-    outcome: 'failure',
-    metadata: { method: 'sso', connection_id: id, reason },
+    outcome,
+    metadata: { method: 'sso', connection_id: connectionId, reason },
   });

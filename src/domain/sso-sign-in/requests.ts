@@ -96,7 +96,7 @@ where state_hash = $1 and connection_id = $2 and (answered_at is not null or exp
 const findStatement = {
   name: 'find_sso_request',
   text: `
-select ${columns}, browser_hash as "browserHash", expires_at as "expiresAt",
+select ${columns}, browser_hash as "browserHash",
   (select application_id from environments where id = environment_id) as "applicationId"
 from sso_requests where id = $1 and expires_at > $2`,
 };
@@ -114,7 +114,7 @@ const broughtIt = (hash: string) => `(deliverer_hash is null or deliverer_hash =
 const completeText = `
 update sso_requests r set completed_at = $2, sealed_answer = null
 from (select id, sealed_answer, ${broughtIt('$3::bytea')} as "hasBrought" from sso_requests where id = $1 for update) before
-where r.id = before.id and r.completed_at is null and before.sealed_answer is not null and before."hasBrought"
+where r.id = before.id and r.completed_at is null and r.expires_at > $2 and before.sealed_answer is not null and before."hasBrought"
 returning before.sealed_answer as "sealedAnswer"`;
 const standingText = `select completed_at as "completedAt" from sso_requests where id = $1 and ${broughtIt('$2::bytea')}`;
 
@@ -158,11 +158,6 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
   const seal = (id: string, outcome: SsoOutcome) => sealing.seal(writeOutcome(outcome), answerContext(id));
 
   const rememberedSince = () => new Date(now().getTime() - afterLife);
-
-  async function completed(tx: EntityManager, id: string, delivererHash: Buffer | null) {
-    const [[row]] = await tx.query<[{ sealedAnswer: string }[], number]>(completeText, [id, now(), delivererHash]);
-    return row;
-  }
 
   async function keep(run: RunsStatement, id: string, outcome: SsoOutcome): Promise<boolean> {
     const kept = await run(keepStatement, [id, seal(id, outcome), lastingNameIn(outcome), seal(id, withdrawn)]);
@@ -261,13 +256,12 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
       // One answer for all: whether there is such a request is nobody else's business.
       if (!found || cookie === null || !equalInConstantTime(found.browserHash, hashSecret(cookie)))
         return { state: 'unknown' };
-      const { browserHash: _, expiresAt, ...request } = found;
+      const { browserHash: _, ...request } = found;
       const { purpose, parameters } = request;
       const delivererHash = deliverer === null ? null : hashSecret(deliverer);
       // Of the whole Account: what it has verified counts for the connections of its Environments, too.
       return db.transaction({ accountId: request.accountId }, async (tx) => {
-        const isInTime = expiresAt > now();
-        const row = isInTime ? await completed(tx, id, delivererHash) : undefined;
+        const [[row]] = await tx.query<[{ sealedAnswer: string }[], number]>(completeText, [id, now(), delivererHash]);
         if (!row) {
           const [standing] = await tx.query<{ completedAt: Date | null }[]>(standingText, [id, delivererHash]);
           if (!standing) return { state: 'unknown' };
@@ -292,7 +286,7 @@ function lastingNameIn(outcome: SsoOutcome): Buffer | null {
 
 export type SsoRequests = ReturnType<typeof createSsoRequests>;
 
-type FoundRow = Omit<AnsweredSsoRequest, 'outcome'> & { browserHash: Buffer; expiresAt: Date };
+type FoundRow = Omit<AnsweredSsoRequest, 'outcome'> & { browserHash: Buffer };
 
 const scopeOf = ({ accountId, environmentId }: { accountId: string; environmentId: string | null }): AccountScope =>
   environmentId === null ? { accountId } : { accountId, environmentId };

@@ -108,7 +108,7 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
     request: TakenSsoRequest,
     { code, isSigned = false }: RefusedAnswer,
   ) {
-    if (request.purpose === 'identity') await recordRefusal(tx, connection, code);
+    if (request.purpose === 'identity') await recordRefusal(tx, { ...request, reason: code, outcome: 'failure' });
     const isOfConnection = saysSomethingOf.has(code) && !(code === 'expired' && mayBeTheirs(request, now()));
     const quiet = isAnybodys(connection, code, isSigned) ? days(7) : mayBeAskedFor.has(code) ? days(1) : 0;
     if (isOfConnection && isIdle(connection, quiet, now())) await noteFailure(tx, connection, code, now());

@@ -51,10 +51,10 @@ export function createUnasked({ db, protocol, requests, now }: UnaskedDeps) {
 
   async function admitted(
     connection: SsoConnection,
-    { once, ...assertion }: Assertion,
+    assertion: Assertion,
     relayState: string | null,
   ): Promise<AnsweredResponse> {
-    if (once) await assertOnce(db, connection, once);
+    if (assertion.once) await assertOnce(db, connection, assertion.once);
     const [id, browser] = [uuidv7(), newSecret()];
     const purpose = connection.scope === 'admin' ? 'admin' : 'identity';
     await db.transaction('system', async (tx) => {
@@ -69,15 +69,17 @@ export function createUnasked({ db, protocol, requests, now }: UnaskedDeps) {
         purpose,
         parameters,
       };
-      await requests.admit(tx, request, { assertion: { once, ...assertion } });
+      await requests.admit(tx, request, { assertion });
     });
     return { requestId: id, deliverer: null, browser: { value: browser, expiresAt: after(now(), rememberedFor) } };
   }
 
   /** What the provider itself has said is for whoever looks after the connection; what anybody can post is not. */
-  async function told(connection: SsoConnection, { code }: SsoRefused): Promise<void> {
+  async function told(connection: SsoConnection, { code: reason }: SsoRefused): Promise<void> {
     if (connection.scope === 'admin') return;
-    await db.transaction({ accountId: connection.accountId }, (tx) => recordRefusal(tx, connection, code));
+    const { id: connectionId, accountId, environmentId } = connection;
+    const refused = { accountId, environmentId, connectionId, reason, outcome: 'failure' } as const;
+    await db.transaction({ accountId }, (tx) => recordRefusal(tx, refused));
   }
 
   return {
@@ -113,11 +115,7 @@ export function createUnasked({ db, protocol, requests, now }: UnaskedDeps) {
  * The connection can have another provider by now, whose people an answer of the one before must not name; whoever changes it from
  * here on finds the answer. @throws SsoRefused issuer_mismatch
  */
-async function assertStillIts(
-  tx: EntityManager,
-  connection: SsoConnection,
-  { issuer }: Pick<Assertion, 'issuer'>,
-): Promise<void> {
+async function assertStillIts(tx: EntityManager, connection: SsoConnection, { issuer }: Assertion): Promise<void> {
   const { id, accountId, oidcDiscoveryUrl } = connection;
   const its = await tx.query<unknown[]>(stillItsText, [id, accountId, issuer, oidcDiscoveryUrl]);
   if (its.length === 0) throw new SsoRefused('issuer_mismatch', 'The connection has another provider by now');

@@ -6,7 +6,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import { endMembership, hasAnotherOwner } from '../accounts/leaving.js';
-import { assertSpeaksFor } from '../admin-mfa/other-sign-in.js';
+import { assertSpeaksForAll } from '../admin-mfa/other-sign-in.js';
 import { createProof } from '../admin-mfa/proof.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
 import { DomainError } from '../errors.js';
@@ -33,8 +33,7 @@ export function createUserDeletion({ db, now }: { db: Db; now: Clock }) {
         for (const { accountId } of await membershipsOf(tx, userId)) await lockAdministration(tx, { accountId });
         await proof.holdRecent(tx, subject);
         const memberships = await membershipsOf(tx, userId); // nobody is given one from here on
-        const accountIds = memberships.map(({ accountId }) => accountId);
-        await assertSpeaksFor(tx, subject, accountIds);
+        await assertSpeaksForAll(tx, subject);
         await assertNobodyIsLeftAlone(tx, memberships);
         for (const membership of memberships) await endMembership(tx, membership);
         await tx.query(

@@ -6,6 +6,7 @@ import { after, type Clock, days } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 import { leavesAccountsOut } from '../admin-mfa/other-sign-in.js';
+import type { SignedInAdmin } from '../admin-mfa/signed-in-admin.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { RefreshTokens } from '../oidc/refresh-tokens.js';
@@ -112,7 +113,7 @@ const isShownTo = (session: string, by: string) => `exists (
 /** The signed-in browsers of platform admins. */
 export function createUserSessions({ db, refreshTokens, tokens, now }: UserSessionsDeps): UserSessions {
   /** Null where there was nothing to end. */
-  async function revokeOne({ sessionId, userId }: Ended, event: RevocationEvent, by = sessionId) {
+  async function revokeOne({ sessionId, userId }: SignedInAdmin, event: RevocationEvent, by = sessionId) {
     return db.transaction('system', async (tx) => {
       const [rows] = await tx.query<[RevokedRow[], number]>(
         `update user_sessions set revoked_at = $3 where id = $1 and user_id = $2 and revoked_at is null and expires_at > $3
@@ -251,7 +252,6 @@ const isSame = (one: Date | null | undefined, other: Date | null) => one?.getTim
 const aliveSession =
   'select from user_sessions where id = $1 and user_id = $2 and revoked_at is null and expires_at > $3';
 
-type Ended = Pick<AdminSubject, 'sessionId' | 'userId'>;
 interface RevokedRow {
   account_id: string | null;
   sso_session_id: string | null;
