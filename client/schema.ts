@@ -964,7 +964,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a member from an organization
-         * @description With their roles at the organization's node and below it, though not in an organization further down of which they are a member, too. They stay in the environment, with what they hold elsewhere and above.
+         * @description With their roles at the organization's node and below it, though not in an organization further down of which they are a member, too. An invitation of the organization that waits for their address is revoked. They stay in the environment, with what they hold elsewhere and above.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -4738,7 +4738,7 @@ export interface components {
                 allowed_methods: ("password" | "email_otp" | "passkey" | "sso")[] | null;
                 /** @description A second factor of every member, as if the environment required it. */
                 require_mfa: boolean;
-                /** @description Members sign in through the organization's identity provider only. */
+                /** @description Members sign in through the organization's identity provider only. Whoever leaves no other way needs an active connection first. */
                 require_sso: boolean;
                 /** @description How long a sign-in of a member lasts, at most as long as the environment's; null: as long. */
                 session_ttl_seconds: number | null;
@@ -4750,7 +4750,7 @@ export interface components {
             allowed_methods: ("password" | "email_otp" | "passkey" | "sso")[] | null;
             /** @description A second factor of every member, as if the environment required it. */
             require_mfa: boolean;
-            /** @description Members sign in through the organization's identity provider only. */
+            /** @description Members sign in through the organization's identity provider only. Whoever leaves no other way needs an active connection first. */
             require_sso: boolean;
             /** @description How long a sign-in of a member lasts, at most as long as the environment's; null: as long. */
             session_ttl_seconds: number | null;

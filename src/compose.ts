@@ -35,6 +35,7 @@ import { createDirectory } from './domain/identities/directory.js';
 import { createIdentities } from './domain/identities/identities.js';
 import { createAccountIdentityInvites } from './domain/identity-invites/account-invites.js';
 import { createIdentityInvites } from './domain/identity-invites/identity-invites.js';
+import { withdrawFromMember } from './domain/identity-invites/issue.js';
 import { createOrganizationInvitations } from './domain/identity-invites/organization-invitations.js';
 import { createAdministratorInvites } from './domain/invites/administrator-invites.js';
 import { createMailingInvite } from './domain/invites/mails-to-address.js';
@@ -219,7 +220,7 @@ export async function composeApi(
     identities: createIdentities({ db, now, passwords }),
     identityAdministration: createIdentityAdministration({ ...logins, db, sealing, passwords, processes, now }),
     identityInvites,
-    memberships: createMemberships({ db, assignments, now }),
+    memberships: createMemberships({ db, assignments, endInvitations: withdrawFromMember, now }),
     organizationInvitations: createOrganizationInvitations(inviting),
     organizations: createOrganizations({ db, now }),
     permissionCatalog: createPermissionCatalog({ db, now }),

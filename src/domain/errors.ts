@@ -4,7 +4,8 @@ import type { LimitPolicy } from '../platform/limiter.js';
 const messages = {
   'auth.multiple_credentials': 'Send either an Authorization header or X-API-Key, not both',
   'auth.invalid_credentials': 'The credentials are not right',
-  'auth.reauthentication_required': 'Sign in again first; this needs a sign-in of the last ten minutes',
+  'auth.reauthentication_required':
+    'Sign in again first; this needs a sign-in of the last ten minutes, with a second factor where you have one',
   'account.capability_required': 'Your roles in this account lack the capability that this operation requires',
   'account.confirmation_required': 'Repeat the slug of the account in the query parameter `confirm` to close it',
   'account.has_applications': 'Delete the applications of the account first',

@@ -71,7 +71,7 @@ export async function insertIdentityLink(
 
 /**
  * `used` is also a link that something else has made void: a newer one, or what it was for has happened already, or the Environment
- * takes no passwords, or nobody more by sign-up, by now.
+ * takes no passwords, or nobody more by sign-up, by now, or has deactivated whoever would confirm their address.
  */
 export type LinkStanding = 'open' | 'used' | 'expired';
 
@@ -121,6 +121,7 @@ select l.id, l.purpose, l.account_id as "accountId", e.application_id as "applic
   case
     when l.used_at is not null then 'used'
     when l.purpose = 'verify_email' and i.email_verified_at is not null and not (l.joins and m.id is null) then 'used'
+    when l.purpose = 'verify_email' and not m.is_active then 'used'
     when l.joins and m.id is null and not exists (
       select from environment_settings s where s.environment_id = l.environment_id and s.allow_self_signup) then 'used'
     when l.purpose = 'reset_password' and (i.password_changed_at > l.created_at or exists (

@@ -3,6 +3,7 @@ import { DomainError } from '../domain/errors.js';
 import type { EnvironmentScope } from '../domain/scope.js';
 import type { Services } from '../services.js';
 import { denied } from './denials.js';
+import { refusedTo } from './node-rights.js';
 import type { NodePermission, PermissionRule } from './operation.js';
 import { pathId } from './path-ids.js';
 import type { PublicPrincipals } from './principals/public.js';
@@ -66,7 +67,7 @@ async function refusalOf(
   request: FastifyRequest,
 ): Promise<DomainError | null> {
   const environment = scope as EnvironmentScope;
-  const lacking = () => new DomainError(caller.type === 'api_key' ? 'api_key.scope_required' : 'permission.required');
+  const lacking = () => refusedTo(caller, { permissions: anyOf });
   if (at === null) {
     const reached = await rights.reach(environment, caller, { permissions: anyOf });
     return reached?.length === 0 ? lacking() : null;

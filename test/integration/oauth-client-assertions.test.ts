@@ -84,7 +84,7 @@ const errorOf = async (token: string, more?: Record<string, string>) => (await s
 test('an assertion redeems a code, with the issuer or an endpoint that takes it as its audience', async () => {
   const ana = await environment.newIdentity();
   const endpoints = ['token', 'introspect', 'revoke'].map((name) => `${world.baseUrl}/oauth/${name}`);
-  for (const aud of [world.baseUrl, ...endpoints, [world.baseUrl, 'https://other.example']]) {
+  for (const aud of [world.baseUrl, ...endpoints, [world.baseUrl], [world.baseUrl, ...endpoints]]) {
     const { code, verifier } = await codeFor(world.browser(), client, ana.email);
     const grant = { grant_type: 'authorization_code', code, code_verifier: verifier, redirect_uri: redirectUri };
     const answer = await send(await assertion(client, { aud }), { ...grant, refresh_token: '' });
@@ -120,6 +120,8 @@ test('assertions that are not right are refused', async () => {
   const bad = {
     'another issuer': await assertion(client, { iss: 'other' }),
     'another audience': await assertion(client, { aud: 'https://other.example' }),
+    'another audience beside ours': await assertion(client, { aud: [world.baseUrl, 'https://other.example'] }),
+    'no audience': await assertion(client, { aud: [] }),
     expired: await assertion(client, { exp: at - 10 }),
     'too long': await assertion(client, { exp: at + 7200 }),
     'no expiry': await assertion(client, { exp: undefined }),

@@ -2,9 +2,15 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decodeJwt, decodeProtectedHeader, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { v4 as uuidv4 } from 'uuid';
 import { minutes, seconds } from '../../src/platform/clock.js';
+import { follow } from '../support/account.js';
+import { codeIn } from '../support/mfa.js';
 import {
+  authorizeUrl,
   basicOf,
+  newPkce,
   newProvider,
+  password,
+  redirectUri,
   refresh,
   type TestClient,
   type TestEnvironment,
@@ -238,6 +244,27 @@ describe('introspection', () => {
     }
     world.wait(minutes(15) + seconds(1));
     expect(await introspect(next.access_token)).toEqual({ active: false });
+  });
+
+  test('an application of somebody else is told of its own tokens, and of nobody else', async () => {
+    const tokens = await start();
+    const partner = await environment.newClient({
+      tokenEndpointAuthMethod: 'client_secret_basic',
+      consentRequired: true,
+    });
+    const browser = world.browser();
+    const { verifier, challenge } = newPkce();
+    const signIn = await browser.get(authorizeUrl(partner, { scope: 'openid', code_challenge: challenge }));
+    const question = await follow(browser, await browser.submit(signIn, { email: ana.email, password }));
+    const code = codeIn(await browser.submit(question, { choice: 'allow' }));
+    const grant = { grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: verifier };
+    const own: TokenBody = (await send('/oauth/token', grant, asServer(partner))).json();
+    for (const token of [tokens.access_token, tokens.refresh_token]) {
+      expect(await introspect(token)).toMatchObject({ active: true });
+      expect(await introspect(token, partner)).toEqual({ active: false });
+    }
+    for (const token of [own.access_token, own.refresh_token])
+      expect(await introspect(token, partner)).toMatchObject({ active: true, client_id: partner.clientId });
   });
 
   test('is not for public or unknown clients', async () => {

@@ -241,6 +241,8 @@ describe.each([
     const next = await used(client(), first, { scope: asked });
     expect(next).toMatchObject({ scope: 'openid email', id_token: expect.any(String) });
     expect(await used(client(), next.refresh_token, { scope: `${asked} profile` })).toBe('invalid_scope');
+    // What would leave nothing is a slip, and is told before the token is spent.
+    expect(await used(client(), next.refresh_token, { scope: 'opneid' })).toBe('invalid_scope');
     expect(await used(client(), next.refresh_token, { scope: 'openid phone' })).toMatchObject({ scope: 'openid' });
 
     const { tokenEndpointAuthMethod } = client();

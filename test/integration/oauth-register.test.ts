@@ -454,6 +454,31 @@ describe('the link', () => {
     expect(row?.password_hash).toMatch(/^\$argon2id\$/);
   });
 
+  test('of somebody who is deactivated since is void, and confirms them once they may enter again', async () => {
+    const { environment, url } = await newShop();
+    const [browser, email] = [provider.browser(), newAddress()];
+    await signUp(browser, url, { email });
+    const link = await lastLink(provider, environment.environmentId);
+    const setActive = (isActive: boolean) =>
+      provider.query(
+        'update environment_memberships set is_active = $2 where identity_id = (select id from identities where email = $1)',
+        [email, isActive],
+      );
+    const standing = () =>
+      provider.query(
+        'select email_verified_at is not null as verified, password_hash is not null as password from identities where email = $1',
+        [email],
+      );
+    await setActive(false);
+    expect((await browser.get(link)).body).not.toContain('name="token"');
+    const form = { token: String(new URL(link, provider.baseUrl).searchParams.get('token')) };
+    expect((await browser.post('/oauth/verify-email', form)).body).not.toContain('is confirmed');
+    expect(await standing()).toEqual([{ verified: false, password: false }]);
+    await setActive(true);
+    expect((await confirmIn(browser, link)).body).toContain('is confirmed');
+    expect(await standing()).toEqual([{ verified: true, password: true }]);
+  });
+
   test('unknown and malformed ones are told alike, and nothing is offered', async () => {
     const browser = provider.browser();
     for (const token of ['', 'x', 'A'.repeat(43), `${'A'.repeat(42)}%00`, '%F0%9F']) {

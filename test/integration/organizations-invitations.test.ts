@@ -234,6 +234,24 @@ test('who is removed from the environment does not come back by an older invitat
   expect(await counts()).toEqual({ members: 0, pending: 0 });
 });
 
+test('nor does who is removed from the organization; what waits for them elsewhere goes on waiting', async () => {
+  const role = await newRole(key);
+  const made = await inviteTo(key, path, { role_ids: [role] });
+  const { id: other } = (await key('POST', '/organizations', { name: 'Other' })).json().data;
+  const elsewhere = await inviteTo(key, `/organizations/${other}/invitations`, { email: made.email });
+  const { id } = (await key('POST', '/identities', { email: made.email })).json().data;
+  const members = `/organizations/${organization.id}/members`;
+  expect(outcomeOf(await key('POST', members, { identity_id: id, role_ids: [] }))).toBe('201');
+  expect(outcomeOf(await key('DELETE', `${members}/${id}`))).toBe('204');
+  expect(outcomeOf(await accept(made.token))).toBe('400 invite.link_invalid');
+  expect(await counts()).toEqual({ members: 0, pending: 0 });
+  const told = `select metadata->>'reason' as reason from events where action = 'organization.invitation_revoked' and resource_id = $1`;
+  expect(await rowsOf(api, told, [organization.id])).toEqual([{ reason: 'member_removed' }]);
+  expect(await heldBy(api, account.scope, made.email)).toEqual([]);
+  expect(outcomeOf(await accept(elsewhere.token))).toBe('200');
+  expect(await membersOf(made.email)).toEqual([{ organization_id: other }]);
+});
+
 test('it takes a right at the organization, and what giving the roles takes', async () => {
   const other = (await key('POST', '/organizations', { name: 'Other' })).json().data;
   const managing = await newRole(key, ['svc:organization.manage', 'hierarchy.view']);

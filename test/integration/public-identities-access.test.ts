@@ -407,6 +407,14 @@ describe('who may do less does not take over who may do more', () => {
         expect(refused.json().error.code).toBe('identity.holds_more');
       }
     }
+    // A role that is switched off is switched on again by somebody who knows nothing of this.
+    const { id: off } = await person();
+    const role = { name: 'Off', permission_keys: ['rbac.assign_roles'], is_active: false };
+    const { id: role_id } = (await call('POST', '/roles', 201, role)).json().data;
+    await call('POST', `/identities/${off}/role-assignments`, 201, { role_id });
+    const [method, path, payload] = takeOvers(off)[0];
+    const late = await call(method, path, 403, payload, helper.headers);
+    expect(late.json().error.code).toBe('identity.holds_more');
     await call('PATCH', `/identities/${id}`, 200, { first_name: 'Ada' }, helper.headers);
     // Whom the developers' own system takes them for is no end user's to say; their key says it.
     const named = { external_id: `crm-${uuidv7()}` };

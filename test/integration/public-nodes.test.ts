@@ -130,7 +130,7 @@ describe('a node', () => {
     const node = await newNode(key, 'Unit', null);
     const path = `/nodes/${node.id}`;
     expect(outcomeOf(await key('PATCH', path, { name: 'x' }))).toBe('400 if_match.required');
-    expect(outcomeOf(await key('PATCH', path, { name: 'x' }, 'W/"1"'))).toBe('400 if_match.invalid');
+    expect(outcomeOf(await key('PATCH', path, { name: 'x' }, 'W/"x"'))).toBe('400 if_match.invalid');
     const changes = { name: 'Sales', description: null, slug: 'sales', metadata: { a: [1] } };
     const changed = await key('PATCH', path, changes, '"1"');
     expect([changed.statusCode, changed.headers.etag]).toEqual([200, '"2"']);

@@ -1,4 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
+import type { ErrorDetail } from '../../src/domain/errors.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type Calls, callsWith, newIdentity, newNode } from './nodes-setup.js';
 import { newOrganization } from './organizations-setup.js';
@@ -24,9 +25,19 @@ const open = { allowed_methods: null, require_mfa: false, require_sso: false, se
 const strict = {
   allowed_methods: ['passkey', 'sso'],
   require_mfa: true,
-  require_sso: true,
+  require_sso: false,
   session_ttl_seconds: 3_600,
 };
+const oidc = {
+  type: 'oidc',
+  name: 'Acme Okta',
+  oidc_discovery_url: 'https://acme.okta.example',
+  oidc_client_id: 'gatehouse',
+  oidc_client_secret: 'very secret',
+};
+const owner = async () => callsWith(api, await account.as('owner'), account.portalPath(''));
+const sharedConnection = async (): Promise<string> =>
+  (await (await owner())('POST', '/sso-connections', oidc)).json().data.connection.id;
 const setting = async (changes: object) => {
   const { environmentSettings } = api.services;
   const { version } = await environmentSettings.get(account.scope);
@@ -86,6 +97,36 @@ test.each([
   expect(answer.json().error.details[0].field).toBe(field);
 });
 
+test.each([
+  ['require_sso', { ...open, require_sso: true }],
+  ['sso alone', { ...open, allowed_methods: ['sso'] }],
+])('leaves nothing but a provider (%s) once there is one that is active, and stays so without it', async (_, only) => {
+  const connection = `/organizations/${acme}/sso-connection`;
+  const refusedFor = async () => {
+    const answer = await key('PUT', path, only, 1);
+    return [outcomeOf(answer), ...answer.json().error.details.map(({ field, code }: ErrorDetail) => [field, code])];
+  };
+  const refusal = ['400 validation.failed', ['require_sso', 'no_connection']];
+  expect(await refusedFor()).toEqual(refusal);
+  // One of the Environment serves only whom has none of their own.
+  const shared = await sharedConnection();
+  expect(outcomeOf(await (await owner())('POST', `/sso-connections/${shared}/activate`))).toBe('200');
+  expect(outcomeOf(await key('POST', connection, oidc))).toBe('201');
+  expect(await refusedFor()).toEqual(refusal);
+  expect(outcomeOf(await key('POST', `${connection}/activate`))).toBe('200');
+  expect(outcomeOf(await key('PUT', path, only, 1))).toBe('200');
+  expect(outcomeOf(await key('POST', `${connection}/disable`))).toBe('200');
+  expect(outcomeOf(await key('PUT', path, { ...only, session_ttl_seconds: 300 }, 2))).toBe('200');
+});
+
+test("takes the environment's connection where the organization has none", async () => {
+  const shared = await sharedConnection();
+  const only = { ...open, require_sso: true };
+  expect(outcomeOf(await key('PUT', path, only, 1))).toBe('400 validation.failed');
+  expect(outcomeOf(await (await owner())('POST', `/sso-connections/${shared}/activate`))).toBe('200');
+  expect(outcomeOf(await key('PUT', path, only, 1))).toBe('200');
+});
+
 test('is whole: what is not named is not left as it is', async () => {
   expect(outcomeOf(await key('PUT', path, { require_mfa: true }, 1))).toBe('400 validation.failed');
 });
@@ -128,6 +169,10 @@ test('is for whoever manages the organization', async () => {
   const scoped = async (...scopes: string[]) => both(callsWith(api, await account.apiKey(scopes)));
   const may = ['200', '409 version.conflict'];
   expect(await scoped('hierarchy.view')).toEqual(Array(2).fill('403 api_key.scope_required'));
+  const viewer = callsWith(api, await account.apiKey(['hierarchy.view']));
+  expect((await viewer('GET', path)).json().error.details).toEqual([
+    { field: '', code: 'lacking', message: 'needs hierarchy.manage or svc:organization.manage' },
+  ]);
   expect(await scoped('hierarchy.manage')).toEqual(may);
   expect(await scoped('svc:organization.manage')).toEqual(may);
   const as = async (role: string, nodeId: string) =>

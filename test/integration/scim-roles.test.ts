@@ -1,6 +1,7 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { change } from '../../src/domain/hierarchy/changes.js';
 import { removeMember } from '../../src/domain/identities/remove.js';
+import { withdrawFromMember } from '../../src/domain/identity-invites/issue.js';
 import { createMemberships } from '../../src/domain/organizations/memberships.js';
 import { lockDirectory } from '../../src/domain/scim-roles/directories.js';
 import { joining } from '../../src/platform/joining.js';
@@ -102,7 +103,12 @@ test('whoever is being taken out of the organization while a group takes them in
     api.database,
     (tx) => {
       const { assignments } = api.services;
-      const members = createMemberships({ db: joining(tx), assignments, now: () => api.clock.now });
+      const members = createMemberships({
+        db: joining(tx),
+        assignments,
+        endInvitations: withdrawFromMember,
+        now: () => api.clock.now,
+      });
       return members.remove(account.scope, { organizationId: organization, identityId: id });
     },
     () => own('PATCH', `/Groups/${group}`, operations({ op: 'add', path: 'members', value: [{ value: id }] })),

@@ -13,7 +13,7 @@ const heldStatement = {
 select distinct p.key as permission, a.node_id as "nodeId", p.source = 'system' as "isSystem",
   a.environment_id as "environmentId", e.application_id as "applicationId"
 from role_assignments a
-  join roles r on r.id = a.role_id and r.is_active
+  join roles r on r.id = a.role_id
   join role_permissions rp on rp.role_id = r.id
   join permissions p on p.id = rp.permission_id
   join environments e on e.id = a.environment_id and e.account_id = a.account_id
@@ -33,8 +33,8 @@ export type AssertMayTakeOver = (scope: EnvironmentScope, caller: Caller, identi
 
 /**
  * Who sets somebody's password, moves their address or takes their factors away could sign in as them, in every Environment of the
- * Account. That must not be a way around granting (contract §5): an end user has to hold whatever the other one holds, now or later,
- * where they hold it. A key with scopes belongs to an application, whose own permissions it may deal with; of the service's it needs
+ * Account. That must not be a way around granting (contract §5): an end user has to hold whatever the other one holds, now or later
+ * (by a role that is switched off as well: it can be switched on again), where they hold it. A key with scopes belongs to an application, whose own permissions it may deal with; of the service's it needs
  * all of theirs. In other Environments it is the service's permissions that count: an end user needs them there as well, an
  * administrator's role has to reach there, and a key with scopes does not (docs/decisions/0017).
  */

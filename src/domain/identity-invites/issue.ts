@@ -1,5 +1,6 @@
 import { Any, type EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
+import { Identity } from '../../../entities/identity.js';
 import { IdentityInvite, type IdentityInviteIntent } from '../../../entities/identity-invite.js';
 import { after } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
@@ -101,14 +102,24 @@ export async function withdraw(
 }
 
 /**
- * What waits for an address in an Environment and has to end with a removal from it: nobody comes back by an older link.
+ * What waits for an address in an Environment, or in one organization of it, and has to end with a removal from there: nobody comes
+ * back by an older link.
  */
 export const waitingFor = (
   tx: EntityManager,
-  { accountId, environmentId }: EnvironmentScope,
+  { accountId, environmentId, organizationId }: EnvironmentScope & { organizationId?: string },
   email: string,
 ): Promise<IdentityInvite[]> =>
-  tx.find(IdentityInvite, { where: { accountId, environmentId, email, status: 'pending' }, order: { id: 'ASC' } });
+  tx.find(IdentityInvite, {
+    where: {
+      accountId,
+      environmentId,
+      email,
+      status: 'pending',
+      ...(organizationId !== undefined && { organizationId }),
+    },
+    order: { id: 'ASC' },
+  });
 
 /** Ends those that still wait, once their organizations are locked. */
 export async function withdrawAll(
@@ -117,6 +128,17 @@ export async function withdrawAll(
   { reason, now }: { reason: string; now: Date },
 ): Promise<void> {
   for (const invite of invites) await withdraw(tx, invite, { reason, now });
+}
+
+/** Ends what waits for a member's address in an organization, in the transaction that removes them from it and has locked it. */
+export async function withdrawFromMember(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  { organizationId, identityId }: { organizationId: string; identityId: string },
+  now: Date,
+): Promise<void> {
+  const { email } = await tx.findOneByOrFail(Identity, { accountId: scope.accountId, id: identityId });
+  await withdrawAll(tx, await waitingFor(tx, { ...scope, organizationId }, email), { reason: 'member_removed', now });
 }
 
 /** Ends what waits for organizations that are about to go, in the transaction that has locked their nodes. */

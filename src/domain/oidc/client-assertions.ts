@@ -51,6 +51,8 @@ export function createClientAssertions({
         currentDate: now(),
         clockTolerance: 5,
       });
+      // Who asks for one that counts elsewhere too would pass it on (draft-ietf-oauth-rfc7523bis §4).
+      if (![payload.aud ?? []].flat().every((audience) => audiences.includes(audience))) throw clientRefused();
       return payload;
     } catch (error) {
       // A registered key that cannot be imported is a TypeError or a DOMException.

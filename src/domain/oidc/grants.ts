@@ -82,9 +82,12 @@ const alive = (presented: string, oauthClientId: string) => `
     and policy.belongs`;
 const columns = `${grantColumns}, ${subjectColumns}`;
 
-/** Asking for more than was granted spends nothing (RFC 6749 §6). */
+/** A grant of no scope is asked for nothing by whoever repeats what they once sent; of another one nothing would be a token that opens nothing. */
+const isWithin = (asked: string) => `${asked} <@ g.scope and (${asked} <> '{}' or g.scope = '{}')`;
+
+/** Asking for more than was granted, or for nothing of it, spends nothing (RFC 6749 §6). */
 const standingWithin = (since: string, asked: string) =>
-  `case when spent_at is null and not coalesce(string_to_array(${asked}, ' ') <@ g.scope, true) then 'exceeding' else ${standing(since)} end`;
+  `case when spent_at is null and not coalesce(${isWithin(`string_to_array(${asked}, ' ')`)}, true) then 'exceeding' else ${standing(since)} end`;
 
 const rotateStatement = {
   name: 'refresh_grants_rotating',

@@ -82,11 +82,15 @@ export function createPresentedTokens({ db, keys, accessTokens, grants, baseUrl,
       await db.statement(denyStatement, [claims.jti, new Date(claims.exp * 1000)]);
     },
 
-    /** Tokens of other Environments are as inactive as unknown ones. */
+    /**
+     * Tokens of other Environments are as inactive as unknown ones, and so is what a client may not know (RFC 7662 §4): an application
+     * of somebody else learns of people what they have allowed it, and nothing by a token that was given to another one.
+     */
     async introspect(client: Client, token: string): Promise<Record<string, unknown>> {
       const found = await findRefreshToken(token);
       if (found) {
         if (!found.isAlive || found.environmentId !== client.environmentId) return { active: false };
+        if (client.consentRequired && found.oauthClientId !== client.id) return { active: false };
         return {
           active: true,
           token_type: 'refresh_token',
@@ -104,6 +108,7 @@ export function createPresentedTokens({ db, keys, accessTokens, grants, baseUrl,
         throw error;
       });
       if (!proven || proven.environmentId !== client.environmentId) return { active: false };
+      if (client.consentRequired && proven.claims.client_id !== client.clientId) return { active: false };
       return { active: true, token_type: 'Bearer', ...proven.claims };
     },
   };

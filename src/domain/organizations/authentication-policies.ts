@@ -1,6 +1,7 @@
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, IsNull } from 'typeorm';
 import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { type AuthenticationPolicy, Organization } from '../../../entities/organization.js';
+import { SsoConnection } from '../../../entities/sso-connection.js';
 import { type Db, within } from '../../platform/db.js';
 import { lackingFactorToEnroll } from '../environments/factor-to-enroll.js';
 import { DomainError, type ErrorDetail } from '../errors.js';
@@ -44,6 +45,7 @@ export function createAuthenticationPolicies({ db }: { db: Db }) {
         );
         if (changed.length === 0) return current;
         await assertUsable(tx, scope, policy);
+        if (leavesSsoOnly(policy) && !leavesSsoOnly(current)) await assertSomeProvider(tx, scope, id);
         const updated = { authenticationPolicy: policy, authenticationPolicyVersion: version + 1 };
         await tx.update(Organization, { ...within(scope), id }, updated);
         const metadata = { changed: ['authentication_policy'], authentication_policy: policy };
@@ -86,6 +88,25 @@ async function assertUsable(
     details.push({ field: 'session_ttl_seconds', code: 'too_long', message });
   }
   if (details.length > 0) throw new DomainError('validation.failed', { details });
+}
+
+/** As the sign-in asks it (`wantsSso`). */
+const leavesSsoOnly = ({ allowed_methods: allowed, require_sso }: AuthenticationPolicy): boolean =>
+  require_sso || (allowed?.length === 1 && allowed[0] === 'sso');
+
+/**
+ * Whether a provider could let anybody in once no other way is left. Asked only where that is new: who changes something else while
+ * the provider is switched off is not kept from it. @throws DomainError validation.failed
+ */
+async function assertSomeProvider(tx: EntityManager, { environmentId }: EnvironmentScope, id: string): Promise<void> {
+  const connections = await tx.findBy(SsoConnection, [
+    { environmentId, organizationId: id },
+    { environmentId, organizationId: IsNull() },
+  ]);
+  const own = connections.filter(({ organizationId }) => organizationId === id);
+  if ((own.length > 0 ? own : connections).some(({ status }) => status === 'active')) return;
+  const message = own.length > 0 ? 'needs its SSO connection to be active' : 'needs an active SSO connection';
+  throw new DomainError('validation.failed', { details: [{ field: 'require_sso', code: 'no_connection', message }] });
 }
 
 const versioned = ({ authenticationPolicy, authenticationPolicyVersion }: Organization): VersionedPolicy => ({

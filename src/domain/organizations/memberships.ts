@@ -20,6 +20,8 @@ export type { Member, MemberSort } from './member-lists.js';
 export interface MembershipsDeps {
   db: Db;
   assignments: Assignments;
+  /** Ends what waits for somebody in an organization that they are removed from; it is locked by then. */
+  endInvitations(tx: EntityManager, scope: EnvironmentScope, member: MemberOf, at: Date): Promise<void>;
   now: Clock;
 }
 export interface MemberOf {
@@ -32,7 +34,7 @@ type WithRoles = MemberOf & { roleIds: readonly string[] };
  * Who is a member of an organization, and with which roles at its node. Whoever gives roles needs `rbac.assign_roles` there
  * and all that they hold, whoever takes them `rbac.assign_roles`, as everywhere.
  */
-export function createMemberships({ db, assignments, now }: MembershipsDeps) {
+export function createMemberships({ db, assignments, endInvitations, now }: MembershipsDeps) {
   return {
     /** @throws DomainError organization.not_found */
     list: (scope: EnvironmentScope, organizationId: string, page: MembersPage): Promise<Page<Member>> =>
@@ -71,7 +73,7 @@ export function createMemberships({ db, assignments, now }: MembershipsDeps) {
 
     /**
      * Ends a membership, and with it the roles at the organization's node and below it; but not in an organization further
-     * down of which they are a member, too.
+     * down of which they are a member, too. Nobody comes back by an invitation of before.
      * @throws DomainError organization.not_found, organization.member_not_found
      */
     remove: (scope: EnvironmentScope, member: MemberOf): Promise<void> =>
@@ -79,6 +81,7 @@ export function createMemberships({ db, assignments, now }: MembershipsDeps) {
         await lockMembership(tx, scope, member);
         const { organizationId, identityId } = member;
         const at = now();
+        await endInvitations(tx, scope, member, at);
         await tx.delete(OrganizationMember, { ...within(scope), organizationId, identityId });
         await addToMemberCount(tx, scope, [organizationId], -1);
         await takeAway(tx, scope, await heldInside(tx, scope, { ...member, at }), at);

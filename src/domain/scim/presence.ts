@@ -8,6 +8,7 @@ import type { Assignments } from '../access/assignments.js';
 import { setActive } from '../identities/activation.js';
 import { lockMember } from '../identities/find.js';
 import { removeMember } from '../identities/remove.js';
+import { withdrawFromMember } from '../identity-invites/issue.js';
 import { addMember } from '../organizations/members.js';
 import { createMemberships } from '../organizations/memberships.js';
 import { settleRoles } from '../scim-roles/granting.js';
@@ -34,7 +35,10 @@ export function createPresence({ assignments, now }: PresenceDeps) {
     const { scope, organizationId } = directory;
     const { id: identityId } = row;
     if (organizationId !== null && row.isMember)
-      await createMemberships({ db: joining(tx), assignments, now }).remove(scope, { organizationId, identityId });
+      await createMemberships({ db: joining(tx), assignments, endInvitations: withdrawFromMember, now }).remove(scope, {
+        organizationId,
+        identityId,
+      });
     if (await isOfAnother(tx, directory, row)) return;
     await endSessions(tx, scope, identityId, { reason: 'deprovisioned', at: now(), by: currentContext().actor });
   };

@@ -7,28 +7,23 @@ import { errors } from '../operation.js';
 import { Body, single, TypedEmail } from '../schemas.js';
 import { attemptEvents } from '../sign-in-events.js';
 import { LoginResult, presentLogin } from './answers.js';
-import { authenticateClient, ClientFields, namedClient } from './client.js';
+import { ClientFields, countedClient, namedClient } from './client.js';
 import type { IdentityAuthOptions } from './options.js';
 import { VisitFields, visitOf } from './visit.js';
 
-const perIp = { name: 'identity-login', points: 5, windowSeconds: 15 * 60 };
-
-export const login: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (
-  app,
-  { provider, api, captcha, limits },
-) => {
+export const login: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, options) => {
+  const { provider, api, captcha } = options;
   const device = secretCookie(provider.baseUrl, 'trusted_device');
   allowOrigins(app, 'preValidation', (request) => namedClient(provider, request));
   app.post(
     '/login',
     {
       config: { events: attemptEvents, hashes: true },
-      preValidation: limits.exact(perIp), // when the answer's headers let the client's scripts read the refusal
       schema: {
         operationId: 'identityLogin',
         summary: 'Sign an end user in with a password',
         description:
-          'For clients with pages of their own. Whatever is wrong with client, address or password, the refusal is one, after the same time; only the right password is told that the address is not confirmed. 5 per 15 minutes per IP.',
+          'For clients with pages of their own. Whatever is wrong with client, address or password, the refusal is one, after the same time; only the right password is told that the address is not confirmed. Failures count, as on the hosted pages: 10 in 15 minutes and 50 in a day for an address that is tried, 100 in 15 minutes per IP.',
         tags: ['End-user authentication'],
         body: Body({
           ...ClientFields,
@@ -62,7 +57,7 @@ export const login: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (
     },
     async (request, reply) => {
       const { email, password, 'cf-turnstile-response': solved = '' } = request.body;
-      const client = await authenticateClient(provider, request).catch(async (error) => {
+      const client = await countedClient(options, request, reply).catch(async (error) => {
         await api.signIn.pretend(password);
         throw error;
       });

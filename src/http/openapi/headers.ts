@@ -42,8 +42,8 @@ export const parameterComponents: Record<string, DocumentedParameter> = {
     name: 'If-Match',
     in: 'header',
     required: true,
-    description: 'The version as read, `"7"` or `7`.',
-    schema: { type: 'string', pattern: '^("[0-9]{1,9}"|[0-9]{1,9})$' },
+    description: 'The version as read, `"7"` or `7`; also `W/"7"`, as proxies that compress pass it on.',
+    schema: { type: 'string', pattern: '^((W/)?"[0-9]{1,9}"|[0-9]{1,9})$' },
     example: '"7"',
   },
 };

@@ -86,7 +86,10 @@ const Fields = {
   ),
   allowed_origins: Type.Array(
     Type.String({
-      pattern: worded('^https?://[^/?#\\s]+$', 'must be an origin as https://app.example.com, without a path'),
+      pattern: worded(
+        '^https?://[^/?#*\\s]+$',
+        'must be an origin as https://app.example.com, without a path or wildcard',
+      ),
       maxLength: 300,
     }),
     {

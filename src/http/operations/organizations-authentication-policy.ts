@@ -14,7 +14,10 @@ const Fields = {
     }),
   ),
   require_mfa: Type.Boolean({ description: 'A second factor of every member, as if the environment required it.' }),
-  require_sso: Type.Boolean({ description: "Members sign in through the organization's identity provider only." }),
+  require_sso: Type.Boolean({
+    description:
+      "Members sign in through the organization's identity provider only. Whoever leaves no other way needs an active connection first.",
+  }),
   session_ttl_seconds: Nullable(
     Type.Integer({
       minimum: 300,

@@ -112,9 +112,10 @@ export const removeOrganizationMember = operation({
   summary: 'Remove a member from an organization',
   description:
     "With their roles at the organization's node and below it, though not in an organization further down of which they are a " +
-    'member, too. They stay in the environment, with what they hold elsewhere and above.',
+    'member, too. An invitation of the organization that waits for their address is revoked. They stay in the environment, with what they ' +
+    'hold elsewhere and above.',
   retriedWithoutAccess: true,
-  events: ['organization.member_removed', 'role_assignment.deleted'],
+  events: ['organization.member_removed', 'organization.invitation_revoked', 'role_assignment.deleted'],
   answers: { 204: Type.Null(), ...errors('organization.not_found', 'organization.member_not_found') },
   handle: ({ services, scope, params }) => services.memberships.remove(scope, idsOf(params)),
 });
