@@ -4207,7 +4207,10 @@ export interface components {
                 grace_expires_at: string | null;
                 /** Format: date-time */
                 last_login_at: string | null;
-                /** Format: date-time */
+                /**
+                 * Format: date-time
+                 * @description Until when no password and no code is looked at, after ten wrong ones in a quarter of an hour or fifty in a day; `unlock` ends it.
+                 */
                 locked_until: string | null;
                 /** @description Of this Environment and its organizations, where the person has come by one. */
                 sso_connections: {

@@ -1,6 +1,6 @@
 import { Check, Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-export type ActorType = 'platform_admin' | 'identity' | 'api_key' | 'system' | 'anonymous';
+export type ActorType = 'platform_admin' | 'identity' | 'api_key' | 'scim_token' | 'system' | 'anonymous';
 
 /**
  * What happened: the one row behind the change feed, the webhooks and the audit log. Append-only: the service's role can

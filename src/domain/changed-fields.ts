@@ -10,6 +10,14 @@ export const changedFields = (current: object, wanted: object): string[] =>
     .filter(([field, value]) => value !== undefined && !isSame(value, current[field as keyof typeof current]))
     .map(([field]) => inSnakeCase(field));
 
+/** What fields have become, by the names that `changedFields` gives: for an audit log that says it. @param without what is long, or nobody's business */
+export const becameOf = (row: object, changed: readonly string[], without: readonly string[] = []): object =>
+  Object.fromEntries(
+    Object.entries(row)
+      .map(([field, value]) => [inSnakeCase(field), value] as const)
+      .filter(([name]) => changed.includes(name) && !without.includes(name)),
+  );
+
 /** Whether two values are the same, to the depth; the order of an object's members is none (RFC 8259 §1), of an array's it is. */
 export const isSame = (a: unknown, b: unknown): boolean =>
   a === b || (typeof a === 'object' && a !== null && inOrder(a) === inOrder(b));

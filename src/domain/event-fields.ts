@@ -4,6 +4,7 @@ import type { EventAction } from './event-catalogue.js';
 export type Fields = Readonly<Record<string, string>>;
 
 const changed = { changed: 'Names of the fields that changed.' };
+const became = 'What they are from now on, by name.';
 const node = {
   node_type: 'Key of its type.',
   parent_node_id: 'The node above it.',
@@ -27,11 +28,6 @@ const factor = { factor_id: 'The factor.', factor: 'Its kind: `totp`, `webauthn`
 const why = { reason: 'Why, as a code.' };
 const grace = { expires_at: 'Until when a first factor has to be enrolled.' };
 const challenge = { factor: 'What was tried.', first_factor: 'What was proved before.' };
-const regressed = {
-  factor_id: 'The factor.',
-  stored: 'The counter as it was known.',
-  received: 'The counter that was sent.',
-};
 const process = { kind: 'The kind of process.', subject_id: 'What it is about.' };
 const mail = { template: 'Which mail.', subject_id: 'What it is about.' };
 const locked = { locked_until: 'When it can try again.' };
@@ -68,7 +64,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   },
   'environment.erased': { identities_deleted: 'How many identities were in no other environment, and went with it.' },
   'environment.removal_cancelled': { ...why, rest: 'How much of it is left, in numbers.' },
-  'environment.settings_updated': { ...changed, version: 'The version of the settings from now on.' },
+  'environment.settings_updated': { ...changed, became, version: 'The version of the settings from now on.' },
   'member.added': {
     user_id: 'The person.',
     role_ids: 'Their administrator roles.',
@@ -99,7 +95,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
     permissions_created: 'How many permissions are new.',
     roles_updated: 'How many roles hold more.',
   },
-  'oauth_client.updated': changed,
+  'oauth_client.updated': { ...changed, became: `${became} Without \`jwks\`.` },
   'api_key.created': { access_mode: '`full` or `scoped`.' },
   'api_key.updated': { is_active: 'Whether it works.' },
   'api_key.rotated': { overlap_seconds: 'For how long the old secret works on.' },
@@ -285,7 +281,11 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'auth.mfa_grace_expired': { ...grace, ...why },
   'auth.mfa_grace_cancelled': { ...grace, ...why },
   'auth.grant_revoked': { ...why, oauth_client_id: 'The client that it was given to.' },
-  'auth.webauthn_counter_regressed': regressed,
+  'auth.webauthn_counter_regressed': {
+    factor_id: 'The factor.',
+    stored: 'The counter as it was known.',
+    received: 'The counter that was sent.',
+  },
   'audit.exported': {
     format: '`ndjson` or `csv`.',
     surface: 'What was exported.',

@@ -14,6 +14,8 @@ export interface Guesses<Whose, Guess extends Whose = Whose> {
   begin(guess: Guess): Promise<Date | null>;
   /** Counts nothing. @throws DomainError rate_limit.exceeded where a guess at them would not be looked at */
   assertOpen(whose: Whose): Promise<void>;
+  /** Until when no guess at them is looked at; null where one would be. Counts nothing. */
+  closedUntil(whose: Whose): Promise<Date | null>;
   /** Looks at one that was counted; what cannot be looked at is taken back. @throws whatever the look throws */
   look<T>(guess: Guess, look: () => Promise<T>): Promise<T>;
   /** Takes one back that was right, and forgets the day's wrong ones. */
@@ -50,6 +52,7 @@ export function createGuesses<Whose, Guess extends Whose = Whose>(
     return {
       begin: async () => null,
       assertOpen: nothing,
+      closedUntil: async () => null,
       look: (_, look) => look(),
       succeeded: nothing,
       withdrawn: nothing,
@@ -86,6 +89,11 @@ export function createGuesses<Whose, Guess extends Whose = Whose>(
       return last?.remaining === 0 ? after(now(), seconds(last.resetSeconds)) : null;
     },
     assertOpen: async (whose) => assertAllowed(await account.look(accountKeys(whose)), ofAccount),
+    async closedUntil(whose) {
+      const closed = (await account.look(accountKeys(whose))).filter(({ allowed }) => !allowed);
+      if (closed.length === 0) return null;
+      return after(now(), seconds(Math.max(...closed.map(({ resetSeconds }) => resetSeconds))));
+    },
     look: (guess, look) => givingBack(look, () => withdrawn(guess)),
     succeeded: (guess) => inTurn.takeBack(keysOf(guess), [...(network ? (['one'] as const) : []), 'one', 'all']),
     withdrawn,

@@ -264,6 +264,20 @@ describe('principals', () => {
     }
   });
 
+  test('what can be seen to be missing or misplaced is said', async () => {
+    const slipOf = async (at: string, headers: Record<string, string>) =>
+      (await send(api.app, 401, { url: at, headers })).json().error.details?.[0]?.code;
+    const secret = key['x-api-key'] as string;
+    const portal = account.portalPath('/identities');
+    expect(await slipOf(url, {})).toBe('missing');
+    expect(await slipOf(url, { authorization: `Bearer ${secret}` })).toBe('misplaced');
+    expect(await slipOf(portal, key)).toBe('misplaced');
+    expect(await slipOf(portal, { authorization: `Bearer ${secret}` })).toBe('misplaced');
+    // Of what only a look-up could tell, nothing is.
+    expect(await slipOf(url, { 'x-api-key': 'nonsense' })).toBeUndefined();
+    expect(await slipOf(url, { authorization: 'Bearer nonsense' })).toBeUndefined();
+  });
+
   test('both credentials at once are refused', async () => {
     const both = { ...key, ...(await account.as('owner')) };
     expect((await send(api.app, 400, { url, headers: both })).json().error.code).toBe('auth.multiple_credentials');

@@ -38,9 +38,14 @@ const eventsOf = (identityId: string) =>
   ]);
 
 test('ten in fifteen minutes count for an address, however it is written and wherever it is tried from', async () => {
-  const { begin } = attempts();
+  const { begin, closedUntil } = attempts();
   const ana = newcomer();
-  for (const _ of times(10)) expect((await begin(ana)).locksUntil).toBeNull();
+  for (const _ of times(9)) await begin(ana);
+  expect(await closedUntil(ana)).toBeNull();
+  expect((await begin(ana)).locksUntil).toBeNull();
+  const until = ((await closedUntil(ana))?.getTime() ?? 0) - world.now().getTime();
+  expect(until).toBeGreaterThan(minutes(14));
+  expect(until).toBeLessThanOrEqual(minutes(15));
   const elsewhere = newcomer(ana.email.toUpperCase());
   await expect(begin(elsewhere)).rejects.toMatchObject({
     code: 'rate_limit.exceeded',

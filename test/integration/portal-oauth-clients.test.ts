@@ -89,7 +89,9 @@ test('a change is written, told of once, and what is asked for as it is changes 
   expect(await change(made.id, { name: 'Shop' })).toEqual(changed);
   expect((await call('GET', `${path}/${made.id}`)).json().data).toEqual(changed);
   const events = await eventsSince(api, account.scope.accountId, since);
-  expect(events).toMatchObject([{ action: 'oauth_client.updated', metadata: { changed: ['name'] } }]);
+  expect(events).toMatchObject([
+    { action: 'oauth_client.updated', metadata: { changed: ['name'], became: { name: 'Shop' } } },
+  ]);
   expect(outcomeOf(await call('PATCH', `${path}/${made.id}`, { redirect_uris: ['https://app.example/#x'] }))).toBe(
     '400 validation.failed',
   );

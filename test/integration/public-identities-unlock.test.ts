@@ -67,6 +67,16 @@ test('whom strangers have locked out is let in at once, by the Public API and th
   }
 });
 
+test('a quarter of an hour is shown as well, and ended', async () => {
+  const { id, email } = await person();
+  for (let i = 0; i < 10; i++) expect((await login(email, 'wrong')).statusCode).toBe(401);
+  expect((await login(email, password)).statusCode).toBe(429);
+  expect(new Date(await lockOf(id)).getTime()).toBeGreaterThan(api.clock.now.getTime());
+  await send(api.app, 200, { method: 'POST', url: `/api/v1/identities/${id}/unlock`, headers: key });
+  expect(await lockOf(id)).toBeNull();
+  expect((await login(email, password)).statusCode).toBe(200);
+});
+
 test('a reset of second factors forgets the wrong ones: the next are asked for at once', async () => {
   const { id } = await person();
   const { counted } = createMfaAttempts({ db: api.database.db, enabled: true, now: () => api.clock.now });

@@ -24,17 +24,28 @@ export async function nameThePeople(
   return rows;
 }
 
+/** In the order of what the statement asks for. */
+const kinds = ['identity', 'role', 'environment', 'node', 'user', 'api_key', 'scim_token'] as const;
+
 interface Named {
-  kind: 'environment' | 'identity' | 'node' | 'role' | 'user';
+  kind: (typeof kinds)[number];
   id: string;
 }
 
-const actorOf = ({ actorType, actorId }: AuditRow): Named | null =>
-  actorType === 'identity'
-    ? namedBy('identity', actorId)
-    : actorType === 'platform_admin'
-      ? namedBy('user', actorId)
-      : null;
+/** Keys and tokens mostly leave their names in the rows themselves; a process that goes on in their name does not. */
+function actorOf({ actorType, actorId, actorLabel }: AuditRow): Named | null {
+  if (actorLabel !== null) return null;
+  switch (actorType) {
+    case 'identity':
+    case 'api_key':
+    case 'scim_token':
+      return namedBy(actorType, actorId);
+    case 'platform_admin':
+      return namedBy('user', actorId);
+    default:
+      return null;
+  }
+}
 
 /** Whose name a row's resource has: its own, or that of what it belongs to. */
 function resourceOf({ resourceType, resourceId, resourceLabel, metadata }: AuditRow): Named | null {
@@ -73,7 +84,9 @@ select 'identity ' || id as key, ${person} as name from identities where account
 union all select 'role ' || id, name from roles where account_id = $1 and id = any($3::uuid[])
 union all select 'environment ' || id, name from environments where account_id = $1 and id = any($4::uuid[])
 union all select 'node ' || id, name from nodes where account_id = $1 and id = any($5::uuid[])
-union all select 'user ' || id, ${person} from users where id = any($6::uuid[])`,
+union all select 'user ' || id, ${person} from users where id = any($6::uuid[])
+union all select 'api_key ' || id, name from api_keys where account_id = $1 and id = any($7::uuid[])
+union all select 'scim_token ' || id, name from scim_tokens where account_id = $1 and id = any($8::uuid[])`,
 };
 
 async function namesOf(
@@ -81,7 +94,6 @@ async function namesOf(
   accountId: string,
   named: readonly (Named | null)[],
 ): Promise<Map<string, string>> {
-  const kinds = ['identity', 'role', 'environment', 'node', 'user'] as const;
   const ids = kinds.map((kind) => [...new Set(named.flatMap((one) => (one?.kind === kind ? [one.id] : [])))]);
   if (ids.every(({ length }) => length === 0)) return new Map();
   const values = [accountId, ...ids];

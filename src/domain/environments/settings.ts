@@ -3,7 +3,7 @@ import { type Branding, EnvironmentSettings } from '../../../entities/environmen
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
-import { changedFields } from '../changed-fields.js';
+import { becameOf, changedFields } from '../changed-fields.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { assertFitsAccessModel } from '../hierarchy/access-model.js';
@@ -68,7 +68,7 @@ export function createEnvironmentSettings({
         await recordEvent(tx, 'environment.settings_updated', {
           ...scope,
           resourceId: scope.environmentId,
-          metadata: { changed, version: updated.version },
+          metadata: { changed, became: becameOf(updated, changed), version: updated.version },
         });
         return updated;
       }),

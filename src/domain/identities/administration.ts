@@ -32,7 +32,7 @@ export interface AdministrationDeps {
   db: Db;
   sealing: Pick<Sealing, 'derive'>;
   passwords: Pick<Passwords, 'assertAcceptable' | 'hash'>;
-  attempts: Pick<Attempts, 'forgive'>;
+  attempts: Pick<Attempts, 'forgive' | 'closedUntil'>;
   mfaAttempts: Pick<MfaAttempts, 'forgive'>;
   mfaReset: MfaReset;
   processes: Pick<RunningProcesses, 'describe'>;
@@ -143,8 +143,15 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
       await mfaAttempts.forgive(id); // the next factor is to be enrolled and asked for at once
       return left;
     },
-    authState: (scope: EnvironmentScope, id: string): Promise<AuthState> =>
-      inAccount(scope, (tx) => authStateOf(tx, scope, id, now())),
+    async authState(scope: EnvironmentScope, id: string): Promise<AuthState> {
+      const { email, ...state } = await inAccount(scope, async (tx) => {
+        const member = await findMember(tx, scope, id);
+        return { ...(await authStateOf(tx, scope, member, now())), email: member.identity.email };
+      });
+      // A quarter of an hour is written down nowhere but where failures are counted.
+      const lockedUntil = state.lockedUntil ?? (await attempts.closedUntil({ accountId: scope.accountId, email }));
+      return { ...state, lockedUntil };
+    },
     /** The node at which permissions are asked for. @throws DomainError nodes.node_not_found */
     askedNode: (scope: EnvironmentScope, id: string, nodeId: string | null): Promise<string> =>
       askedNode(db, scope, id, nodeId),

@@ -13,7 +13,7 @@ import { recordOfIdentity } from '../identity-events.js';
 import { insertIdentityLink } from '../identity-links.js';
 import { settleNewPassword } from '../passwords/new-password.js';
 import type { EnvironmentScope } from '../scope.js';
-import { findMember, lockMember } from './find.js';
+import { type findMember, lockMember } from './find.js';
 
 /**
  * Writes a password down that somebody else has chosen; the person is told by mail and signed out everywhere.
@@ -100,14 +100,14 @@ export interface AuthState {
   ssoConnections: LinkedConnection[];
 }
 
-/** @throws DomainError identity.not_found */
+/** As the rows say it: of locks those of a day, which are written down. */
 export async function authStateOf(
   tx: EntityManager,
   scope: EnvironmentScope,
-  id: string,
+  { identity, membership }: Awaited<ReturnType<typeof findMember>>,
   at: Date,
 ): Promise<AuthState> {
-  const { identity, membership } = await findMember(tx, scope, id);
+  const { id } = identity;
   const [row] = await tx.query<Pick<AuthState, 'mfaEnrolled' | 'graceExpiresAt' | 'lastLoginAt'>[]>(
     `select exists (select from mfa_factors where account_id = $1 and identity_id = $3) as "mfaEnrolled",
        (select expires_at from mfa_graces where account_id = $1 and environment_id = $2 and identity_id = $3

@@ -33,6 +33,8 @@ export interface Attempts {
   begin(attempt: Attempt): Promise<CountedAttempt>;
   /** @throws DomainError rate_limit.exceeded where no attempt at the address would be looked at, and no code is worth mailing */
   assertOpen(tried: Tried): Promise<void>;
+  /** Until when none at the address would be looked at, be it for a quarter of an hour or a day; null where one would be. */
+  closedUntil(tried: Tried): Promise<Date | null>;
   /** Looks at one that was counted; what overload or an outage keeps from it is taken back. @throws whatever the look throws */
   look<T>(attempt: Attempt, look: () => Promise<T>): Promise<T>;
   /** Writes a failure down; the day's last one locks the Identity, in every Environment that it is a member of. */
@@ -105,6 +107,7 @@ export function createAttempts({ db, enabled, now }: { db: Db; enabled: boolean;
     begin: async (attempt) => ({ ...attempt, locksUntil: await guesses.begin(attempt) }),
 
     assertOpen: guesses.assertOpen,
+    closedUntil: guesses.closedUntil,
     failed: writeDown,
 
     async missed(scope, attempt, failure) {

@@ -7,7 +7,7 @@ import type { Clock } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
 import { faultOfTarget, type Guard } from '../../platform/outbound/guard.js';
-import { changedFields } from '../changed-fields.js';
+import { becameOf, changedFields } from '../changed-fields.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
@@ -106,7 +106,7 @@ export function createClientManagement({
           ...scope,
           resourceId: id,
           resourceLabel: updated.name,
-          metadata: { changed },
+          metadata: { changed, became: becameOf(updated, changed, ['jwks']) },
         });
         return updated;
       }),

@@ -5,6 +5,7 @@ import { OrganizationMember } from '../../../entities/organization-member.js';
 import { ScimUser } from '../../../entities/scim-user.js';
 import { inTransaction, within } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
+import { stays } from '../erasures/staying.js';
 import { recordEvent } from '../events.js';
 import { addKnown, findByAddress } from '../identities/identities.js';
 import { newIdentity, newMembership } from '../identities/new-identity.js';
@@ -40,11 +41,13 @@ export async function join(tx: EntityManager, directory: Directory, wanted: Want
   const membership = newMembership(scope, identity.id, at);
   const isNew = await addNewcomer(inTransaction(tx), scope, { identity, membership });
   if (isNew) return { id: identity.id, isKnown: false, madeMembership: true };
+  const known = await findByAddress(tx, scope, email);
+  if (known && !(await stays(tx, known)))
+    throw taken('The user with this address is being deleted; send it again in a moment');
   if (!isVouchedFor)
     throw taken(
       `There is a user with this address; ${ownerOf(directory)} can have them provisioned once its domain is verified`,
     );
-  const known = await findByAddress(tx, scope, email);
   if (!known) throw taken('This address has just been taken');
   const isMember = await tx.existsBy(EnvironmentMembership, { ...within(scope), identityId: known.id });
   if (!isMember) await addKnown(tx, scope, identity);

@@ -41,7 +41,7 @@ async function forgetDefault(tx: EntityManager, { id, accountId, environmentId }
     accountId,
     environmentId,
     resourceId: environmentId,
-    metadata: { changed: ['default_sso_connection_id'], version },
+    metadata: { changed: ['default_sso_connection_id'], became: { default_sso_connection_id: null }, version },
   });
 }
 

@@ -84,7 +84,11 @@ export const getIdentityAuthState = operation({
         mfa_enrolled: Type.Boolean(),
         grace_expires_at: Nullable(Timestamp),
         last_login_at: Nullable(Timestamp),
-        locked_until: Nullable(Timestamp),
+        locked_until: Nullable({
+          ...Timestamp,
+          description:
+            'Until when no password and no code is looked at, after ten wrong ones in a quarter of an hour or fifty in a day; `unlock` ends it.',
+        }),
         sso_connections: Type.Array(
           Type.Object({
             id: Id,

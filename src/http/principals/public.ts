@@ -27,7 +27,7 @@ export function createPublicPrincipals({
   return {
     async authenticate(request, reply) {
       const { bearer, apiKey } = credentialsOf(request);
-      const refuse = refusing(limits, request, reply);
+      const refuse = refusing(limits, request, reply, { takesKeys: true });
       const authorized = apiKey
         ? await proveApiKey(apiKeys, apiKey)
         : bearer

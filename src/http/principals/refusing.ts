@@ -1,13 +1,19 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { DomainError } from '../../domain/errors.js';
+import { DomainError, type ErrorDetail } from '../../domain/errors.js';
 import type { RateLimits } from '../rate-limits.js';
-import { credentialsOf } from './credentials.js';
+import { type Credentials, credentialsOf } from './credentials.js';
 
 /**
  * Refuses callers before anybody is known, counted by where they call from: a credential that is good elsewhere asks as much of the
  * database as one that is good here.
+ * @param takesKeys whether an API key would prove anything
  */
-export function refusing(limits: Pick<RateLimits, 'general'>, request: FastifyRequest, reply: FastifyReply) {
+export function refusing(
+  limits: Pick<RateLimits, 'general'>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { takesKeys = false } = {},
+) {
   const count = () => limits.general('anonymous', request.ip, reply);
   return {
     /** What proving them came to: a credential of another kind is counted, and an outage is nobody's doing. */
@@ -18,8 +24,21 @@ export function refusing(limits: Pick<RateLimits, 'general'>, request: FastifyRe
     /** Of a credential that is missing, or not alive. @throws DomainError auth.invalid_credentials */
     async unproved(): Promise<never> {
       await count();
-      if (credentialsOf(request).bearer) reply.header('www-authenticate', 'Bearer error="invalid_token"'); // RFC 6750 §3.1
-      throw new DomainError('auth.invalid_credentials');
+      const credentials = credentialsOf(request);
+      if (credentials.bearer) reply.header('www-authenticate', 'Bearer error="invalid_token"'); // RFC 6750 §3.1
+      const slip = slipIn(credentials, takesKeys);
+      throw new DomainError('auth.invalid_credentials', slip ? { details: [slip] } : {});
     },
   };
+}
+
+/** What can be seen of a request alone, without looking anything up: it tells nobody what is good. */
+function slipIn({ bearer, apiKey }: Credentials, takesKeys: boolean): ErrorDetail | null {
+  const slip = (code: string, message: string) => ({ field: '', code, message });
+  if (bearer === null && apiKey === null)
+    return slip('missing', `needs a token as Authorization: Bearer${takesKeys ? ', or an API key as X-API-Key' : ''}`);
+  if (bearer?.startsWith('ghk_'))
+    return slip('misplaced', takesKeys ? 'an API key goes into X-API-Key' : 'takes access tokens, and no API keys');
+  if (apiKey !== null && !takesKeys) return slip('misplaced', 'takes access tokens, and no API keys');
+  return null;
 }

@@ -41,7 +41,9 @@ function failureOf(refusal: DomainError | ScimRefused): ScimFailure {
     return { status: statuses[refusal.kind], type, detail: refusal.detail };
   }
   const [first] = refusal.options.details ?? [];
-  const detail = first ? `${refusal.message}: ${first.field} ${first.message}` : refusal.message;
+  const detail = first
+    ? [`${refusal.message}:`, first.field, first.message].filter((part) => part !== '').join(' ')
+    : refusal.message;
   return { status: statusOf(refusal.code), type: typeOf(refusal.code), detail };
 }
 
