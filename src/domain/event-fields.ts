@@ -28,12 +28,16 @@ const factor = { factor_id: 'The factor.', factor: 'Its kind: `totp`, `webauthn`
 const why = { reason: 'Why, as a code.' };
 const grace = { expires_at: 'Until when a first factor has to be enrolled.' };
 const challenge = { factor: 'What was tried.', first_factor: 'What was proved before.' };
+const regressed = {
+  factor_id: 'The factor.',
+  stored: 'The counter as it was known.',
+  received: 'The counter that was sent.',
+};
 const process = { kind: 'The kind of process.', subject_id: 'What it is about.' };
 const mail = { template: 'Which mail.', subject_id: 'What it is about.' };
 const locked = { locked_until: 'When it can try again.' };
 const revoked = { revoked_session_ids: 'Sessions that ended with it.' };
 const method = { method: 'By what: `administrator`, `email_otp`, `own`, a link, and the like.' };
-
 const domain = { domain: 'The domain.', organization_id: 'Whose claim it is; null: that of the account.' };
 const directory = { organization_id: 'Whose directory it is; null: that of the environment.' };
 const mapping = {
@@ -281,11 +285,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'auth.mfa_grace_expired': { ...grace, ...why },
   'auth.mfa_grace_cancelled': { ...grace, ...why },
   'auth.grant_revoked': { ...why, oauth_client_id: 'The client that it was given to.' },
-  'auth.webauthn_counter_regressed': {
-    factor_id: 'The factor.',
-    stored: 'The counter as it was known.',
-    received: 'The counter that was sent.',
-  },
+  'auth.webauthn_counter_regressed': regressed,
   'audit.exported': {
     format: '`ndjson` or `csv`.',
     surface: 'What was exported.',
