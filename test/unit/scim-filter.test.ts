@@ -161,6 +161,30 @@ const patch = (...operations: (object | string)[]) =>
   patched(userKind, ana, readPatch(userKind, { schemas: [], Operations: operations }));
 const enterprise = userKind.extensions[0]?.id as string;
 
+test('another manager has nothing of the one before, and an empty one is none', () => {
+  const path = `${enterprise}:manager`;
+  const known = { op: 'add', path, value: { value: 'm1', displayName: 'Mia' } };
+  const after = (operation: object) => patch(known, operation)[enterprise];
+  expect(after({ op: 'replace', path, value: { value: 'm1' } })).toEqual({ manager: known.value });
+  expect(after({ op: 'replace', path: `${path}.displayName`, value: 'Mia K.' })).toEqual({
+    manager: { value: 'm1', displayName: 'Mia K.' },
+  });
+  for (const other of [
+    { path, value: { value: 'm2' } },
+    { path, value: 'm2' },
+    { path: `${path}.value`, value: 'm2' },
+  ])
+    expect(after({ op: 'replace', ...other })).toEqual({ manager: { value: 'm2' } });
+  for (const nobody of [
+    { op: 'replace', path, value: '' }, // as Entra ID sends it
+    { op: 'replace', path, value: { value: '' } },
+    { op: 'replace', path: `${path}.value`, value: '' },
+    { op: 'remove', path: `${path}.value` },
+    { op: 'remove', path },
+  ])
+    expect(after(nobody)).toBeUndefined();
+});
+
 test('PATCH adds, replaces and removes at every kind of path', () => {
   expect(patch({ op: 'Replace', path: 'NAME.givenname', value: 'Eva' }).name).toEqual({
     givenName: 'Eva',

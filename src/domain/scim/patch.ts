@@ -107,13 +107,20 @@ function changedValue(
   if (sub) {
     const object = { ...(current as Resource) };
     put(object, sub.name, op === 'remove' ? undefined : readValue(sub, value));
-    return object;
+    return sub.name === 'value' ? ofWhomItIs(object, current as Resource | undefined) : object;
   }
   if (op === 'remove') return undefined;
   const read = readValue(attribute, value);
   // Sub-attributes that are not sent stay (RFC 7644 §3.5.2.3).
-  return isObject(read) && isObject(current) ? { ...current, ...read } : read;
+  return isObject(read) && isObject(current) && isSameOne(read, current) ? { ...current, ...read } : read;
 }
+
+/** Whether what is told is still about the one that it was about, such as the same manager. */
+const isSameOne = (told: Resource, current: Resource): boolean => !('value' in told) || told.value === current.value;
+
+/** Of another one nothing else was told yet, and of nobody there is nothing to tell. */
+const ofWhomItIs = (object: Resource, current: Resource | undefined): Resource | undefined =>
+  isUnsaid(object) ? undefined : isSameOne(object, current ?? {}) ? object : { value: object.value };
 
 function put(holder: Resource, name: string, value: unknown): void {
   if (isUnassigned(value)) delete holder[name];

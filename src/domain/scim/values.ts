@@ -73,7 +73,9 @@ function readOne(attribute: Attribute, value: unknown): unknown {
     // A manager or an address that is only a text is its value, as some directories send them.
     const object = typeof value === 'string' && subAttribute(attribute, 'value') ? { value } : value;
     if (!isObject(object)) throw invalid(`${name} has to be an object`);
-    return readSubs(subAttributes ?? [], object, name);
+    const read = readSubs(subAttributes ?? [], object, name);
+    // Entra ID clears a manager so.
+    return !attribute.multiValued && read.value === '' ? undefined : read;
   }
   if (type === 'boolean') {
     const read = asBoolean(value);
