@@ -1,10 +1,15 @@
 import createClient, { type FetchResponse, type MaybeOptionalInit } from 'openapi-fetch';
 import { GatehouseError } from './errors.js';
 import { isJson, type RetryOptions, retrying } from './retries.js';
-import type { paths } from './schema.js';
+import type { EventData, paths } from './schema.js';
 
 export { type ErrorCode, type ErrorDetail, GatehouseError } from './errors.js';
 export type * from './schema.js';
+
+/** What tells events apart, in the change feed and in what webhooks are told: by its `type` one knows what its `data` holds. */
+export type GatehouseEvent = {
+  [T in keyof EventData]-?: { type: T; data: NonNullable<EventData[T]> };
+}[keyof EventData];
 
 /** What a call takes besides its path: optional where nothing in it is required. */
 type InitParam<I> = undefined extends I ? [init?: I] : [init: I];

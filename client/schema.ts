@@ -3970,6 +3970,937 @@ export interface components {
                 message: string;
             }[];
         };
+        /** @description `data` of events by their `type`, in the change feed and in what webhooks are told. Fields that do not apply are left out; ignore those that you do not know. */
+        EventData: {
+            "account.created"?: Record<string, never>;
+            "account.updated"?: {
+                /** @description Names of the fields that changed. */
+                changed?: string[];
+            };
+            "administrator_invite.accepted"?: {
+                /**
+                 * Format: uuid
+                 * @description The membership.
+                 */
+                membership_id?: string;
+                /**
+                 * Format: uuid
+                 * @description The person.
+                 */
+                user_id?: string;
+            };
+            "administrator_invite.created"?: {
+                /**
+                 * Format: uuid
+                 * @description The role that is offered.
+                 */
+                role_id?: string;
+                /** @description Where it will count, or null. */
+                limits?: {
+                    [key: string]: unknown;
+                } | null;
+            };
+            "administrator_invite.expired"?: Record<string, never>;
+            "administrator_invite.resent"?: Record<string, never>;
+            "administrator_invite.revoked"?: {
+                /** @description Why, where an operator ended it. */
+                reason?: string;
+            };
+            "administrator_role.created"?: {
+                /** @description What it allows. */
+                capabilities?: string[];
+            };
+            "administrator_role.deleted"?: Record<string, never>;
+            "administrator_role.updated"?: {
+                /** @description Names of the fields that changed. */
+                changed?: string[];
+                /** @description What it allows from now on, where that changed. */
+                capabilities?: string[];
+            };
+            "api_key.created"?: {
+                /** @description `full` or `scoped`. */
+                access_mode?: string;
+            };
+            "api_key.deleted"?: Record<string, never>;
+            "api_key.rotated"?: {
+                /** @description For how long the old secret works on. */
+                overlap_seconds?: number;
+            };
+            "api_key.updated"?: {
+                /** @description Whether it works. */
+                is_active?: boolean;
+            };
+            "application.created"?: Record<string, never>;
+            "application.deleted"?: {
+                /** @description The slug that it had. */
+                slug?: string;
+            };
+            "application.updated"?: {
+                /** @description Names of the fields that changed. */
+                changed?: string[];
+            };
+            "environment.created"?: {
+                /** @description `development` or `production`. */
+                type?: string;
+            };
+            "environment.deleted"?: {
+                /** @description The slug that it had. */
+                slug?: string;
+                /** @description `development` or `production`. */
+                type?: string;
+            };
+            "environment.settings_updated"?: {
+                /** @description Names of the fields that changed. */
+                changed?: string[];
+                /** @description What they are from now on, by name. */
+                became?: {
+                    [key: string]: unknown;
+                };
+                /** @description The version of the settings from now on. */
+                version?: number;
+            };
+            "environment.updated"?: {
+                /** @description Names of the fields that changed. */
+                changed?: string[];
+            };
+            "identity.activated"?: Record<string, never>;
+            "identity.consent_given"?: {
+                /**
+                 * Format: uuid
+                 * @description The client that asked.
+                 */
+                oauth_client_id?: string;
+                /** @description What was allowed this time. */
+                scopes?: string[];
+            };
+            "identity.consent_withdrawn"?: {
+                /**
+                 * Format: uuid
+                 * @description The client that had it.
+                 */
+                oauth_client_id?: string;
+                /** @description What it was for. */
+                scopes?: string[];
+            };
+            "identity.created"?: {
+                /** @description Whether it was in the directory of the account before. */
+                joined?: boolean;
+                /** @description True where it signed up itself. */
+                signed_up?: boolean;
+                /** @description True where it came by an invite. */
+                invited?: boolean;
+                /** @description True where an identity provider brought it. */
+                provisioned?: boolean;
+            };
+            "identity.deactivated"?: Record<string, never>;
+            "identity.deleted"?: {
+                /** @description True where nothing of it is left in the account. */
+                erased?: boolean;
+            };
+            "identity.email_verified"?: {
+                /** @description By what: `administrator`, `email_otp`, `own`, a link, and the like. */
+                method?: string;
+                /** @description Of a link that was mailed at sign-up: whether its password counts now. */
+                password_set?: boolean;
+            };
+            "identity.locked"?: {
+                /**
+                 * Format: date-time
+                 * @description When it can try again.
+                 */
+                locked_until?: string;
+            };
+            "identity.mfa_enrolled"?: {
+                /**
+                 * Format: uuid
+                 * @description The factor.
+                 */
+                factor_id?: string;
+                /** @description Its kind: `totp`, `webauthn`, `recovery_code`, `email_otp`. */
+                factor?: string;
+            };
+            "identity.mfa_removed"?: {
+                /**
+                 * Format: uuid
+                 * @description The factor.
+                 */
+                factor_id?: string;
+                /** @description Its kind: `totp`, `webauthn`, `recovery_code`, `email_otp`. */
+                factor?: string;
+            };
+            "identity.mfa_reset"?: {
+                /** @description Why, where the owner of the address came after whoever had enrolled them. */
+                reason?: string;
+            };
+            "identity.password_changed"?: {
+                /** @description By what: `administrator`, `email_otp`, `own`, a link, and the like. */
+                method?: string;
+                /** @description Sessions that ended with it. */
+                revoked_session_ids?: string[];
+            };
+            "identity.sessions_revoked"?: {
+                /** @description Why. */
+                reason?: string;
+                /** @description Which, where only some. */
+                session_ids?: string[];
+            };
+            "identity.signed_in"?: {
+                /** @description How (RFC 8176). */
+                amr?: string[];
+                /**
+                 * Format: uuid
+                 * @description The session.
+                 */
+                session_id?: string;
+                /**
+                 * Format: uuid
+                 * @description The SSO connection.
+                 */
+                connection_id?: string;
+            };
+            "identity.unlocked"?: Record<string, never>;
+            "identity.updated"?: {
+                /** @description Names of the fields that changed. */
+                changed?: string[];
+            };
+            "identity_invite.accepted"?: {
+                /** @description `activate` or `directory`. */
+                intent?: string;
+                /**
+                 * Format: uuid
+                 * @description Who accepted.
+                 */
+                identity_id?: string;
+                /** @description The roles that they were given. */
+                role_ids?: string[];
+            };
+            "identity_invite.created"?: {
+                /** @description `activate` or `directory`. */
+                intent?: string;
+                /** @description The roles that are offered. */
+                role_ids?: string[];
+                /**
+                 * Format: uuid
+                 * @description Where they will be held, or null.
+                 */
+                node_id?: string | null;
+            };
+            "identity_invite.expired"?: {
+                /** @description `activate` or `directory`. */
+                intent?: string;
+            };
+            "identity_invite.revoked"?: {
+                /** @description `activate` or `directory`. */
+                intent?: string;
+                /** @description Why, where an operator ended it. */
+                reason?: string;
+            };
+            "member.added"?: {
+                /**
+                 * Format: uuid
+                 * @description The person.
+                 */
+                user_id?: string;
+                /** @description Their administrator roles. */
+                role_ids?: string[];
+                /** @description Where those count, or null. */
+                limits?: {
+                    [key: string]: unknown;
+                } | null;
+                /**
+                 * Format: uuid
+                 * @description The invite that they came by.
+                 */
+                invite_id?: string;
+                /**
+                 * Format: uuid
+                 * @description The SSO connection that brought them.
+                 */
+                connection_id?: string;
+            };
+            "member.mfa_reset"?: {
+                /**
+                 * Format: uuid
+                 * @description The person.
+                 */
+                user_id?: string;
+                /** @description Sessions that ended with it. */
+                revoked_session_ids?: string[];
+            };
+            "member.removed"?: {
+                /**
+                 * Format: uuid
+                 * @description The person.
+                 */
+                user_id?: string;
+            };
+            "member.updated"?: {
+                /**
+                 * Format: uuid
+                 * @description The person.
+                 */
+                user_id?: string;
+                /** @description Their administrator roles with their limits. */
+                roles?: {
+                    [key: string]: unknown;
+                }[];
+            };
+            "node.created"?: {
+                /** @description Key of its type. */
+                node_type?: string;
+                /**
+                 * Format: uuid
+                 * @description The node above it.
+                 */
+                parent_node_id?: string | null;
+                /** @description `active` or `inactive`, from now on. */
+                status?: string;
+                /** @description Its version from now on. */
+                version?: number;
+            };
+            "node.deleted"?: {
+                /** @description Key of its type. */
+                node_type?: string;
+                /**
+                 * Format: uuid
+                 * @description The node above it.
+                 */
+                parent_node_id?: string | null;
+                /** @description `active` or `inactive`, from now on. */
+                status?: string;
+                /** @description Its version from now on. */
+                version?: number;
+                /**
+                 * Format: uuid
+                 * @description The node that was deleted with all below it.
+                 */
+                top_node_id?: string;
+            };
+            "node.moved"?: {
+                /** @description Key of its type. */
+                node_type?: string;
+                /**
+                 * Format: uuid
+                 * @description The node above it.
+                 */
+                parent_node_id?: string | null;
+                /** @description `active` or `inactive`, from now on. */
+                status?: string;
+                /** @description Its version from now on. */
+                version?: number;
+                /** @description Names of the fields that changed. */
+                changed?: string[];
+                /**
+                 * Format: uuid
+                 * @description The node that was above it, where it was moved.
+                 */
+                from_parent_node_id?: string | null;
+            };
+            "node.updated"?: {
+                /** @description Key of its type. */
+                node_type?: string;
+                /**
+                 * Format: uuid
+                 * @description The node above it.
+                 */
+                parent_node_id?: string | null;
+                /** @description `active` or `inactive`, from now on. */
+                status?: string;
+                /** @description Its version from now on. */
+                version?: number;
+                /** @description Names of the fields that changed. */
+                changed?: string[];
+            };
+            "oauth_client.created"?: Record<string, never>;
+            "oauth_client.deleted"?: Record<string, never>;
+            "oauth_client.secret_rotated"?: Record<string, never>;
+            "oauth_client.updated"?: {
+                /** @description Names of the fields that changed. */
+                changed?: string[];
+                /** @description What they are from now on, by name. Without `jwks`. */
+                became?: {
+                    [key: string]: unknown;
+                };
+            };
+            "organization.created"?: {
+                /** @description Key of its type. */
+                node_type?: string;
+                /**
+                 * Format: uuid
+                 * @description The node above it.
+                 */
+                parent_node_id?: string | null;
+                /** @description `active` or `inactive`, from now on. */
+                status?: string;
+                /** @description Its version from now on. */
+                version?: number;
+            };
+            "organization.deleted"?: {
+                /** @description Key of its type. */
+                node_type?: string;
+                /**
+                 * Format: uuid
+                 * @description The node above it.
+                 */
+                parent_node_id?: string | null;
+                /** @description `active` or `inactive`, from now on. */
+                status?: string;
+                /** @description Its version from now on. */
+                version?: number;
+                /**
+                 * Format: uuid
+                 * @description The node that was deleted with all below it.
+                 */
+                top_node_id?: string;
+            };
+            "organization.invitation_accepted"?: {
+                /**
+                 * Format: uuid
+                 * @description The invitation.
+                 */
+                invitation_id?: string;
+                /**
+                 * Format: uuid
+                 * @description Who accepted.
+                 */
+                identity_id?: string;
+                /** @description The roles that they were given. */
+                role_ids?: string[];
+            };
+            "organization.invitation_created"?: {
+                /**
+                 * Format: uuid
+                 * @description The invitation.
+                 */
+                invitation_id?: string;
+                /** @description The roles that are offered. */
+                role_ids?: string[];
+                /**
+                 * Format: uuid
+                 * @description Where they will be held, or null.
+                 */
+                node_id?: string | null;
+            };
+            "organization.member_added"?: {
+                /**
+                 * Format: uuid
+                 * @description The member.
+                 */
+                identity_id?: string;
+                /** @description The roles that they were given there. */
+                role_ids?: string[];
+            };
+            "organization.member_removed"?: {
+                /**
+                 * Format: uuid
+                 * @description Who was the member.
+                 */
+                identity_id?: string;
+            };
+            "organization.member_updated"?: {
+                /**
+                 * Format: uuid
+                 * @description The member.
+                 */
+                identity_id?: string;
+                /** @description Roles that they hold there from now on. */
+                added?: string[];
+                /** @description Roles that they hold there no longer. */
+                removed?: string[];
+            };
+            "organization.updated"?: {
+                /** @description Key of its type. */
+                node_type?: string;
+                /**
+                 * Format: uuid
+                 * @description The node above it.
+                 */
+                parent_node_id?: string | null;
+                /** @description `active` or `inactive`, from now on. */
+                status?: string;
+                /** @description Its version from now on. */
+                version?: number;
+                /** @description Names of the fields that changed. */
+                changed?: string[];
+                /**
+                 * Format: uuid
+                 * @description The node that was above it, where it was moved.
+                 */
+                from_parent_node_id?: string | null;
+                /** @description How its members may sign in from now on, where that changed; nothing but `changed` is beside it. */
+                authentication_policy?: {
+                    [key: string]: unknown;
+                };
+            };
+            "permission.created"?: {
+                /** @description Its key. */
+                key?: string;
+            };
+            "permission.deleted"?: {
+                /** @description Its key. */
+                key?: string;
+            };
+            "permission.updated"?: {
+                /** @description Its key. */
+                key?: string;
+                /** @description Names of the fields that changed. */
+                changed?: string[];
+            };
+            "resource_permissions.added"?: {
+                /** @description Names of the resources. */
+                resources?: string[];
+                /** @description How many permissions are new. */
+                permissions_created?: number;
+                /** @description How many roles hold more. */
+                roles_updated?: number;
+            };
+            "role.created"?: {
+                /** @description What it holds. */
+                permission_keys?: string[];
+                /** @description Whether it counts. */
+                is_active?: boolean;
+            };
+            "role.deleted"?: Record<string, never>;
+            "role.updated"?: {
+                /** @description Names of the fields that changed. */
+                changed?: string[];
+                /** @description Whether it counts, where fields changed. */
+                is_active?: boolean;
+                /** @description Keys of permissions that it holds from now on, where those changed. */
+                added?: string[];
+                /** @description Keys of permissions that it holds no longer. */
+                removed?: string[];
+            };
+            "role_assignment.activated"?: {
+                /**
+                 * Format: uuid
+                 * @description Who holds it.
+                 */
+                identity_id?: string;
+                /**
+                 * Format: uuid
+                 * @description The role.
+                 */
+                role_id?: string;
+                /**
+                 * Format: uuid
+                 * @description The node at which it is held.
+                 */
+                node_id?: string | null;
+                /**
+                 * Format: date-time
+                 * @description Begin of its window, or null.
+                 */
+                effective_from?: string | null;
+                /**
+                 * Format: date-time
+                 * @description End of its window, or null.
+                 */
+                effective_to?: string | null;
+                /**
+                 * Format: date-time
+                 * @description The moment that it is about.
+                 */
+                at?: string;
+            };
+            "role_assignment.created"?: {
+                /**
+                 * Format: uuid
+                 * @description Who holds it.
+                 */
+                identity_id?: string;
+                /**
+                 * Format: uuid
+                 * @description The role.
+                 */
+                role_id?: string;
+                /**
+                 * Format: uuid
+                 * @description The node at which it is held.
+                 */
+                node_id?: string | null;
+                /**
+                 * Format: date-time
+                 * @description Begin of its window, or null.
+                 */
+                effective_from?: string | null;
+                /**
+                 * Format: date-time
+                 * @description End of its window, or null.
+                 */
+                effective_to?: string | null;
+            };
+            "role_assignment.deleted"?: {
+                /**
+                 * Format: uuid
+                 * @description Who holds it.
+                 */
+                identity_id?: string;
+                /**
+                 * Format: uuid
+                 * @description The role.
+                 */
+                role_id?: string;
+                /**
+                 * Format: uuid
+                 * @description The node at which it is held.
+                 */
+                node_id?: string | null;
+                /**
+                 * Format: date-time
+                 * @description Begin of its window, or null.
+                 */
+                effective_from?: string | null;
+                /**
+                 * Format: date-time
+                 * @description End of its window, or null.
+                 */
+                effective_to?: string | null;
+            };
+            "role_assignment.expired"?: {
+                /**
+                 * Format: uuid
+                 * @description Who holds it.
+                 */
+                identity_id?: string;
+                /**
+                 * Format: uuid
+                 * @description The role.
+                 */
+                role_id?: string;
+                /**
+                 * Format: uuid
+                 * @description The node at which it is held.
+                 */
+                node_id?: string | null;
+                /**
+                 * Format: date-time
+                 * @description Begin of its window, or null.
+                 */
+                effective_from?: string | null;
+                /**
+                 * Format: date-time
+                 * @description End of its window, or null.
+                 */
+                effective_to?: string | null;
+                /**
+                 * Format: date-time
+                 * @description The moment that it is about.
+                 */
+                at?: string;
+            };
+            "role_assignment.expiring"?: {
+                /**
+                 * Format: uuid
+                 * @description Who holds it.
+                 */
+                identity_id?: string;
+                /**
+                 * Format: uuid
+                 * @description The role.
+                 */
+                role_id?: string;
+                /**
+                 * Format: uuid
+                 * @description The node at which it is held.
+                 */
+                node_id?: string | null;
+                /**
+                 * Format: date-time
+                 * @description Begin of its window, or null.
+                 */
+                effective_from?: string | null;
+                /**
+                 * Format: date-time
+                 * @description End of its window, or null.
+                 */
+                effective_to?: string | null;
+                /**
+                 * Format: date-time
+                 * @description The moment that it is about.
+                 */
+                at?: string;
+            };
+            "scim_group.created"?: {
+                /**
+                 * Format: uuid
+                 * @description Whose directory it is; null: that of the environment.
+                 */
+                organization_id?: string | null;
+                /** @description How many people are in it. */
+                members_added?: number;
+            };
+            "scim_group.deleted"?: {
+                /**
+                 * Format: uuid
+                 * @description Whose directory it is; null: that of the environment.
+                 */
+                organization_id?: string | null;
+            };
+            "scim_group.updated"?: {
+                /**
+                 * Format: uuid
+                 * @description Whose directory it is; null: that of the environment.
+                 */
+                organization_id?: string | null;
+                /** @description What else changed: `display_name`, `external_id`. */
+                changed?: string[];
+                /** @description How many people came in. */
+                members_added?: number;
+                /** @description How many went out. */
+                members_removed?: number;
+            };
+            "scim_group_mapping.created"?: {
+                /**
+                 * Format: uuid
+                 * @description Whose directory it is; null: that of the environment.
+                 */
+                organization_id?: string | null;
+                /**
+                 * Format: uuid
+                 * @description The group, where it is meant by its id; else null.
+                 */
+                group_id?: string | null;
+                /**
+                 * Format: uuid
+                 * @description The role that its members hold.
+                 */
+                role_id?: string;
+                /**
+                 * Format: uuid
+                 * @description Where they hold it.
+                 */
+                node_id?: string | null;
+            };
+            "scim_group_mapping.deleted"?: {
+                /**
+                 * Format: uuid
+                 * @description Whose directory it is; null: that of the environment.
+                 */
+                organization_id?: string | null;
+                /**
+                 * Format: uuid
+                 * @description The group, where it is meant by its id; else null.
+                 */
+                group_id?: string | null;
+                /**
+                 * Format: uuid
+                 * @description The role that its members hold.
+                 */
+                role_id?: string;
+                /**
+                 * Format: uuid
+                 * @description Where they hold it.
+                 */
+                node_id?: string | null;
+            };
+            "scim_group_mapping.updated"?: {
+                /**
+                 * Format: uuid
+                 * @description Whose directory it is; null: that of the environment.
+                 */
+                organization_id?: string | null;
+                /**
+                 * Format: uuid
+                 * @description The group, where it is meant by its id; else null.
+                 */
+                group_id?: string | null;
+                /**
+                 * Format: uuid
+                 * @description The role that its members hold.
+                 */
+                role_id?: string;
+                /**
+                 * Format: uuid
+                 * @description Where they hold it.
+                 */
+                node_id?: string | null;
+            };
+            "scim_token.created"?: {
+                /**
+                 * Format: uuid
+                 * @description Whose directory it is; null: that of the environment.
+                 */
+                organization_id?: string | null;
+            };
+            "scim_token.revoked"?: {
+                /**
+                 * Format: uuid
+                 * @description Whose directory it is; null: that of the environment.
+                 */
+                organization_id?: string | null;
+            };
+            "sso.domain.claimed"?: {
+                /** @description The domain. */
+                domain?: string;
+                /**
+                 * Format: uuid
+                 * @description Whose claim it is; null: that of the account.
+                 */
+                organization_id?: string | null;
+            };
+            "sso.domain.deleted"?: {
+                /** @description The domain. */
+                domain?: string;
+                /**
+                 * Format: uuid
+                 * @description Whose claim it is; null: that of the account.
+                 */
+                organization_id?: string | null;
+                /** @description How the claim stood before. */
+                previous_status?: string;
+            };
+            "sso.domain.failed"?: {
+                /** @description The domain. */
+                domain?: string;
+                /**
+                 * Format: uuid
+                 * @description Whose claim it is; null: that of the account.
+                 */
+                organization_id?: string | null;
+                /** @description How the claim stood before. */
+                previous_status?: string;
+                /** @description Why. */
+                reason?: string;
+            };
+            "sso.domain.lapsed"?: {
+                /** @description The domain. */
+                domain?: string;
+                /**
+                 * Format: uuid
+                 * @description Whose claim it is; null: that of the account.
+                 */
+                organization_id?: string | null;
+                /** @description How the latest look ended. */
+                reason?: string;
+            };
+            "sso.domain.verified"?: {
+                /** @description The domain. */
+                domain?: string;
+                /**
+                 * Format: uuid
+                 * @description Whose claim it is; null: that of the account.
+                 */
+                organization_id?: string | null;
+                /** @description How the claim stood before. */
+                previous_status?: string;
+            };
+            "sso_connection.activated"?: {
+                /** @description `saml` or `oidc`. */
+                type?: string;
+                /** @description Who signs in by it: `admin`, `identity` or `organization`. */
+                scope?: string;
+                /**
+                 * Format: uuid
+                 * @description Whose connection it is, or null.
+                 */
+                organization_id?: string | null;
+                /** @description How it stood before. */
+                previous_status?: string;
+            };
+            "sso_connection.auto_disabled"?: {
+                /** @description `saml` or `oidc`. */
+                type?: string;
+                /** @description Who signs in by it: `admin`, `identity` or `organization`. */
+                scope?: string;
+                /**
+                 * Format: uuid
+                 * @description Whose connection it is, or null.
+                 */
+                organization_id?: string | null;
+                /** @description How it stood before. */
+                previous_status?: string;
+                /** @description Code of the last refusal. */
+                reason?: string;
+                /** @description How many answers were refused in a row. */
+                consecutive_failures?: number;
+            };
+            "sso_connection.certificate_expiring"?: {
+                /** @description `saml` or `oidc`. */
+                type?: string;
+                /** @description Who signs in by it: `admin`, `identity` or `organization`. */
+                scope?: string;
+                /**
+                 * Format: uuid
+                 * @description Whose connection it is, or null.
+                 */
+                organization_id?: string | null;
+                /**
+                 * Format: date-time
+                 * @description When the last of the provider's certificates ends.
+                 */
+                not_after?: string;
+            };
+            "sso_connection.created"?: {
+                /** @description `saml` or `oidc`. */
+                type?: string;
+                /** @description Who signs in by it: `admin`, `identity` or `organization`. */
+                scope?: string;
+                /**
+                 * Format: uuid
+                 * @description Whose connection it is, or null.
+                 */
+                organization_id?: string | null;
+            };
+            "sso_connection.deleted"?: {
+                /** @description `saml` or `oidc`. */
+                type?: string;
+                /** @description Who signs in by it: `admin`, `identity` or `organization`. */
+                scope?: string;
+                /**
+                 * Format: uuid
+                 * @description Whose connection it is, or null.
+                 */
+                organization_id?: string | null;
+                /** @description How it stood before. */
+                previous_status?: string;
+            };
+            "sso_connection.disabled"?: {
+                /** @description `saml` or `oidc`. */
+                type?: string;
+                /** @description Who signs in by it: `admin`, `identity` or `organization`. */
+                scope?: string;
+                /**
+                 * Format: uuid
+                 * @description Whose connection it is, or null.
+                 */
+                organization_id?: string | null;
+                /** @description How it stood before. */
+                previous_status?: string;
+            };
+            "sso_connection.updated"?: {
+                /** @description `saml` or `oidc`. */
+                type?: string;
+                /** @description Who signs in by it: `admin`, `identity` or `organization`. */
+                scope?: string;
+                /**
+                 * Format: uuid
+                 * @description Whose connection it is, or null.
+                 */
+                organization_id?: string | null;
+                /** @description Names of the fields that changed. */
+                changed?: string[];
+                /** @description Links that ended with it: another provider names other people. */
+                links_forgotten?: number;
+            };
+            "webhook.created"?: {
+                /** @description What it is told: types, or `*`. */
+                event_types?: string[];
+                /** @description Whether it is told anything. */
+                is_active?: boolean;
+            };
+            "webhook.deleted"?: Record<string, never>;
+            "webhook.disabled"?: {
+                /** @description `gone`: its receiver answered 410. `failing`: nothing but failures for days. */
+                reason?: string;
+            };
+            "webhook.updated"?: {
+                /** @description Names of the fields that changed. */
+                changed?: string[];
+                /** @description Whether it is told anything from now on. */
+                is_active?: boolean;
+            };
+        };
         ListIdentitiesResponse: {
             items: {
                 /** Format: uuid */
@@ -8080,6 +9011,7 @@ export interface components {
 }
 export type Error = components['schemas']['Error'];
 export type ErrorBody = components['schemas']['ErrorBody'];
+export type EventData = components['schemas']['EventData'];
 export type ListIdentitiesResponse = components['schemas']['ListIdentitiesResponse'];
 export type CreateIdentityRequest = components['schemas']['CreateIdentityRequest'];
 export type CreateIdentityResponse = components['schemas']['CreateIdentityResponse'];

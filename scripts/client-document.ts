@@ -42,7 +42,7 @@ export function clientDocument(whole: object): object {
     delete parameter.example; // they would stand at every operation
     delete parameter.description;
   }
-  const kept = used({ paths, refusal }, schemas);
+  const kept = used({ paths, refusal }, schemas).add('EventData');
   return {
     openapi: document.openapi,
     info: document.info,

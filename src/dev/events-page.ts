@@ -1,4 +1,5 @@
 import { type EventAction, type EventKind, eventCatalogue, isDomainEvent } from '../domain/event-catalogue.js';
+import { kindInWords } from '../domain/event-field-kinds.js';
 import { eventFields } from '../domain/event-fields.js';
 
 const introduction = `# Events
@@ -16,7 +17,8 @@ fields that you do not know. Each row of the audit log has its \`data\` as \`met
 \`timestamp\`, \`data\` with the same fields and \`resource_type\` and \`resource_id\` among them, \`environment_id\` and
 \`account_id\`. Subscriptions of an environment are not told what begins with \`account.\`, \`administrator_invite.\`,
 \`administrator_role.\`, \`application.\`, \`environment.\` or \`member.\`: those are for the account's.
-Nothing is recorded with other fields than these: the tests hold every event to them.
+Nothing is recorded with other fields than these, or other values: the tests hold every event to them. The OpenAPI document has
+them as \`EventData\`, and the [client](../client/README.md) as types.
 
 ## In the change feed, and for webhooks
 `;
@@ -35,16 +37,17 @@ export function eventsPage(): string {
   return `${introduction}${told.map(section).join('')}${onlyAudit}${others.map(line).join('')}`;
 }
 
+const said = (name: string) => `\`${name}\` (${kindInWords(name)})`;
 const byName = ([a]: [string, unknown], [b]: [string, unknown]) => (a < b ? -1 : 1);
 
 function section([action, { resource, category, severity = 'info' }]: [EventAction, EventKind]): string {
-  const fields = Object.entries(eventFields[action] ?? {}).map(([name, meaning]) => `- \`${name}\`: ${meaning}\n`);
+  const fields = Object.entries(eventFields[action] ?? {}).map(([name, meaning]) => `- ${said(name)}: ${meaning}\n`);
   return `\n### \`${action}\`\n\nOf \`${resource}\`; category \`${category}\`, severity \`${severity}\`.\n${
     fields.length > 0 ? `\n${fields.join('')}` : ''
   }`;
 }
 
 const line = ([action, { resource, category, severity = 'info' }]: [EventAction, EventKind]) => {
-  const fields = Object.entries(eventFields[action] ?? {}).map(([name, meaning]) => `\`${name}\`: ${meaning}`);
+  const fields = Object.entries(eventFields[action] ?? {}).map(([name, meaning]) => `${said(name)}: ${meaning}`);
   return `| \`${action}\` | \`${resource}\` | \`${category}\` | \`${severity}\` | ${fields.join(' ') || '–'} |\n`;
 };

@@ -1,4 +1,5 @@
 import type { EventAction } from './event-catalogue.js';
+import { isOfItsKind, kindInWords } from './event-field-kinds.js';
 import { eventFields } from './event-fields.js';
 
 /** What any operation may record, besides what it declares: that it was refused, and a key that was due to sign something. */
@@ -30,6 +31,7 @@ export function holdToDeclaration(
   const fields = eventFields[action] ?? {};
   for (const [name, value] of Object.entries(metadata)) {
     if (!Object.hasOwn(fields, name)) report(`${name} is not among the fields of ${action} (event-fields.ts)`);
+    if (!isOfItsKind(name, value)) report(`${name} of ${action} is not ${kindInWords(name)} (event-field-kinds.ts)`);
     if (name === 'changed' && !isOfApiNames(value)) report(`${name} of ${action} has names that no API has`);
   }
 }

@@ -17,6 +17,7 @@ import {
   reasonOf,
   transportCodes,
 } from './errors.js';
+import { eventData } from './event-data.js';
 import { exampleOf } from './examples.js';
 import { addHeaders, headerComponents, parameterComponents, shareParameters } from './headers.js';
 import { describeParameters } from './parameters.js';
@@ -52,7 +53,7 @@ export function completed(document: OpenApiDocument): OpenApiDocument {
     }
     shareParameters(operation);
   }
-  document.components.schemas = { ...document.components.schemas, ...errorSchemas };
+  document.components.schemas = { ...document.components.schemas, ...errorSchemas, EventData: eventData };
   shareSchemas(document);
   shareRefusals(document);
   document.tags = tagsOf(document);

@@ -1,0 +1,23 @@
+import { eventCatalogue, isDomainEvent } from '../../domain/event-catalogue.js';
+import { schemaOfField } from '../../domain/event-field-kinds.js';
+import { eventFields } from '../../domain/event-fields.js';
+
+/**
+ * What `data` of an item of the change feed, and of what a webhook is told, holds: a property for each type of event. OpenAPI 3.0
+ * knows no webhooks; generated clients take their types from here.
+ */
+export const eventData = {
+  type: 'object',
+  description:
+    '`data` of events by their `type`, in the change feed and in what webhooks are told. Fields that do not apply are left out; ignore those that you do not know.',
+  properties: Object.fromEntries(
+    Object.keys(eventCatalogue)
+      .filter(isDomainEvent)
+      .toSorted()
+      .map((action) => [action, { type: 'object', properties: propertiesOf(eventFields[action] ?? {}) }]),
+  ),
+};
+
+function propertiesOf(fields: Readonly<Record<string, string>>): object {
+  return Object.fromEntries(Object.entries(fields).map(([name, meaning]) => [name, schemaOfField(name, meaning)]));
+}
