@@ -34,9 +34,10 @@ export type AssertMayTakeOver = (scope: EnvironmentScope, caller: Caller, identi
 /**
  * Who sets somebody's password, moves their address or takes their factors away could sign in as them, in every Environment of the
  * Account. That must not be a way around granting (contract §5): an end user has to hold whatever the other one holds, now or later
- * (by a role that is switched off as well: it can be switched on again), where they hold it. A key with scopes belongs to an application, whose own permissions it may deal with; of the service's it needs
- * all of theirs. In other Environments it is the service's permissions that count: an end user needs them there as well, an
- * administrator's role has to reach there, and a key with scopes does not (docs/decisions/0017).
+ * (by a role that is switched off as well: it can be switched on again), where they hold it. A key with scopes belongs to an
+ * application, whose own permissions it may deal with; of the service's it needs all of theirs. In other Environments it is the
+ * service's permissions that count: an end user needs them there as well, an administrator's role has to reach there, and a key with
+ * scopes does not (docs/decisions/0017).
  */
 export const createTakeoverGuard =
   ({ db, evaluation, now }: { db: Pick<Db, 'statement'>; evaluation: Evaluation; now: Clock }): AssertMayTakeOver =>

@@ -82,15 +82,11 @@ export function createPresentedTokens({ db, keys, accessTokens, grants, baseUrl,
       await db.statement(denyStatement, [claims.jti, new Date(claims.exp * 1000)]);
     },
 
-    /**
-     * Tokens of other Environments are as inactive as unknown ones, and so is what a client may not know (RFC 7662 §4): an application
-     * of somebody else learns of people what they have allowed it, and nothing by a token that was given to another one.
-     */
+    /** What a client may not know is as inactive as what nobody knows (RFC 7662 §4). */
     async introspect(client: Client, token: string): Promise<Record<string, unknown>> {
       const found = await findRefreshToken(token);
       if (found) {
-        if (!found.isAlive || found.environmentId !== client.environmentId) return { active: false };
-        if (client.consentRequired && found.oauthClientId !== client.id) return { active: false };
+        if (!found.isAlive || !mayKnow(client, found)) return { active: false };
         return {
           active: true,
           token_type: 'refresh_token',
@@ -107,12 +103,17 @@ export function createPresentedTokens({ db, keys, accessTokens, grants, baseUrl,
         if (error instanceof DomainError && error.code === 'principal.wrong_type') return null;
         throw error;
       });
-      if (!proven || proven.environmentId !== client.environmentId) return { active: false };
-      if (client.consentRequired && proven.claims.client_id !== client.clientId) return { active: false };
-      return { active: true, token_type: 'Bearer', ...proven.claims };
+      if (!proven) return { active: false };
+      const { environmentId, claims } = proven;
+      if (!mayKnow(client, { environmentId, clientId: claims.client_id })) return { active: false };
+      return { active: true, token_type: 'Bearer', ...claims };
     },
   };
 }
+
+/** Tokens of its Environment; an application of somebody else learns of people what they have allowed it, and so by its own alone. */
+const mayKnow = (client: Client, token: { environmentId: string; clientId: unknown }): boolean =>
+  token.environmentId === client.environmentId && (!client.consentRequired || token.clientId === client.clientId);
 
 const ofAnotherClient = () => new OAuthError('invalid_grant', 'the token was issued to another client');
 

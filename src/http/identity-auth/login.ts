@@ -58,7 +58,8 @@ export const login: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app,
     async (request, reply) => {
       const { email, password, 'cf-turnstile-response': solved = '' } = request.body;
       const client = await countedClient(options, request, reply).catch(async (error) => {
-        await api.signIn.pretend(password);
+        // Whoever has asked too often is told so at once: a hash is what the limit keeps them from.
+        if (!(error instanceof DomainError && error.code === 'rate_limit.exceeded')) await api.signIn.pretend(password);
         throw error;
       });
       const isAsked = client.settings.loginRequireCaptcha;
