@@ -1,3 +1,6 @@
+import { isObject } from './is-object.js';
+import { isUuid } from './uuid.js';
+
 /** What the values of events' fields are. */
 const kinds = {
   boolean: { schema: { type: 'boolean' }, holds: (value: unknown) => typeof value === 'boolean' },
@@ -118,14 +121,10 @@ export const isOfItsKind = (name: string, value: unknown): boolean =>
   value === undefined || (value === null ? nullable.has(name) : kinds[kindOf(name)].holds(value));
 
 function isId(value: unknown): boolean {
-  return typeof value === 'string' && /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/.test(value);
+  return isUuid(value) && value === value.toLowerCase();
 }
 
 /** As a row's, or as it is written into one. */
 function isTime(value: unknown): boolean {
   return value instanceof Date || (typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value));
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -8,6 +8,7 @@ import Fastify, {
 } from 'fastify';
 import { DomainError } from '../domain/errors.js';
 import type { EventAction } from '../domain/event-catalogue.js';
+import { isUuid } from '../domain/uuid.js';
 import { type RequestContext, runInContext } from '../platform/context.js';
 import { giveUpInTime } from './deadlines.js';
 import { createDraining } from './draining.js';
@@ -20,7 +21,6 @@ import { readJsonBodies } from './json-bodies.js';
 import { countRequest, type HttpMetrics } from './metrics.js';
 import { linkPages } from './next-pages.js';
 import { openApi } from './openapi/index.js';
-import { uuid } from './path-ids.js';
 import { proveAgainWhenLate } from './proofs.js';
 import { registerEach } from './register-each.js';
 import { answeredId, newRequestId } from './request-ids.js';
@@ -76,7 +76,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     trustProxy: options.trustProxy,
     bodyLimit: mebibyte,
     genReqId: ({ headers }) =>
-      uuid.test(String(headers['x-request-id'])) ? String(headers['x-request-id']).toLowerCase() : newRequestId(),
+      isUuid(headers['x-request-id']) ? String(headers['x-request-id']).toLowerCase() : newRequestId(),
     routerOptions: { maxParamLength: 300, ignoreTrailingSlash: false },
     schemaController: { compilersFactory: { buildSerializer } },
     serverFactory: draining.serverFactory,

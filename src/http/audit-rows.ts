@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import { type Static, type TSchema, Type } from 'typebox';
-import { validate as isUuid } from 'uuid';
 import type { AuditDetail } from '../domain/audit/audit-log.js';
 import type { AuditFilters } from '../domain/audit/conditions.js';
 import type { AuditRow } from '../domain/audit/rows.js';
 import { eventCategories, eventOutcomes, eventSeverities } from '../domain/event-catalogue.js';
+import { isUuid } from '../domain/uuid.js';
 import { listQuery } from './lists.js';
 import { Id, instantOf, Metadata, Nullable, OneOf, single, Timestamp } from './schemas.js';
 import { worded } from './validation-words.js';

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { lacksCapability } from '../domain/access/refused-to.js';
 import type { Capability } from '../domain/capabilities/administrator-roles.js';
 import { covers } from '../domain/capabilities/limits.js';
 import { DomainError, type ErrorCode } from '../domain/errors.js';
@@ -226,10 +227,11 @@ export function mountPortalApi(
       ...(nodeOf(operation).at ? [nodeOf(operation).missing] : []),
     ],
     async authorize(operation, request, reply) {
-      const refused = (admin: AuthorizedAdmin, code: ErrorCode) =>
-        denied(services.db, admin, operation.id, new DomainError(code));
+      const lacks = () => lacksCapability(operation.capability === anyMember ? undefined : operation.capability);
+      const refused = (admin: AuthorizedAdmin, refusal: DomainError) =>
+        denied(services.db, admin, operation.id, refusal);
       const outcome = await admins.authorize(request, reply, operation.level, {
-        isCapable: (admin) => isCapable(operation, admin),
+        lacking: (admin) => (isCapable(operation, admin) ? null : lacks()),
         denied: refused,
       });
       if ('refusal' in outcome) return outcome;
@@ -243,8 +245,7 @@ export function mountPortalApi(
       if (held === 'held') return outcome;
       return {
         credential,
-        refusal: async () =>
-          held === 'lacking' ? refused(outcome, 'account.capability_required') : new DomainError(missing),
+        refusal: async () => (held === 'lacking' ? refused(outcome, lacks()) : new DomainError(missing)),
       };
     },
   };

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify';
+import { refusedTo } from '../domain/access/refused-to.js';
 import { DomainError } from '../domain/errors.js';
 import type { EnvironmentScope } from '../domain/scope.js';
 import type { Services } from '../services.js';
 import { denied } from './denials.js';
-import { refusedTo } from './node-rights.js';
 import type { NodePermission, PermissionRule } from './operation.js';
 import { pathId } from './path-ids.js';
 import type { PublicPrincipals } from './principals/public.js';

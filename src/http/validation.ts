@@ -4,7 +4,8 @@ import addFormats from 'ajv-formats';
 import type { FastifySchemaCompiler, FastifySchemaValidationError } from 'fastify';
 import type { ErrorDetail } from '../domain/errors.js';
 import { isMailAddress } from '../domain/logins/address.js';
-import { pathId, uuid } from './path-ids.js';
+import { isUuid, uuid } from '../domain/uuid.js';
+import { pathId } from './path-ids.js';
 import { wordsOf } from './validation-words.js';
 
 /** As many as an answer shows of each of a thousand elements; what has more is not looked at any further. */
@@ -33,7 +34,7 @@ const lowerCaseId: FuncKeywordDefinition = {
   modifying: true,
   errors: false,
   validate(text: string, at?: DataValidationCxt) {
-    if (at && uuid.test(text)) at.parentData[at.parentDataProperty] = text.toLowerCase();
+    if (at && isUuid(text)) at.parentData[at.parentDataProperty] = text.toLowerCase();
     return true;
   },
 };

@@ -1,7 +1,7 @@
 import { generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 import { UserSession } from '../../entities/user-session.js';
-import { DomainError, type ErrorCode } from '../../src/domain/errors.js';
+import { DomainError } from '../../src/domain/errors.js';
 import type { Refused } from '../../src/http/surface.js';
 import { type AdminAuth, bearer, newAdminAuth } from './admin-auth-setup.js';
 
@@ -117,7 +117,7 @@ describe('the Portal’s principal', () => {
       ip: '127.0.0.1',
     }) as never;
 
-  const anything = { isCapable: () => true, denied: async (_: object, code: ErrorCode) => new DomainError(code) };
+  const anything = { lacking: () => null, denied: async (_: object, refusal: DomainError) => refusal };
   const refusalOf = async (outcome: object) => ('refusal' in outcome ? (outcome as Refused).refusal() : outcome);
 
   test('is the member with roles, capabilities and the ids of the path', async () => {
@@ -169,7 +169,10 @@ describe('the Portal’s principal', () => {
     }
     // What they may not is said before what there is not (contract §10).
     const missing = await request({ ...slugs, appSlug: 'nothing' }, token);
-    const refused = await auth.admins.authorize(missing, reply, 'environment', { ...anything, isCapable: () => false });
+    const refused = await auth.admins.authorize(missing, reply, 'environment', {
+      ...anything,
+      lacking: () => new DomainError('account.capability_required'),
+    });
     expect(await refusalOf(refused)).toMatchObject({ code: 'account.capability_required' });
   });
 

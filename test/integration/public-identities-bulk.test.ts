@@ -202,7 +202,7 @@ describe('creating', () => {
     expect(statuses(items)).toEqual(['created', 'role.cannot_grant', 'created', 'created']);
     const narrow = await own.apiKey(['identity.manage']);
     const refused = await bulk([{ email: address(), role_id: may }, { email: address() }], narrow);
-    expect(statuses(refused)).toEqual(['permission.required', 'created']);
+    expect(statuses(refused)).toEqual(['api_key.scope_required', 'created']);
     const foreign = await newAccount(api);
     const theirs = (
       await call('POST', '/roles', 201, { name: 'Theirs', permission_keys: [] }, await foreign.apiKey())

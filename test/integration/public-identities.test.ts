@@ -164,7 +164,7 @@ describe('creating', () => {
     expect(outcomeOf(await attempt({ role_id: roleId, node_id: uuidv7() }))).toBe('404 nodes.node_not_found');
     expect(outcomeOf(await attempt({ node_id: uuidv7() }))).toBe('400 validation.failed');
     const managing = await account.apiKey(['identity.manage']);
-    expect(outcomeOf(await attempt({ role_id: roleId }, managing))).toBe('403 permission.required');
+    expect(outcomeOf(await attempt({ role_id: roleId }, managing))).toBe('403 api_key.scope_required');
     const assigning = await account.apiKey(['identity.manage', 'rbac.assign_roles']);
     expect(outcomeOf(await attempt({ role_id: roleId }, assigning))).toBe('403 role.cannot_grant');
     expect(await total()).toBe(before);

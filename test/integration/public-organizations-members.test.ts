@@ -315,7 +315,7 @@ describe('rights', () => {
     await join(cleo, [reader]);
     const manager = callsWith(api, await account.apiKey(['svc:organization.manage']));
     const one = `${path}/${cleo}`;
-    expect(outcomeOf(await manager('PATCH', one, { role_ids: [] }))).toBe('403 permission.required');
+    expect(outcomeOf(await manager('PATCH', one, { role_ids: [] }))).toBe('403 api_key.scope_required');
     expect(await rolesHeld(api, cleo, acme)).toEqual([reader]);
     expect(outcomeOf(await key('PATCH', one, { role_ids: [] }))).toBe('200');
   });

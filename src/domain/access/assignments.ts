@@ -19,6 +19,7 @@ import {
 } from './assigning.js';
 import type { Evaluation } from './evaluate.js';
 import { lackingAtEach, type WantedGrant } from './granting.js';
+import { lackingOf, refusedTo } from './refused-to.js';
 import type { Rights } from './rights.js';
 import { takeAway } from './taking.js';
 import { keepMembers, untilNothingVanishes } from './vanishing.js';
@@ -42,9 +43,9 @@ export interface AssignmentsDeps {
 /** What giving and taking asks of a caller, at the node. */
 const assigning = { permissions: ['rbac.assign_roles'], capability: 'env_roles.manage' } as const;
 
-/** What is said to whoever lacks it: administrators have capabilities (specification, "Authentication", rule 4). */
-const lacking = ({ type }: Caller): ErrorCode =>
-  type === 'platform_admin' ? 'account.capability_required' : 'permission.required';
+/** A code of `refusals`, as it is thrown. */
+const refusalOf = (caller: Caller, code: ErrorCode): DomainError =>
+  code === lackingOf[caller.type] ? refusedTo(caller, assigning) : new DomainError(code);
 
 const namesContain = `(exists (select from roles r where r.id = assignment.role_id and r.name::text ilike :pattern)
   or exists (select from nodes n where n.id = assignment.node_id and n.name ilike :pattern))`;
@@ -74,7 +75,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
     const ungranted = await lackingAtEach(evaluation, scope, caller, there);
     const refused = new Set(there.filter((_, i) => ungranted[i]?.length));
     return wanted.map((one) => {
-      if (!held.has(one.nodeId)) return lacking(caller);
+      if (!held.has(one.nodeId)) return lackingOf[caller.type];
       return refused.has(one) ? 'role.cannot_grant' : null;
     });
   }
@@ -104,7 +105,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
 
   async function assertMayAssign(scope: EnvironmentScope, caller: Caller, nodeId: string): Promise<void> {
     const held = await rights.holdsAt(scope, caller, assigning, nodeId);
-    if (held !== 'held') throw new DomainError(lacking(caller));
+    if (held !== 'held') throw refusedTo(caller, assigning);
   }
 
   async function named(
@@ -172,7 +173,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
         if (!placed || typeof placed === 'string') throw new DomainError(placed ?? 'role.not_found');
         const keys = (await keysOf(tx, scope, [roleId])).get(roleId) ?? [];
         const [refused] = await refusals(scope, caller, [{ keys, nodeId: placed.nodeId }]);
-        if (refused) throw new DomainError(refused);
+        if (refused) throw refusalOf(caller, refused);
         await write(tx, scope, [placed], at);
       },
 
@@ -213,11 +214,11 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       const node = nodeId === null ? await rootOf(tx, scope) : await find(tx, scope, nodeId);
       const keys = [...(await keysOf(tx, scope, roleIds)).values()].flat();
       const [refused] = await refusals(scope, caller, [{ keys, nodeId: node.id }]);
-      if (refused) throw new DomainError(refused);
+      if (refused) throw refusalOf(caller, refused);
       return node.id;
     },
 
-    /** Whether the caller may give and take roles at a node at all. @throws DomainError permission.required, account.capability_required */
+    /** Whether the caller may give and take roles at a node at all. @throws DomainError, the 403 of this kind of caller */
     assertMayAssign,
 
     /** What an Identity holds and has not lost, whatever its window; `q` is a part of the role's or the node's name. */
@@ -264,7 +265,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
         return ids.map((id) => {
           const isReached = found.get(id);
           if (isReached === undefined) return 'role_assignments.not_found';
-          return isReached ? null : lacking(caller);
+          return isReached ? null : lackingOf[caller.type];
         });
       });
     },

@@ -5,6 +5,7 @@ import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { startLater } from '../outbox.js';
+import { isUuid } from '../uuid.js';
 import { processInput } from './process.js';
 
 /**
@@ -48,15 +49,15 @@ export const createAccountRetry =
       await startLater(tx, 'accountIntent', processInput(intent));
     });
 
-/** By its own id, or by that of its process, as the Temporal UI has it. */
-const named = /^(?:account-intent\/)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
+/** What the id of its process, as the Temporal UI has it, has before its own. */
+const processOf = /^account-intent\//;
 
 /** The same for whoever operates the service: what is asked for belongs to no Account, whose support could see it. */
 export function createAccountRetryByOperator(deps: AccountRetryDeps) {
   const retryOne = createAccountRetry(deps);
   return async (name: string): Promise<'retried' | 'not_found' | 'not_failed'> => {
-    const id = named.exec(name)?.[1];
-    if (!id) return 'not_found';
+    const id = name.replace(processOf, '');
+    if (!isUuid(id)) return 'not_found';
     try {
       await retryOne(id);
       return 'retried';

@@ -1,6 +1,7 @@
 import { isStorable } from '../../platform/storable.js';
 import type { Reach } from '../capabilities/reach.js';
 import { type Put, putInto } from '../put.js';
+import { uuid } from '../uuid.js';
 
 /** Which rows of the audit log somebody may see. */
 export interface AuditPlace {
@@ -45,8 +46,6 @@ export interface Conditions {
   isSelective: boolean;
 }
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-
 /** What a row has to be, without its time. */
 export function conditionsOf(place: AuditPlace, filters: AuditFilters, put: Put): Conditions {
   const { accountId, environmentId, surface, reach } = place;
@@ -72,7 +71,7 @@ export function conditionsOf(place: AuditPlace, filters: AuditFilters, put: Put)
   if (actorId !== undefined) own.push(`actor_id = ${put(actorId)}`);
   if (resourceId !== undefined) own.push(`resource_id = ${put(resourceId)}`);
   if (correlationId !== undefined) own.push(`correlation_id = ${put(correlationId)}`);
-  if (q !== undefined && uuid.test(q)) {
+  if (q && uuid.test(q)) {
     const id = put(q.toLowerCase());
     own.push(`(actor_id = ${id} or resource_id = ${id} or correlation_id = ${id}::text::uuid)`);
   } else if (q) common.push(`position(${put(q.toLowerCase())} in action) > 0`);

@@ -1,4 +1,5 @@
 import type { Db } from '../../platform/db.js';
+import { isUuid } from '../uuid.js';
 import type { AuditRow } from './rows.js';
 
 /**
@@ -70,9 +71,7 @@ function resourceOf({ resourceType, resourceId, resourceLabel, metadata }: Audit
   }
 }
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-const namedBy = (kind: Named['kind'], id: unknown): Named | null =>
-  typeof id === 'string' && uuid.test(id) ? { kind, id } : null;
+const namedBy = (kind: Named['kind'], id: unknown): Named | null => (isUuid(id) ? { kind, id } : null);
 
 const person = `coalesce(nullif(trim(coalesce(first_name, '') || ' ' || coalesce(last_name, '')), ''), email::text)`;
 

@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { AdministratorRole, AdministratorRoleKey } from '../../../entities/administrator-role.js';
+import { lacksCapability } from '../access/refused-to.js';
 import { DomainError } from '../errors.js';
 import type { AccountScope } from '../scope.js';
 import { type Capability, capabilitiesOf } from './administrator-roles.js';
@@ -50,7 +51,7 @@ export async function authorityOf(tx: EntityManager, { accountId }: AccountScope
      where m.account_id = $1 and m.user_id = $2`,
     [accountId, userId],
   );
-  if (!capabilitiesAt(roles, {}).includes('members.manage')) throw new DomainError('account.capability_required');
+  if (!capabilitiesAt(roles, {}).includes('members.manage')) throw lacksCapability('members.manage');
   return { isOwner: roles.some(makesOwner), at: (place) => capabilitiesAt(roles, place) };
 }
 

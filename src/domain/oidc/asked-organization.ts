@@ -2,6 +2,7 @@ import type { AuthenticationPolicy } from '../../../entities/organization.js';
 import type { Db } from '../../platform/db.js';
 import { isActive } from '../hierarchy/active.js';
 import type { SignInPolicy } from '../organizations/sign-in-policy.js';
+import { isUuid } from '../uuid.js';
 import { OAuthError } from './oauth-error.js';
 
 /** The organization that a sign-in is for, with what it asks of its members. */
@@ -15,7 +16,6 @@ export interface AskedOrganization {
   hasConnection: boolean;
 }
 
-const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const longestSlug = 100;
 
 const found = (by: string) => `
@@ -39,7 +39,7 @@ export const createAskedOrganizations =
   ({ db }: { db: Pick<Db, 'statement'> }): AskedOrganizations =>
   async (environmentId, idOrSlug) => {
     if (idOrSlug.length > longestSlug) throw unknown();
-    const statement = uuid.test(idOrSlug) ? byId : bySlug;
+    const statement = isUuid(idOrSlug) ? byId : bySlug;
     const rows = await db.statement<FoundRow>(statement, [environmentId, idOrSlug]);
     const [row, another] = rows;
     if (!row) throw unknown();

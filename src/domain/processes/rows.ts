@@ -1,7 +1,7 @@
-import { validate as isUuid } from 'uuid';
 import { after } from '../../platform/clock.js';
 import { containing } from '../paging.js';
 import type { Put } from '../put.js';
+import { isUuid } from '../uuid.js';
 import type { Kind, KindName } from './kind.js';
 import type { Kinds } from './kinds.js';
 

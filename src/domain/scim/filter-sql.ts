@@ -1,5 +1,5 @@
-import { validate as isUuid } from 'uuid';
 import { isStorable } from '../../platform/storable.js';
+import { isUuid } from '../uuid.js';
 import { asBoolean } from './booleans.js';
 import type { Comparison, Filter, FilterValue } from './filter-syntax.js';
 import { ScimRefused } from './refusal.js';

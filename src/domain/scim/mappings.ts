@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { validate as isUuid, v7 as uuidv7 } from 'uuid';
+import { v7 as uuidv7 } from 'uuid';
 import { Node } from '../../../entities/node.js';
 import { ScimGroup } from '../../../entities/scim-group.js';
 import { ScimGroupMapping } from '../../../entities/scim-group-mapping.js';
@@ -17,6 +17,7 @@ import { type Page, type PageRequest, readPage } from '../paging.js';
 import { lockDirectory } from '../scim-roles/directories.js';
 import { settleRoles } from '../scim-roles/granting.js';
 import type { AccountScope, EnvironmentScope } from '../scope.js';
+import { isUuid } from '../uuid.js';
 import { type Directory, directoryOf } from './directory.js';
 import { environmentScope } from './tokens.js';
 

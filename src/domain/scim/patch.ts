@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
+import { isObject } from '../is-object.js';
 import { type PatchTarget, patchTargetOf } from './attribute-path.js';
 import { matches } from './filter-match.js';
 import type { Filter } from './filter-syntax.js';
 import { ScimRefused } from './refusal.js';
 import { type Attribute, attributeOf, type Resource, type ResourceKind, subAttribute } from './schema.js';
-import { isObject, isUnassigned, isUnsaid, readValue } from './values.js';
+import { isUnassigned, isUnsaid, readValue } from './values.js';
 
 export type PatchOp = 'add' | 'remove' | 'replace';
 /** One change to one place; what came without a path is one of these for each attribute that it names. */

@@ -1,7 +1,7 @@
+import { isObject } from '../is-object.js';
 import { type Target, targetOf } from './attribute-path.js';
 import { ScimRefused } from './refusal.js';
 import type { Resource, ResourceKind } from './schema.js';
-import { isObject } from './values.js';
 
 /** Which attributes an answer is to have (RFC 7644 §3.9); at the most one of the two is given. */
 export interface Projection {

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
-import { validate as isUuid } from 'uuid';
 import { containing } from '../paging.js';
+import { isUuid } from '../uuid.js';
 import { targetOf } from './attribute-path.js';
 import type { Directory } from './directory.js';
 import type { Filter } from './filter-syntax.js';

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EntityManager } from 'typeorm';
-import { validate as isUuid } from 'uuid';
 import { ScimUser } from '../../../entities/scim-user.js';
 import type { Clock } from '../../platform/clock.js';
 import { currentContext } from '../../platform/context.js';
@@ -16,6 +15,7 @@ import { addMember } from '../organizations/members.js';
 import { settleProvedAddress } from '../passwords/new-password.js';
 import type { RunningProcesses } from '../running-processes.js';
 import type { Turns } from '../turns.js';
+import { isUuid } from '../uuid.js';
 import { assertMayMove } from './addresses.js';
 import { changing, type Directory, vouchesFor } from './directory.js';
 import type { Found, ListRequest } from './lists.js';

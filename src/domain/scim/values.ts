@@ -1,4 +1,5 @@
 import { isStorable } from '../../platform/storable.js';
+import { isObject } from '../is-object.js';
 import { asBoolean } from './booleans.js';
 import { ScimRefused } from './refusal.js';
 import { type Attribute, attributeOf, type Resource, type ResourceKind, schemaOf, subAttribute } from './schema.js';
@@ -11,8 +12,6 @@ export const mostValues = 1000;
 const longestIndexed = 2500;
 
 const invalid = (problem: string) => new ScimRefused('invalidValue', problem);
-export const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
  * A resource as a client sends it, with names as in the schemas. What is read-only or unknown is left out: clients may send

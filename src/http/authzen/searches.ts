@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import type { FoundPage, SearchPage } from '../../domain/access/search.js';
 import { invalidField } from '../../domain/errors.js';
+import { uuid } from '../../domain/uuid.js';
 import { always } from '../lists.js';
 import { operation } from '../operation.js';
 import {
@@ -94,8 +95,6 @@ export const searchActions = operation({
     return answered(found, (name) => ({ name }));
   },
 });
-
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Tokens name the last result of the page before; whatever is none of ours is refused. */
 function pageOf(page: { token?: string; limit?: number } | undefined, form = uuid): SearchPage {

@@ -1,11 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
+import { isUuid } from '../../domain/uuid.js';
 import type { HostedOptions } from './options.js';
 import { assertOwnOrigin } from './origin.js';
 import { typedEmail } from './typed-email.js';
-
-const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** A sign-in by an identity provider that the person has chosen: of one that is named, or that their address leads to. */
 export const sso: FastifyPluginAsyncTypebox<HostedOptions> = async (
@@ -18,7 +17,7 @@ export const sso: FastifyPluginAsyncTypebox<HostedOptions> = async (
     const id = onlyOnce(read, ['connection_id']).get('connection_id') ?? '';
     const visit = await hosted.enter(request, reply, read);
     if (!visit) return reply;
-    const connection = uuid.test(id) ? await sso.endUsers.connection(visit.client, id) : null;
+    const connection = isUuid(id) ? await sso.endUsers.connection(visit.client, id) : null;
     if (!connection) throw new OAuthError('invalid_request', 'connection_id is unknown');
     return ssoWay.go(visit, connection);
   });

@@ -1,5 +1,5 @@
+import { lacksCapability } from '../../domain/access/refused-to.js';
 import type { Caller } from '../../domain/caller.js';
-import { DomainError } from '../../domain/errors.js';
 import { administrator } from './administrator.js';
 
 /**
@@ -9,6 +9,6 @@ import { administrator } from './administrator.js';
  */
 export function prolongerOf(caller: Caller): string {
   const { userId, capabilities } = administrator(caller);
-  if (!capabilities.includes('members.manage')) throw new DomainError('account.capability_required');
+  if (!capabilities.includes('members.manage')) throw lacksCapability('members.manage');
   return userId;
 }

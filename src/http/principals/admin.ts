@@ -34,9 +34,10 @@ export interface AdminPrincipals {
 
 /** What whoever asks knows of the operation that is called. */
 export interface Judging {
-  isCapable(admin: AuthorizedAdmin): boolean;
+  /** What is said to whoever lacks the capability that it asks for; null to whoever does not. */
+  lacking(admin: AuthorizedAdmin): DomainError | null;
   /** The refusal of a right, written down (contract §10). */
-  denied(admin: AuthorizedAdmin, code: ErrorCode): Promise<DomainError>;
+  denied(admin: AuthorizedAdmin, refusal: DomainError): Promise<DomainError>;
 }
 
 export interface AdminPrincipalsDeps {
@@ -66,7 +67,7 @@ export function createAdminPrincipals({ tokens, portal, limits }: AdminPrincipal
       const { subject } = await proved(request, reply, async (s) => (await portal.isAlive(s)) || null);
       return subject;
     },
-    async authorize(request, reply, level, { isCapable, denied }) {
+    async authorize(request, reply, level, { lacking, denied }) {
       const { subject, found } = await proved(request, reply, async (s) => {
         const access = await portal.find(s, request.params as PortalPath);
         return access === 'dead' ? null : { access };
@@ -75,8 +76,8 @@ export function createAdminPrincipals({ tokens, portal, limits }: AdminPrincipal
       if (!found.access) return { credential, refusal: async () => new DomainError('account.not_found') };
       const { owes } = found.access;
       const admin = present(subject, found.access);
-      const lacking = owes ? owed[owes] : isCapable(admin) ? null : 'account.capability_required';
-      const refusal = lacking ? () => denied(admin, lacking) : missingIn(found.access, level);
+      const refused = owes ? new DomainError(owed[owes]) : lacking(admin);
+      const refusal = refused ? () => denied(admin, refused) : missingIn(found.access, level);
       return refusal ? { credential, refusal } : admin;
     },
   };

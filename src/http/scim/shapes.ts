@@ -1,10 +1,10 @@
+import { isObject } from '../../domain/is-object.js';
 import { parseFilter } from '../../domain/scim/filter-syntax.js';
 import type { ListRequest } from '../../domain/scim/lists.js';
 import { assertProjection, type Projection } from '../../domain/scim/projection.js';
 import { ScimRefused } from '../../domain/scim/refusal.js';
 import type { Resource } from '../../domain/scim/schema.js';
 import type { IsExpected } from '../../domain/scim/users.js';
-import { isObject } from '../../domain/scim/values.js';
 import { integerForm } from '../validation.js';
 
 export const mostResults = 200;

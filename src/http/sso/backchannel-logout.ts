@@ -4,8 +4,9 @@ import type { FastifyRequest } from 'fastify';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { SsoRefused } from '../../domain/sso-protocols/assertion.js';
 import type { BackchannelLogout } from '../../domain/sso-sign-in/backchannel-logout.js';
+import { isUuid } from '../../domain/uuid.js';
 import { handleOAuthErrors, noStore } from '../oauth/oauth-error.js';
-import { isUuid, textOf } from './parameters.js';
+import { textOf } from './parameters.js';
 
 const bodyLimit = 64 * 1024;
 

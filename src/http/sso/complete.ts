@@ -2,10 +2,11 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ComingBrowser, Completion, SsoPurpose } from '../../domain/sso-sign-in/requests.js';
 import type { Sso } from '../../domain/sso-sign-in/sso.js';
+import { isUuid } from '../../domain/uuid.js';
 import { secretCookie } from '../oauth/secret-cookie.js';
 import { sendSsoLost } from '../oauth/sso-failed-page.js';
 import type { Answer, SsoFinisher, SsoFinishers } from './finishers.js';
-import { isUuid, textOf } from './parameters.js';
+import { textOf } from './parameters.js';
 
 /** More than as many people can be faster than one at the same address. */
 const mostTries = 4;

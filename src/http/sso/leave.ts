@@ -2,11 +2,12 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clients } from '../../domain/oidc/clients.js';
 import type { LeavingStep, SsoLeaving } from '../../domain/sso-sign-in/leaving.js';
+import { isUuid } from '../../domain/uuid.js';
 import type { Clock } from '../../platform/clock.js';
 import { isSecret } from '../../platform/crypto/one-time-secret.js';
 import { redirect, sendPage, wantsJson } from '../oauth/pages.js';
 import { secretCookie } from '../oauth/secret-cookie.js';
-import { isUuid, textOf } from './parameters.js';
+import { textOf } from './parameters.js';
 
 type To = Extract<LeavingStep, { url: string }>;
 type Past = Exclude<LeavingStep, To>;

@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { callbackUrlOf, type OidcSecrets } from '../../domain/sso-protocols/oidc/oidc.js';
 import type { Sso } from '../../domain/sso-sign-in/sso.js';
+import { isUuid } from '../../domain/uuid.js';
 import { isSecret } from '../../platform/crypto/one-time-secret.js';
 import { sendSsoLost } from '../oauth/sso-failed-page.js';
 import { goOnFor } from './go-on.js';
-import { isUuid, textOf } from './parameters.js';
+import { textOf } from './parameters.js';
 
 /** Where an OpenID provider sends people back to (OpenID Connect Core §3.1.2.5). Whose browser it is, `/sso/complete` asks. */
 export const oidcCallback: FastifyPluginAsyncTypebox<{ sso: Sso; baseUrl: string }> = async (app, { sso, baseUrl }) => {

@@ -4,13 +4,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { SsoRefused } from '../../domain/sso-protocols/assertion.js';
 import type { LogoutMessage } from '../../domain/sso-protocols/saml/signed-messages.js';
 import type { SamlSso } from '../../domain/sso-sign-in/saml.js';
+import { isUuid } from '../../domain/uuid.js';
 import type { Clock } from '../../platform/clock.js';
 import { isSecret } from '../../platform/crypto/one-time-secret.js';
 import { redirect, sendPage } from '../oauth/pages.js';
 import { secretCookie } from '../oauth/secret-cookie.js';
 import { sendSsoLogoutRefused, sendSsoLost, sendSsoRefused } from '../oauth/sso-failed-page.js';
 import { goOnFor } from './go-on.js';
-import { isUuid, textOf } from './parameters.js';
+import { textOf } from './parameters.js';
 
 /** A message of 256 KiB, in base64 and percent-encoded. */
 const bodyLimit = 512 * 1024;

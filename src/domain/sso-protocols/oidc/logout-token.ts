@@ -1,6 +1,7 @@
 import { errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import { hours, minutes } from '../../../platform/clock.js';
 import { isStorable } from '../../../platform/storable.js';
+import { isObject } from '../../is-object.js';
 import { type SsoRefusal, SsoRefused } from '../assertion.js';
 import { longestSubject } from './claims.js';
 import { claimRefusals } from './refusals.js';
@@ -74,8 +75,6 @@ function logoutIn({ events, nonce, sub, sid, jti, iat = 0, exp }: JWTPayload, no
   };
 }
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const malformed = (how: string) => new SsoRefused('malformed', `The logout token ${how}`);
 
 /** What the library has against it; anything else is a fault, or the refusal of whoever looked for keys. */

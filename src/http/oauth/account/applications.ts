@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DomainError } from '../../../domain/errors.js';
 import { OAuthError } from '../../../domain/oidc/oauth-error.js';
+import { isUuid } from '../../../domain/uuid.js';
 import type { AccountOptions } from './options.js';
-import { isId } from './visit.js';
 
 /** Ends what an application was given. */
 export const applications: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { logins, visits }) => {
@@ -11,7 +11,7 @@ export const applications: FastifyPluginAsyncTypebox<AccountOptions> = async (ap
     if (!visit || !(await visits.mayEnd(visit))) return reply;
     const id = visit.form.get('revoke');
     if (id === undefined) throw new OAuthError('invalid_request', 'revoke is missing');
-    if (!isId(id)) throw new DomainError('application.not_found');
+    if (!isUuid(id)) throw new DomainError('application.not_found');
     try {
       await logins.ownApplications.revoke(visit.scope, visit.session.identityId, id);
     } catch (error) {

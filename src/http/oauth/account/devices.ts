@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DomainError } from '../../../domain/errors.js';
 import { OAuthError } from '../../../domain/oidc/oauth-error.js';
+import { isUuid } from '../../../domain/uuid.js';
 import type { AccountOptions } from './options.js';
-import { isId } from './visit.js';
 
 /** Trusts a browser no more, or none: it is asked for the second factor again. */
 export const devices: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { logins, visits }) => {
@@ -16,7 +16,7 @@ export const devices: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { 
       await logins.trustedDevices.revokeAll(scope, session.identityId);
       return visits.done(visit, 'devices_forgotten');
     }
-    if (!isId(forget)) throw new DomainError('mfa.trusted_device_not_found');
+    if (!isUuid(forget)) throw new DomainError('mfa.trusted_device_not_found');
     try {
       await logins.trustedDevices.revoke(scope, session.identityId, forget);
     } catch (error) {

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DomainError } from '../../../domain/errors.js';
 import { OAuthError } from '../../../domain/oidc/oauth-error.js';
+import { isUuid } from '../../../domain/uuid.js';
 import type { AccountOptions } from './options.js';
-import { isId } from './visit.js';
 
 /** Signs out of another browser, or of all others. */
 export const sessions: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { logins, visits }) => {
@@ -16,7 +16,7 @@ export const sessions: FastifyPluginAsyncTypebox<AccountOptions> = async (app, {
       await logins.ownSessions.endOthers(scope, session.identityId, session.id);
       return visits.done(visit, 'sessions_ended');
     }
-    if (!isId(end)) throw new DomainError('session.not_found');
+    if (!isUuid(end)) throw new DomainError('session.not_found');
     try {
       await logins.ownSessions.end(scope, session.identityId, end);
     } catch (error) {

@@ -33,10 +33,6 @@ export interface AccountVisit {
 /** What a person is told after an action, by the name in the page's address. */
 export type Done = Extract<TextKey, `account.done.${string}`> extends `account.done.${infer Name}` ? Name : never;
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
-export const isId = (text: string | undefined): text is string => text !== undefined && uuid.test(text);
-
 /** Whose own factors are changed, as the change itself looks at it once more. */
 export function personOf({ scope, session }: Pick<AccountVisit, 'scope' | 'session'>): OwnProofOf {
   const { id: sessionId, identityId, authenticatedAt, authTime } = session;

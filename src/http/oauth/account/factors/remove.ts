@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DomainError } from '../../../../domain/errors.js';
+import { isUuid } from '../../../../domain/uuid.js';
 import { wantsJson } from '../../pages.js';
 import { shownFactor } from '../factor-name.js';
 import type { AccountOptions } from '../options.js';
 import { sendAccountPage } from '../page.js';
-import { type AccountVisit, isId, personOf } from '../visit.js';
+import { type AccountVisit, personOf } from '../visit.js';
 
 interface ById {
   Params: { id: string };
@@ -51,6 +52,6 @@ export const removeFactor: FastifyPluginAsyncTypebox<AccountOptions> = async (ap
 };
 
 function idIn({ id }: ById['Params']): string {
-  if (!isId(id)) throw new DomainError('mfa.factor_not_found');
+  if (!isUuid(id)) throw new DomainError('mfa.factor_not_found');
   return id;
 }

@@ -1,0 +1,21 @@
+import type { Caller } from '../caller.js';
+import { DomainError } from '../errors.js';
+import type { Asked } from './rights.js';
+
+/** What a 403 for want of a right says, by who called (specification, "Authentication", rules 4 and 5). */
+export const lackingOf = {
+  api_key: 'api_key.scope_required',
+  identity: 'permission.required',
+  platform_admin: 'account.capability_required',
+} as const satisfies Record<Caller['type'], string>;
+
+/** The 403 of whoever lacks what is asked for, with its name: nobody should have to look it up. */
+export const refusedTo = ({ type }: Pick<Caller, 'type'>, { permissions, capability }: Asked): DomainError => {
+  const names = type === 'platform_admin' ? [capability].filter((name) => name !== undefined) : permissions;
+  const details = names.length > 0 && [{ field: '', code: 'lacking', message: `needs ${names.join(' or ')}` }];
+  return new DomainError(lackingOf[type], details ? { details } : {});
+};
+
+/** That of an administrator who lacks a capability. */
+export const lacksCapability = (capability: Asked['capability']): DomainError =>
+  refusedTo({ type: 'platform_admin' }, { permissions: [], ...(capability && { capability }) });
