@@ -1,7 +1,7 @@
-import { refusedTo } from '../domain/access/refused-to.js';
 import type { Asked } from '../domain/access/rights.js';
 import type { Caller } from '../domain/caller.js';
 import { DomainError } from '../domain/errors.js';
+import { refusedTo } from '../domain/refused-to.js';
 import type { EnvironmentScope } from '../domain/scope.js';
 import type { Services } from '../services.js';
 

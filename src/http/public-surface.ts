@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import { refusedTo } from '../domain/access/refused-to.js';
 import { DomainError } from '../domain/errors.js';
+import { refusedTo } from '../domain/refused-to.js';
 import type { EnvironmentScope } from '../domain/scope.js';
 import type { Services } from '../services.js';
 import { denied } from './denials.js';

@@ -301,7 +301,7 @@ describe('rights', () => {
     const scoped = async (...scopes: string[]) =>
       outcomesFor(callsWith(api, await account.apiKey(scopes)), ben, cleo, strong);
     expect(await scoped('hierarchy.view', 'rbac.assign_roles')).toEqual(refused('403 api_key.scope_required'));
-    const give = '403 permission.required';
+    const give = '403 api_key.scope_required';
     expect(await scoped('svc:organization.manage')).toEqual({ ...everything, give });
     expect(await scoped('hierarchy.manage', 'rbac.assign_roles')).toEqual({
       ...everything,

@@ -8,6 +8,7 @@ import { DomainError, type ErrorCode } from '../errors.js';
 import { isActive } from '../hierarchy/active.js';
 import { find, rootOf } from '../hierarchy/nodes.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { lackingOf, refusedTo } from '../refused-to.js';
 import type { EnvironmentScope } from '../scope.js';
 import {
   type AssignmentResult,
@@ -19,7 +20,6 @@ import {
 } from './assigning.js';
 import type { Evaluation } from './evaluate.js';
 import { lackingAtEach, type WantedGrant } from './granting.js';
-import { lackingOf, refusedTo } from './refused-to.js';
 import type { Rights } from './rights.js';
 import { takeAway } from './taking.js';
 import { keepMembers, untilNothingVanishes } from './vanishing.js';

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { AdministratorRole, AdministratorRoleKey } from '../../../entities/administrator-role.js';
-import { lacksCapability } from '../access/refused-to.js';
 import { DomainError } from '../errors.js';
+import { lacksCapability } from '../refused-to.js';
 import type { AccountScope } from '../scope.js';
 import { type Capability, capabilitiesOf } from './administrator-roles.js';
 import { covers, type Place, placesOf, type RoleLimits } from './limits.js';

@@ -1,5 +1,5 @@
-import { lacksCapability } from '../../domain/access/refused-to.js';
 import type { Caller } from '../../domain/caller.js';
+import { lacksCapability } from '../../domain/refused-to.js';
 import { administrator } from './administrator.js';
 
 /**

@@ -1,6 +1,5 @@
-import type { Caller } from '../caller.js';
-import { DomainError } from '../errors.js';
-import type { Asked } from './rights.js';
+import type { Caller } from './caller.js';
+import { DomainError } from './errors.js';
 
 /** What a 403 for want of a right says, by who called (specification, "Authentication", rules 4 and 5). */
 export const lackingOf = {
@@ -8,6 +7,12 @@ export const lackingOf = {
   identity: 'permission.required',
   platform_admin: 'account.capability_required',
 } as const satisfies Record<Caller['type'], string>;
+
+/** Any of the permissions, or the capability where an administrator calls. */
+interface Asked {
+  permissions: readonly string[];
+  capability?: string;
+}
 
 /** The 403 of whoever lacks what is asked for, with its name: nobody should have to look it up. */
 export const refusedTo = ({ type }: Pick<Caller, 'type'>, { permissions, capability }: Asked): DomainError => {
@@ -17,5 +22,5 @@ export const refusedTo = ({ type }: Pick<Caller, 'type'>, { permissions, capabil
 };
 
 /** That of an administrator who lacks a capability. */
-export const lacksCapability = (capability: Asked['capability']): DomainError =>
+export const lacksCapability = (capability: string | undefined): DomainError =>
   refusedTo({ type: 'platform_admin' }, { permissions: [], ...(capability && { capability }) });
