@@ -73,6 +73,7 @@ import { SsoSigningKey } from './sso-signing-key.js';
 import { SsoTest } from './sso-test.js';
 import { Subscription } from './subscription.js';
 import { TrustedDevice } from './trusted-device.js';
+import { UsedMasterKey } from './used-master-key.js';
 import { User } from './user.js';
 import { UserApplicationState } from './user-application-state.js';
 import { UserMfaFactor } from './user-mfa-factor.js';
@@ -165,6 +166,7 @@ export const entities = [
   SsoTest,
   Subscription,
   TrustedDevice,
+  UsedMasterKey,
   User,
   UserApplicationState,
   UserMfaFactor,

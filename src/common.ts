@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { Config } from './config.js';
 import { createAccountIntents } from './domain/account-intents/account-intents.js';
 import { reportEventFaults } from './domain/event-declarations.js';
-import { wrongMasterKeys } from './domain/master-keys/required.js';
+import { noteMasterKey, wrongMasterKeys } from './domain/master-keys/required.js';
 import { createMfaGraces } from './domain/mfa/grace.js';
 import { createSigningKeys } from './domain/oidc/keys.js';
 import { createRegistrations } from './domain/registration/registrations.js';
@@ -66,7 +66,15 @@ export async function checkDatabase(db: Db, { masterKeys, baseUrl, signingKeyBit
   }
   const deps = { db, sealing: createSealing(masterKeys), now: systemClock };
   const keys = createSigningKeys({ ...deps, issuer: baseUrl, keyBits: signingKeyBits });
-  const reason = (await wrongMasterKeys(deps)) ?? (await keys.jwks().then(() => wrongMasterKeys(deps)));
+  await assertMasterKeys(deps);
+  await keys.jwks();
+  await assertMasterKeys(deps); // of those that begin at the same time, one has made it
+  await noteMasterKey(deps);
+  await assertMasterKeys(deps);
+}
+
+async function assertMasterKeys(deps: Parameters<typeof wrongMasterKeys>[0]): Promise<void> {
+  const reason = await wrongMasterKeys(deps);
   if (reason) throw new StartError(reason);
 }
 

@@ -55,7 +55,8 @@ export async function inviteExpiry(input: InviteExpiryInput): Promise<InviteStat
   setHandler(revoked, () => end('revoked'));
   setHandler(resent, (times) => {
     moved = true;
-    ({ expiresAt, reminderAt } = times);
+    // One that is sent by hand may say anything; what throws here would keep the workflow from ever doing anything again.
+    if (areTimes(times)) ({ expiresAt, reminderAt } = times);
     if (!ended()) setCurrentDetails(describe('waiting', which, expiresAt));
   });
 
@@ -88,6 +89,11 @@ export async function inviteExpiry(input: InviteExpiryInput): Promise<InviteStat
   }
   return shown.get();
 }
+
+const areTimes = (times: Partial<InviteTimes> | null | undefined): times is InviteTimes =>
+  isTime(times?.expiresAt) && (times?.reminderAt === null || isTime(times?.reminderAt));
+
+const isTime = (text: unknown) => typeof text === 'string' && !Number.isNaN(Date.parse(text));
 
 function describe(current: InviteState, { kind, inviteId }: { kind: InviteKind; inviteId: string }, expiresAt: string) {
   const sentences: Record<InviteState, string> = {

@@ -74,6 +74,7 @@ import { WaymarksOfMembers1763700000140 } from './1763700000140-waymarks-of-memb
 import { AddressesInALabels1763700000141 } from './1763700000141-addresses-in-a-labels.js';
 import { OwnFactors1763700000142 } from './1763700000142-own-factors.js';
 import { VerifiedByWord1763700000143 } from './1763700000143-verified-by-word.js';
+import { UsedMasterKeys1763700000144 } from './1763700000144-used-master-keys.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -153,4 +154,5 @@ export const migrations = [
   AddressesInALabels1763700000141,
   OwnFactors1763700000142,
   VerifiedByWord1763700000143,
+  UsedMasterKeys1763700000144,
 ];

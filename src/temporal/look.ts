@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { isErrorCode } from '../domain/errors.js';
-import type { ProcessLook } from '../domain/running-processes.js';
+import type { PendingStep, ProcessLook } from '../domain/running-processes.js';
 import { hasEnded } from './errors.js';
 
 /** Looks at the latest run of a workflow; null where the server knows none (any more). */
@@ -15,17 +15,31 @@ export async function lookAt(client: Client, workflowId: string): Promise<Proces
       historyLength: described.historyLength,
       startedAt: described.startTime,
       isStopping: isAskedToStop && described.status.name === 'RUNNING',
-      pending: (described.raw.pendingActivities ?? []).map((step) => ({
-        activity: step.activityType?.name ?? 'unknown',
-        attempt: step.attempt ?? 1,
-        lastFailure: step.lastFailure ? kindOf(step.lastFailure) : null,
-        nextAttemptAt: dateOf(step.nextAttemptScheduleTime),
-      })),
+      pending: [
+        ...stuckTask(described),
+        ...(described.raw.pendingActivities ?? []).map((step) => ({
+          activity: step.activityType?.name ?? 'unknown',
+          attempt: step.attempt ?? 1,
+          lastFailure: step.lastFailure ? kindOf(step.lastFailure) : null,
+          nextAttemptAt: dateOf(step.nextAttemptScheduleTime),
+        })),
+      ],
     };
   } catch (error) {
     if (hasEnded(error)) return null;
     throw error;
   }
+}
+
+/**
+ * The workflow's own next step, where it has been tried before: its code has failed, or no worker answered. Until it is done nothing
+ * that the workflow is told has an effect, a cancel neither.
+ */
+function stuckTask({ raw }: Described): PendingStep[] {
+  const attempt = raw.pendingWorkflowTask?.attempt ?? 1;
+  return attempt > 1
+    ? [{ activity: 'workflow_task', attempt, lastFailure: 'workflow_task_failed', nextAttemptAt: null }]
+    : [];
 }
 
 type Described = Awaited<ReturnType<ReturnType<Client['workflow']['getHandle']>['describe']>>;

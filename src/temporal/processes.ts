@@ -115,13 +115,7 @@ export function createProcesses(
       atMost(lookWithinMs, () => within(lookWithinMs, () => lookAt(client, workflowId))),
 
     cancel: (workflowId: string): Promise<boolean> =>
-      atMost(lookWithinMs, () => within(lookWithinMs, () => client.workflow.getHandle(workflowId).cancel())).then(
-        () => true,
-        (error) => {
-          if (hasEnded(error)) return false;
-          throw error;
-        },
-      ),
+      atMost(lookWithinMs, () => within(lookWithinMs, () => cancelRunning(client, workflowId))),
 
     /** @throws when Temporal does not answer, or does not know our namespace. */
     async ping(): Promise<void> {
@@ -178,4 +172,17 @@ async function tell<P extends ProcessName>(client: Client, name: P, input: Proce
   const args = [{ ...input, news: undefined }];
   const workflowIdReusePolicy = 'ALLOW_DUPLICATE'; // the row decides whether there is anything left to do
   await client.workflow.signalWithStart(name, { ...options, args, signal, signalArgs, workflowIdReusePolicy });
+}
+
+/** The server takes a cancel of what has ended for done, so it is looked at first. */
+async function cancelRunning(client: Client, workflowId: string): Promise<boolean> {
+  const handle = client.workflow.getHandle(workflowId);
+  try {
+    if ((await handle.describe()).status.name !== 'RUNNING') return false;
+    await handle.cancel();
+    return true;
+  } catch (error) {
+    if (hasEnded(error)) return false;
+    throw error;
+  }
 }

@@ -96,6 +96,8 @@ test('a master key is replaced while the service is at work, and the old one can
   });
   const masterKeys = parseMasterKeys(`${fresh},${old}`);
   const deps = { db: api.database.db, sealing: createSealing(masterKeys), now: () => new Date() };
+  await expect(reencrypt(deps)).rejects.toThrow('no api or worker has begun with fresh as its first key');
+  await checkDatabase(api.database.db, { ...common, masterKeys });
   const counts = new Map(await reencrypt(deps));
   isOver = true;
   await Promise.all(load);
@@ -167,6 +169,28 @@ describe('a process does not start with other master keys than those of its data
   test('or another one of that name', async () => {
     const stranger = ['test', 'fresh'].map((id) => `${id}:${randomBytes(32).toString('base64')}`).join();
     expect(await refusal(parseMasterKeys(stranger))).toMatch(/^MASTER_KEYS has another key (test|fresh) than /);
+  });
+
+  test('nor with one that encrypted here and was typed otherwise, whichever the signing keys have; nothing is encrypted with that', async () => {
+    const another = `fresh:${randomBytes(32).toString('base64')}`;
+    const words = /^MASTER_KEYS has another key fresh than the one that has encrypted here since 20/;
+    const mine = await newDatabase();
+    const at = { db: mine.db, now: () => new Date() };
+    const ordered = async () => {
+      expect(await refusal(parseMasterKeys(`${old},${fresh}`), mine)).toBe(null);
+      expect(await refusal(parseMasterKeys(`${old},${another}`), mine)).toBe(null); // nothing is encrypted with it
+      expect(await refusal(parseMasterKeys(`${fresh},${old}`), mine)).toBe(null);
+      expect(await refusal(parseMasterKeys(`${old},${another}`), mine)).toMatch(words);
+      expect(await refusal(parseMasterKeys(`${another},${old}`), mine)).toMatch(words);
+      const mistyped = createSealing(parseMasterKeys(`${another},${old}`));
+      await expect(reencrypt({ ...at, sealing: mistyped })).rejects.toThrow(words);
+      expect(await neededKeys(at, 'test')).toEqual([]);
+      const alone = createSealing(parseMasterKeys(fresh));
+      await expect(reencrypt({ ...at, sealing: alone })).rejects.toThrow(/^MASTER_KEYS has no key test, /);
+      const both = createSealing(parseMasterKeys(`${fresh},${old}`));
+      expect(new Map(await reencrypt({ ...at, sealing: both })).get('signing keys')).toBe(1);
+    };
+    await ordered().finally(mine.close);
   });
 
   test('and does with the right ones, in any order', async () => {

@@ -140,6 +140,21 @@ test('sent again it lives longer, and reminds once more', async () => {
   await recordHistory('invite-resent-expired', handle);
 });
 
+test.each([
+  ['nothing', undefined],
+  ['a text', 'tomorrow'],
+  ['no times', { expiresAt: 'tomorrow', reminderAt: null }],
+  ['half of them', { expiresAt: at(0) }],
+])('a signal by hand that says %s is as good as none: it goes on, and ends with its row', async (_, said) => {
+  const { handle, row, untilCalled } = await startReminded();
+  await (said === undefined ? handle.signal('resent') : handle.signal('resent', said));
+  await untilCalled('remindOfInvite');
+  expect(await handle.query('state')).toBe('waiting');
+  row.status = 'accepted';
+  await handle.signal('accepted');
+  expect(await handle.result()).toBe('accepted');
+});
+
 test('one that is sent anew while it expires waits for its new deadline', async () => {
   let resend = async () => {};
   const { handle, row, untilCalled } = await startInvite({

@@ -218,6 +218,30 @@ test('a process that Temporal has forgotten is still known by its row, and can b
   });
 });
 
+test('of one that was terminated a cancel says that it did not run', async () => {
+  const { id } = await invite(owner, { role_id: roleId });
+  await until('it runs', async () => (await read(id)).temporal?.status === 'running');
+  await handleOf(`invite/${id}`).terminate('by a test');
+  expect((await owner('POST', `/processes/${id}/cancel`, { reason: 'lost' })).json().data).toMatchObject({
+    state: 'revoked',
+    workflow_end: expect.stringMatching(/^(not_running|temporal_unavailable)$/),
+  });
+});
+
+test('a workflow whose own code cannot go on shows that it cannot', async () => {
+  const { id } = await invite(owner, { role_id: roleId });
+  await until('it runs', async () => (await read(id)).temporal?.status === 'running');
+  const { taskQueue } = await handleOf(`invite/${id}`).describe();
+  const workflowId = `unknown/${randomUUID()}`;
+  const stuck = await temporal.client.workflow.start('ofALaterRelease', { taskQueue, workflowId });
+  const pending = await until('it was tried twice', async () => {
+    const look = await processes.describe(workflowId).catch(() => null); // busy
+    return look?.pending.length && look.pending;
+  });
+  expect(pending).toMatchObject([{ activity: 'workflow_task', lastFailure: 'workflow_task_failed' }]);
+  await stuck.terminate();
+});
+
 test('an extended invite wakes up later, with the same workflow', async () => {
   const { id } = await invite(owner, { role_id: roleId });
   const { temporal: before } = await until('Temporal has it', async () => {

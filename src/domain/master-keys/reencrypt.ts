@@ -1,5 +1,7 @@
 import type { Clock } from '../../platform/clock.js';
 import type { ResealDeps } from '../../platform/crypto/reseal-column.js';
+import { UnknownMasterKey } from '../../platform/crypto/sealing.js';
+import { StartError } from '../../platform/start-error.js';
 import { resealUserFactors } from '../admin-mfa/reseal.js';
 import { resealFactors } from '../mfa/reseal.js';
 import { createSigningKeys } from '../oidc/keys.js';
@@ -7,6 +9,7 @@ import { resealConnections } from '../sso-connections/reseal.js';
 import { createSsoSigningKeys } from '../sso-protocols/signing-keys.js';
 import { resealProviderSessions } from '../sso-sign-in/provider-sessions.js';
 import { resealWebhooks } from '../webhooks/reseal.js';
+import { isMasterKeyUsed, wrongMasterKeys } from './required.js';
 
 /** What stays sealed for longer than a while, by what a person calls it. */
 const all: [what: string, reseal: (deps: ResealDeps & { now: Clock }) => Promise<number>][] = [
@@ -22,9 +25,23 @@ const all: [what: string, reseal: (deps: ResealDeps & { now: Clock }) => Promise
 /**
  * Encrypts with the first master key what others have sealed, a few hundred rows in each transaction, while the service is at work.
  * Harmless to repeat. @returns how many of what
+ * @throws StartError where the keys are not those of the database, or the service does not use the first one: what were encrypted with
+ *   a key that nobody else has, would be lost with the shell that it was typed in
  */
 export async function reencrypt(deps: ResealDeps & { now: Clock }): Promise<[what: string, count: number][]> {
+  const reason =
+    (await wrongMasterKeys(deps)) ?? ((await isMasterKeyUsed(deps)) ? null : unused(deps.sealing.currentId));
+  if (reason) throw new StartError(reason);
   const counts: [string, number][] = [];
-  for (const [what, reseal] of all) counts.push([what, await reseal(deps)]);
+  for (const [what, reseal] of all) counts.push([what, await reseal(deps).catch(missing(what))]);
   return counts;
 }
+
+const unused = (id: string) =>
+  `no api or worker has begun with ${id} as its first key: put it first in MASTER_KEYS of all of them, and run this again`;
+
+const missing = (what: string) => (error: unknown) => {
+  if (!(error instanceof UnknownMasterKey)) throw error;
+  const { keyId } = error;
+  throw new StartError(`MASTER_KEYS has no key ${keyId}, with which ${what} are encrypted: add it, and run this again`);
+};

@@ -69,7 +69,11 @@ const LookedAt = Type.Object({
           last_failure: Nullable(Type.String({ description: 'Its kind, in names and codes.' })),
           next_attempt_at: Nullable(Timestamp),
         }),
-        { description: 'Steps that were begun and not finished.' },
+        {
+          description:
+            'Steps that were begun and not finished. `workflow_task`: the next step of the workflow itself, tried before without success; ' +
+            'what the workflow is told has no effect until it is done.',
+        },
       ),
       url: Nullable(Type.String({ description: 'In the Temporal UI, where `TEMPORAL_UI_URL` is set.' })),
     }),

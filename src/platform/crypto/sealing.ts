@@ -5,10 +5,14 @@ import type { MasterKey } from './master-keys.js';
 export interface Sealing {
   /** AES-256-GCM; the key's id and the context are authenticated with it. */
   seal(plain: string, context: string): string;
-  /** @throws Error when the context differs, the text was changed, or its key is no longer configured. */
+  /** @throws Error when the context differs or the text was changed; UnknownMasterKey when its key is no longer configured. */
   open(sealed: string, context: string): string;
   /** Whether a key of this id is configured. */
   has(keyId: string): boolean;
+  /** The key that `seal` uses. */
+  readonly currentId: string;
+  /** 256 bits by which a key is known again, and which tell nothing of it; null where none of this id is configured. */
+  checkValue(keyId: string): Buffer | null;
   /** Whether `seal` would use another key by now. */
   isStale(sealed: string): boolean;
   /**
@@ -18,17 +22,27 @@ export interface Sealing {
   derive(purpose: string, subject: string, keyId?: string): { keyId: string; secret: Buffer };
 }
 
+/** Something is sealed with a key that is not configured (any more). */
+export class UnknownMasterKey extends Error {
+  constructor(readonly keyId: string) {
+    super(`master key ${keyId} is not configured`);
+  }
+}
+
 export function createSealing(masterKeys: readonly MasterKey[]): Sealing {
   const [current] = masterKeys;
   if (!current) throw new Error('at least one master key is needed');
   const usage = (key: Buffer, name: string) =>
     Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), `gatehouse/${name}`, 32));
   const keys = new Map(
-    masterKeys.map(({ id, key }) => [id, { id, sealing: usage(key, 'sealing'), deriving: usage(key, 'deriving') }]),
+    masterKeys.map(({ id, key }) => [
+      id,
+      { id, sealing: usage(key, 'sealing'), deriving: usage(key, 'deriving'), checking: usage(key, 'checking') },
+    ]),
   );
   const keyOf = (id: string) => {
     const key = keys.get(id);
-    if (!key) throw new Error(`master key ${id} is not configured`);
+    if (!key) throw new UnknownMasterKey(id);
     return key;
   };
   return {
@@ -52,6 +66,8 @@ export function createSealing(masterKeys: readonly MasterKey[]): Sealing {
       return Buffer.concat([decipher.update(bytes.subarray(12, -16)), decipher.final()]).toString('utf8');
     },
     has: (keyId) => keys.has(keyId),
+    currentId: current.id,
+    checkValue: (keyId) => keys.get(keyId)?.checking ?? null,
     isStale: (sealed) => !sealed.startsWith(`${current.id}.`),
     derive(purpose, subject, keyId = current.id) {
       const secret = createHmac('sha256', keyOf(keyId).deriving).update(`${purpose}\n${subject}`).digest();
