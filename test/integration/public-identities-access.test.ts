@@ -461,7 +461,9 @@ describe('who may do less does not take over who may do more', () => {
     expect(await outcomes(id, await keyed('scoped'), publicly)).toEqual(refused);
     expect(await outcomes(id, admin.headers, publicly)).toEqual(refused);
     expect(await outcomes(id, limited, portal)).toEqual(refused);
-    expect(await outcomes(id, support, portal)).toEqual(['200']);
+    // A help desk holds none of what an Environment's own administrator does in all of it.
+    expect(await outcomes(id, support, portal)).toEqual(refused);
+    expect(await outcomes(id, await account.as('admin'), portal)).toEqual(['200']);
     expect(await outcomes(await elsewhere(), await keyed('full'), publicly)).toEqual(['200']);
     // Of an ordinary member elsewhere they are no less in charge than before.
     const { id: ordinary, email } = await person();
@@ -476,7 +478,55 @@ describe('who may do less does not take over who may do more', () => {
     const admin = await newIdentityCaller(api, account, [{ role: 'Administrator' }]);
     for (const [method, path, payload] of takeOvers(await strong()))
       await call(method, path, 200, payload, admin.headers);
-    for (const [method, path, payload] of takeOvers(await strong())) await inPortal(method, path, 200, payload);
+    const portalAdmin = await account.as('admin');
+    for (const [method, path, payload] of takeOvers(await strong()))
+      await inPortal(method, path, 200, payload, portalAdmin);
+  });
+
+  test('a help desk helps managers of organizations and who only reads, and takes over nobody who does in all of the Environment what it may not', async () => {
+    const outcomes = async (id: string, headers = support) => {
+      const answers = new Set<string>();
+      for (const [method, at, payload] of takeOvers(id)) {
+        const url = account.portalPath(at);
+        answers.add(outcomeOf(await api.app.inject({ method, url, headers, ...(payload && { payload }) })));
+      }
+      return [...answers];
+    };
+    const refused = ['403 identity.holds_more'];
+    const holding = async (roleId: string, nodeId?: string) => {
+      const { id } = await person();
+      await call('POST', `/identities/${id}/role-assignments`, 201, {
+        role_id: roleId,
+        ...(nodeId && { node_id: nodeId }),
+      });
+      return id;
+    };
+    const system = async (name: string) =>
+      (await call('GET', `/roles?source=system&q=${name}`, 200)).json().items[0].id;
+    const custom = async (...keys: string[]) =>
+      (await call('POST', '/roles', 201, { name: uuidv7(), permission_keys: keys })).json().data.id;
+    const { id: acme } = (await call('POST', '/organizations', 201, { name: uuidv7() })).json().data;
+    const manager = await system('Organization manager');
+    expect(await outcomes(await holding(manager, acme))).toEqual(['200']);
+    expect(await outcomes(await holding(manager))).toEqual(refused);
+    expect(await outcomes(await holding(await system('Viewer')))).toEqual(['200']);
+    const [people, keys] = [await custom('identity.manage'), await custom('api_key.manage')];
+    expect(await outcomes(await holding(people))).toEqual(['200']);
+    const strongOne = await holding(keys);
+    expect(await outcomes(strongOne)).toEqual(refused);
+    // Whoever may do it there does help, and only there.
+    const url = `/portal/v1/accounts/${account.accountSlug}/administrator-roles`;
+    const payload = { name: uuidv7(), capabilities: ['identities.view', 'identities.manage', 'env_api_keys.manage'] };
+    const made = await send(api.app, 201, { method: 'POST', url, headers: await account.as('owner'), payload });
+    const roleId = made.json().data.id;
+    const there = { environment_ids: [account.scope.environmentId] };
+    const beside = { environment_ids: [account.productionScope.environmentId] };
+    expect(await outcomes(strongOne, (await newMember(api, account, { roleId })).headers)).toEqual(['200']);
+    expect(await outcomes(strongOne, (await newMember(api, account, { roleId }, undefined, there)).headers)).toEqual([
+      '200',
+    ]);
+    const elsewhere = (await newMember(api, account, { roleId }, undefined, beside)).headers;
+    expect(await outcomes(strongOne, elsewhere)).toEqual(['404 environment.not_found']);
   });
 });
 
