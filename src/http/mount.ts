@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { actorOf } from '../domain/caller.js';
-import { DomainError } from '../domain/errors.js';
+import { DomainError, type ErrorCode } from '../domain/errors.js';
 import type { EnvironmentScope } from '../domain/scope.js';
 import { currentContext } from '../platform/context.js';
 import type { Services } from '../services.js';
@@ -129,7 +129,7 @@ async function whileTheyMay({ waitsMs }: Operation, answer: unknown, request: Fa
   return answer;
 }
 
-/** Some rights are only found lacking on the way: that is an audit row like any other 403 (contract §10). */
+/** Some rights are only found lacking on the way, be it of one of many: that is an audit row like any other 403 (contract §10). */
 async function handled(
   operation: Operation,
   context: Parameters<Operation['handle']>[0],
@@ -137,12 +137,22 @@ async function handled(
 ): Promise<unknown> {
   const { services, scope, query } = context;
   try {
-    if (!operation.isBroad?.(query)) return await operation.handle(context);
-    return await services.broadReads(() => operation.handle(context), scope.accountId);
+    if (operation.isBroad?.(query)) return await services.broadReads(() => operation.handle(context), scope.accountId);
+    const answer = await operation.handle(context);
+    const refused = operation.method !== 'GET' && firstRefused(answer);
+    if (refused) await denied(services.db, authorized as Authorized, operation.id, refused);
+    return answer;
   } catch (error) {
     if (!(error instanceof DomainError && statusOf(error.code) === 403)) throw error;
     throw await denied(context.services.db, authorized as Authorized, operation.id, error);
   }
+}
+
+/** Of items that are answered each on its own. */
+function firstRefused(answer: unknown): DomainError | null {
+  const { items = [] } = (answer ?? {}) as { items?: { error?: { code: ErrorCode } | null }[] };
+  const found = items.find(({ error }) => error && statusOf(error.code) === 403)?.error;
+  return found ? new DomainError(found.code) : null;
 }
 
 function contextOf({ authorized, params, query, body }: FastifyRequest, services: Services) {

@@ -1,6 +1,6 @@
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
 import { invalidField } from '../domain/errors.js';
-import { invisible } from '../platform/visible.js';
+import { invisible, offLine } from '../platform/visible.js';
 import { worded } from './validation-words.js';
 
 /** OpenAPI 3.0 says `nullable`, where JSON Schema has a union with null; validator and serializer know it too. */
@@ -46,16 +46,14 @@ export const LogoUrl = Type.String({
 export const Email = Type.String({ format: 'email', maxLength: 254 });
 /** One that is looked up, and may be from before there were bounds. Nobody's is answered as anybody's is. */
 export const TypedEmail = Type.String({ format: 'idn-email', maxLength: 254 });
-/** No control character; written so that other languages' expressions, too, can read it in the document. */
-const control = '\\x00-\\x1f\\x7f-\\x9f';
-const printable = `[^${control}]`;
+const printable = `[^${offLine}]`;
 const onOneLine = 'must be without control characters';
 export const anyPrintable = worded(`^${printable}*$`, onOneLine);
 /**
  * Text of one line: no control characters, and not only what shows nothing (contract §1); trimmed by whoever takes it. Each
  * character fits one part of the pattern only, so that a long text takes no longer than it has to.
  */
-const linePattern = `^[${invisible}]*[^${invisible}${control}]${printable}*$`;
+const linePattern = `^[${invisible}]*[^${invisible}${offLine}]${printable}*$`;
 export const line = (maxLength: number, description?: string) =>
   Type.String({
     minLength: 1,

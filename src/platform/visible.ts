@@ -11,3 +11,16 @@ const somethingVisible = new RegExp(`[^${invisible}]`, 'u');
 
 /** Whether a reader sees anything of it. */
 export const isVisible = (text: string): boolean => somethingVisible.test(text);
+
+/**
+ * What a text of one line is without, written likewise: control characters, the other ends of a line (U+2028, U+2029), and what turns
+ * the reading direction of whatever stands after it around.
+ */
+export const offLine = '\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069';
+
+const everyOffLine = new RegExp(`[${offLine}]+`, 'gu');
+
+export const isOnOneLine = (text: string): boolean => text.search(everyOffLine) < 0;
+
+/** A text that somebody else may not mend, with blanks instead. */
+export const broughtToOneLine = (text: string): string => text.replace(everyOffLine, ' ').trim();

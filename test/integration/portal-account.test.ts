@@ -59,6 +59,8 @@ test.each([
   ['an empty name', { name: '' }],
   ['a blank name', { name: '   ' }],
   ['a name with a control character', { name: 'a\u0007b' }],
+  ['a name with another end of its line', { name: 'a\u2028b' }],
+  ['a name that turns around what comes after it', { name: 'Acme \u202egro.live' }],
   ['a name of 201 characters', { name: 'x'.repeat(201) }],
   ['no name', { name: null }],
   ['a number for a name', { name: 7 }],

@@ -114,6 +114,10 @@ describe('the last Owner', () => {
       await give(owner, id, role('owner', limits)),
     ];
     expect(answers.map(outcomeOf)).toEqual(Array(3).fill('409 member.last_owner'));
+    // Whether the asker may is decided before.
+    const admin = await newMember(api, account, 'admin');
+    const tries = [await admin.call('DELETE', `/members/${id}`), await give(admin.call, id, role('viewer'))];
+    expect(tries.map(outcomeOf)).toEqual(Array(2).fill('403 member.owner_required'));
     const second = await newMember(api, account, 'owner', undefined, limits);
     expect(outcomeOf(await owner('DELETE', `/members/${id}`))).toBe('409 member.last_owner');
     expect(outcomeOf(await give(owner, second.membershipId, role('owner')))).toBe('200');

@@ -203,6 +203,12 @@ describe('creating', () => {
     const narrow = await own.apiKey(['identity.manage']);
     const refused = await bulk([{ email: address(), role_id: may }, { email: address() }], narrow);
     expect(statuses(refused)).toEqual(['api_key.scope_required', 'created']);
+    const denials = await rowsOf<{ resource_id: string }>(
+      api,
+      `select resource_id from events where account_id = $1 and action = 'auth.access_denied' and outcome = 'denied'`,
+      [own.scope.accountId],
+    );
+    expect(denials).toEqual(Array(2).fill({ resource_id: 'createIdentities' }));
     const foreign = await newAccount(api);
     const theirs = (
       await call('POST', '/roles', 201, { name: 'Theirs', permission_keys: [] }, await foreign.apiKey())

@@ -43,6 +43,20 @@ async function map(scimGroup: string, nodeId: string) {
   return { id: made.json().data.id as string, held: `${roleId} ${nodeId}` };
 }
 
+test('a list of mappings is narrowed by what the group is called, or by what the group that it names is', async () => {
+  const { id: byName } = await map('Engineers 100%', organization);
+  const group = await newGroup(own, 'Night watch');
+  const { id: byId } = await map(group, organization);
+  const found = async (q: string) => {
+    const { items } = (await portal('GET', `/scim/group-mappings?q=${encodeURIComponent(q)}`)).json();
+    return items.map(({ id }: { id: string }) => id).filter((id: string) => [byName, byId].includes(id));
+  };
+  expect(await found('engineers 100%')).toEqual([byName]);
+  expect(await found('watch')).toEqual([byId]);
+  expect(await found('_ight')).toEqual([]);
+  expect(await found('nothing that there is')).toEqual([]);
+});
+
 test('who comes back into the organization holds what their groups give', async () => {
   const { held } = await map('Engineers', organization);
   const { id, userName } = await newUser(own);

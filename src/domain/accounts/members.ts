@@ -100,10 +100,10 @@ export function createAccountMembers({ db }: { db: Db }): AccountMembers {
         const given = roles.filter((role) => !isHeld(role));
         if (given.length === 0 && roles.length === member.roles.length) return member;
 
-        if (member.roles.some(makesOwner) && !roles.some(makesOwner)) await assertAnotherOwner(tx, scope, id);
         const giver = await authorityOf(tx, scope, userId);
         if (member.roles.some(isOwnerRole) && !giver.isOwner) throw new DomainError('member.owner_required');
         for (const { role, limits } of given) await assertMayGive(tx, scope, giver, { role, limits });
+        if (member.roles.some(makesOwner) && !roles.some(makesOwner)) await assertAnotherOwner(tx, scope, id);
 
         await tx.delete(MembershipRole, { accountId, membershipId: id });
         const rows = roles.map(({ roleId, limits }) => ({ accountId, membershipId: id, roleId, limits }));
@@ -121,9 +121,9 @@ export function createAccountMembers({ db }: { db: Db }): AccountMembers {
         const scope = { accountId };
         await lockAdministration(tx, scope);
         const { user, roles } = await findMember(tx, scope, id);
-        if (roles.some(makesOwner)) await assertAnotherOwner(tx, scope, id);
         const remover = await authorityOf(tx, scope, userId);
         if (roles.some(isOwnerRole) && !remover.isOwner) throw new DomainError('member.owner_required');
+        if (roles.some(makesOwner)) await assertAnotherOwner(tx, scope, id);
         await endMembership(tx, { accountId, id, userId: user.id });
       }),
   };

@@ -9,6 +9,7 @@ import { recordEvent } from '../events.js';
 import { assertFitsAccessModel } from '../hierarchy/access-model.js';
 import type { MfaGraces } from '../mfa/grace.js';
 import { lackingFactorToEnroll } from './factor-to-enroll.js';
+import { assertWaysIn } from './ways-in.js';
 
 /** What an administrator can change; the rest of the row says whose it is and which version. */
 export type ChangeableSettings = Omit<
@@ -59,6 +60,7 @@ export function createEnvironmentSettings({
         if (!hasCaptcha) assertNoCaptcha(current, changes);
         if (changes.defaultSsoConnectionId) await assertUsable(tx, scope, changes.defaultSsoConnectionId);
         if (updated.accessModel !== current.accessModel) await assertFitsAccessModel(tx, scope, updated.accessModel);
+        await assertWaysIn(tx, scope, [current, updated]);
         if (changes.mfaAllowedFactors !== undefined) await assertFactorOfOrganizations(tx, scope, updated);
         await tx.update(EnvironmentSettings, within(scope), updated);
         if (changes.mfaPolicy !== undefined || changes.mfaGracePeriodDays !== undefined) {

@@ -1,6 +1,7 @@
 import type { Db } from '../../platform/db.js';
+import type { MethodSettings } from '../environments/login-methods.js';
 import type { MfaDecision, MfaGate, MfaQuestion } from '../mfa/gate.js';
-import { type Barred, barOf, type MethodSettings } from '../organizations/barred.js';
+import { type Barred, barOf } from '../organizations/barred.js';
 import { recordRefusal } from './refusals.js';
 import type { TermsOf } from './sign-in-terms.js';
 

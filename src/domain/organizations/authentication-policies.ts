@@ -4,10 +4,10 @@ import { type AuthenticationPolicy, Organization } from '../../../entities/organ
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import { type Db, within } from '../../platform/db.js';
 import { lackingFactorToEnroll } from '../environments/factor-to-enroll.js';
+import { methodsOf } from '../environments/login-methods.js';
 import { DomainError, type ErrorDetail } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { EnvironmentScope } from '../scope.js';
-import { methodsOf } from './barred.js';
 import { lockOrganization } from './members.js';
 
 /** A policy under its own version: what is changed of the organization besides is no change of it. */
@@ -44,7 +44,7 @@ export function createAuthenticationPolicies({ db }: { db: Db }) {
           (field) => !isSame(policy[field], current[field]),
         );
         if (changed.length === 0) return current;
-        await assertUsable(tx, scope, policy);
+        await assertUsable(tx, scope, policy, changed);
         if (leavesSsoOnly(policy) && !leavesSsoOnly(current)) await assertSomeProvider(tx, scope, id);
         const updated = { authenticationPolicy: policy, authenticationPolicyVersion: version + 1 };
         await tx.update(Organization, { ...within(scope), id }, updated);
@@ -57,11 +57,15 @@ export function createAuthenticationPolicies({ db }: { db: Db }) {
 
 export type AuthenticationPolicies = ReturnType<typeof createAuthenticationPolicies>;
 
-/** Whether anybody could sign in under it, as far as it says itself. @throws DomainError validation.failed */
+/**
+ * Whether anybody could sign in under it, as far as it says itself. What is as it was is not asked of what the Environment offers by now:
+ * whoever changes something else is not kept from it. @throws DomainError validation.failed
+ */
 async function assertUsable(
   tx: EntityManager,
   scope: EnvironmentScope,
   { allowed_methods, require_sso, require_mfa, session_ttl_seconds }: AuthenticationPolicy,
+  changed: readonly (keyof AuthenticationPolicy)[],
 ): Promise<void> {
   // They stay so until the end: whoever changes them looks at the policies there are.
   const settings = await tx.findOneOrFail(EnvironmentSettings, {
@@ -71,7 +75,11 @@ async function assertUsable(
   const { sessionTtlSeconds, mfaAllowedFactors } = settings;
   const details: ErrorDetail[] = [];
   const ways: readonly string[] = [...methodsOf(settings), 'sso'];
-  if (allowed_methods?.length && !allowed_methods.some((method) => ways.includes(method))) {
+  if (
+    changed.includes('allowed_methods') &&
+    allowed_methods?.length &&
+    !allowed_methods.some((method) => ways.includes(method))
+  ) {
     const message = `names no way of signing in that the environment has switched on: ${ways.join(', ')}`;
     details.push({ field: 'allowed_methods', code: 'not_offered', message });
   }
@@ -83,7 +91,11 @@ async function assertUsable(
     const message = 'needs totp or webauthn among the factors that the environment allows';
     details.push({ field: 'require_mfa', code: 'no_factor', message });
   }
-  if (session_ttl_seconds !== null && session_ttl_seconds > sessionTtlSeconds) {
+  if (
+    changed.includes('session_ttl_seconds') &&
+    session_ttl_seconds !== null &&
+    session_ttl_seconds > sessionTtlSeconds
+  ) {
     const message = `is longer than sessions of the environment last: ${sessionTtlSeconds} seconds`;
     details.push({ field: 'session_ttl_seconds', code: 'too_long', message });
   }

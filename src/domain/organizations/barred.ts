@@ -1,11 +1,7 @@
-import type { FirstFactorMethod } from '../../../entities/pending-sign-in.js';
+import { type LoginMethod, type MethodSettings, methodsOf } from '../environments/login-methods.js';
 import { firstFactorOf } from '../first-factor-of.js';
-import type { Client } from '../oidc/clients.js';
 import type { FirstFactor } from '../sessions/first-factor.js';
 import type { OfferedConnection, SignInPolicy } from './sign-in-policy.js';
-
-/** A way of signing in by which somebody proves who they are here, and to nobody else. */
-export type LoginMethod = Exclude<FirstFactorMethod, 'session' | 'sso'>;
 
 /** Why the organizations of a person do not let them in, though they have proved who they are. */
 export interface Barred {
@@ -15,18 +11,6 @@ export interface Barred {
   /** Identity providers that are wanted instead. */
   connections: OfferedConnection[];
 }
-
-export type MethodSettings = Pick<
-  Client['settings'],
-  'passwordLoginEnabled' | 'emailOtpLoginEnabled' | 'passkeyLoginEnabled'
->;
-
-/** The ways that an Environment has switched on. */
-export const methodsOf = (settings: MethodSettings): LoginMethod[] => [
-  ...(settings.passwordLoginEnabled ? (['password'] as const) : []),
-  ...(settings.emailOtpLoginEnabled ? (['email_otp'] as const) : []),
-  ...(settings.passkeyLoginEnabled ? (['passkey'] as const) : []),
-];
 
 /** What a policy leaves of some ways; none where it wants an identity provider. */
 export const allowedOf = (

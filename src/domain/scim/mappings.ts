@@ -13,7 +13,7 @@ import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { schemaFor } from '../hierarchy/schema-row.js';
 import { find as findOrganization } from '../organizations/find.js';
-import { type Page, type PageRequest, readPage } from '../paging.js';
+import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { lockDirectory } from '../scim-roles/directories.js';
 import { settleRoles } from '../scim-roles/granting.js';
 import type { AccountScope, EnvironmentScope } from '../scope.js';
@@ -62,6 +62,11 @@ export function createScimGroupMappings({ db, assignments, now }: ScimGroupMappi
       db.transaction(scope, (tx) => {
         const query = tx.createQueryBuilder(ScimGroupMapping, 'mapping').where(within(scope));
         if (environmentId) query.andWhere('mapping.environmentId = :environmentId', { environmentId });
+        if (page.q) {
+          const ofName = `(mapping.groupName ilike :pattern or exists (
+            select from scim_groups g where g.id = mapping.group_id and g.display_name ilike :pattern))`;
+          query.andWhere(ofName, { pattern: containing(page.q) });
+        }
         return readPage(query, page, columns[page.sortBy]);
       }),
 

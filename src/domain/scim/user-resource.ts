@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { isVisible } from '../../platform/visible.js';
+import { broughtToOneLine, isVisible } from '../../platform/visible.js';
 import { hasMailForm, isMailAddress } from '../logins/address.js';
 import { userKind } from './kinds.js';
 import { type PatchOperation, patched } from './patch.js';
@@ -73,7 +73,7 @@ function sizeOf({ name, emails, ...resource }: Resource): number {
 
 /** As other ways take names, on one line and trimmed (contract §1): nobody is kept out for a line break that somebody once typed. */
 function nameOf(field: string, value: string | undefined): string | null {
-  const name = (value ?? '').replace(/\p{Cc}+/gu, ' ').trim();
+  const name = broughtToOneLine(value ?? '');
   if ([...name].length > longestName) throw invalid(`name.${field} is longer than ${longestName} characters`);
   return isVisible(name) ? name : null;
 }

@@ -1,6 +1,6 @@
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { isStorable } from '../../platform/storable.js';
-import { isVisible } from '../../platform/visible.js';
+import { isOnOneLine, isVisible } from '../../platform/visible.js';
 import type { Profile } from '../identities/profile.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 
@@ -67,7 +67,7 @@ const longest = { firstName: 200, lastName: 200, avatarUrl: 2048, externalId: 25
 /** As the API would take it; what it would not is left out, and keeps nobody from signing in. */
 function usable(field: keyof AssertedProfile, said: string | undefined): string | null {
   const text = said?.trim() ?? '';
-  if (!isVisible(text) || text.length > longest[field] || /\p{Cc}/u.test(text) || !isStorable(text)) return null;
+  if (!isVisible(text) || text.length > longest[field] || !isOnOneLine(text) || !isStorable(text)) return null;
   if (field !== 'avatarUrl') return text;
   return URL.canParse(text) && new URL(text).protocol === 'https:' ? text : null;
 }

@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
-import { type Barred, type LoginMethod, methodsOf } from '../../domain/organizations/barred.js';
+import { type LoginMethod, methodsOf } from '../../domain/environments/login-methods.js';
+import type { Barred } from '../../domain/organizations/barred.js';
 import type { OfferedConnection } from '../../domain/organizations/sign-in-policy.js';
 import { pageOptions, sendPage, wantsJson } from './pages.js';
 import { anotherPersonUrl, type Visit } from './visit.js';

@@ -4,7 +4,7 @@ import { isMailAddress } from '../../domain/logins/address.js';
 import { onlyOnce, type Parameters, readParameters } from '../../domain/oidc/parameters.js';
 import { after } from '../../platform/clock.js';
 import type { TextKey } from '../../platform/mail/texts.js';
-import { isVisible } from '../../platform/visible.js';
+import { isOnOneLine, isVisible } from '../../platform/visible.js';
 import { captchaField } from './captcha.js';
 import type { HostedOptions } from './options.js';
 import { assertOwnOrigin } from './origin.js';
@@ -91,4 +91,4 @@ const typedIn = (form: Parameters) => ({
 
 /** Up to 200 characters that are not all invisible, on one line; none at all is fine (contract §1). */
 export const isName = (name: string) =>
-  name === '' || ([...name].length <= 200 && isVisible(name) && !/[\p{Cc}\p{Cs}]/u.test(name));
+  name === '' || ([...name].length <= 200 && isVisible(name) && isOnOneLine(name) && !/\p{Cs}/u.test(name));

@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
+import { methodsOf } from '../../domain/environments/login-methods.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
-import { methodsOf, wantsSso } from '../../domain/organizations/barred.js';
+import { wantsSso } from '../../domain/organizations/barred.js';
 import type { Captcha } from '../../platform/captcha.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { methodNames, sendBarred } from './barred-page.js';

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { methodsOf, wantsSso } from '../../domain/organizations/barred.js';
+import { methodsOf } from '../../domain/environments/login-methods.js';
+import { wantsSso } from '../../domain/organizations/barred.js';
 import type { SsoSignInRefusal } from '../../domain/sso-sign-in/end-users.js';
 import { askingWho } from './asking-who.js';
 import { pageOptions, sendPage, wantsJson } from './pages.js';

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type LoginMethod, methodsOf } from '../../domain/environments/login-methods.js';
 import type { OpenSignIn } from '../../domain/logins/pending-sign-ins.js';
 import { parseAccountRequest } from '../../domain/oidc/account-request.js';
 import type { AskedOrganization } from '../../domain/oidc/asked-organization.js';
@@ -8,7 +9,7 @@ import { readHint } from '../../domain/oidc/hints.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { type ReadParameters, readParameters } from '../../domain/oidc/parameters.js';
 import type { Provider } from '../../domain/oidc/provider.js';
-import { allowedOf, type LoginMethod, methodsOf, wantsSso } from '../../domain/organizations/barred.js';
+import { allowedOf, wantsSso } from '../../domain/organizations/barred.js';
 import { answerClient } from './answer-client.js';
 
 /** A well-formed authorization request on its way through the pages. */

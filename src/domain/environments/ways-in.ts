@@ -1,0 +1,66 @@
+import type { EntityManager } from 'typeorm';
+import { SsoConnection } from '../../../entities/sso-connection.js';
+import { within } from '../../platform/db.js';
+import { DomainError, type ErrorDetail } from '../errors.js';
+import type { EnvironmentScope } from '../scope.js';
+import { type LoginMethod, type MethodSettings, methodsOf } from './login-methods.js';
+
+const fieldOf: Record<LoginMethod, string> = {
+  password: 'password_login_enabled',
+  email_otp: 'email_otp_login_enabled',
+  passkey: 'passkey_login_enabled',
+};
+
+/** As many are named as are worth reading; there may be more. */
+const mostNamed = 20;
+
+/**
+ * Whether people still come in where ways of signing in are switched off: somebody new, and the members of every organization. It stays so
+ * until the settings are there: whoever changes a policy waits for their row.
+ * @throws DomainError validation.failed
+ */
+export async function assertWaysIn(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  [before, after]: readonly [MethodSettings, MethodSettings],
+): Promise<void> {
+  const left = methodsOf(after);
+  const [gone] = methodsOf(before).filter((method) => !left.includes(method));
+  if (!gone) return;
+  const details = [...(await lackingProvider(tx, scope, left)), ...(await lockedOut(tx, scope, left))];
+  if (details.length === 0) return;
+  throw new DomainError('validation.failed', { details: details.map((one) => ({ field: fieldOf[gone], ...one })) });
+}
+
+type Finding = Omit<ErrorDetail, 'field'>;
+
+/** A passkey is enrolled by whoever has come in already. */
+async function lackingProvider(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  left: readonly LoginMethod[],
+): Promise<Finding[]> {
+  if (left.includes('password') || left.includes('email_otp')) return [];
+  if (await tx.existsBy(SsoConnection, { ...within(scope), status: 'active' })) return [];
+  const message = 'without passwords, emailed codes and an active SSO connection nobody new can come in';
+  return [{ code: 'no_way_in', message }];
+}
+
+async function lockedOut(
+  tx: EntityManager,
+  { accountId, environmentId }: EnvironmentScope,
+  left: readonly LoginMethod[],
+): Promise<Finding[]> {
+  const organizations = await tx.query<{ id: string; name: string }[]>(
+    `select o.id, n.name from organizations o join nodes n on n.id = o.id
+     where o.account_id = $1 and o.environment_id = $2 and jsonb_typeof(o.authentication_policy->'allowed_methods') = 'array'
+       and o.authentication_policy->'allowed_methods' <> '[]'
+       and not o.authentication_policy->'allowed_methods' ?| $3::text[]
+     order by o.id limit $4`,
+    [accountId, environmentId, [...left, 'sso'], mostNamed],
+  );
+  return organizations.map(({ id, name }) => ({
+    code: 'only_way_of_organization',
+    message: `organization "${name}" (${id}) allows no other way that is left`,
+  }));
+}
