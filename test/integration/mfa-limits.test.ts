@@ -46,7 +46,8 @@ test('ten wrong codes lock whoever’s they are, in every sign-in and from every
       const retryAfter = Number(locked.headers['retry-after']);
       expect(retryAfter).toBeGreaterThan(800);
       expect(retryAfter).toBeLessThanOrEqual(minutes(15) / 1000);
-      expect(locked.body).toContain('Too many attempts');
+      expect(locked.body).toContain('Too many wrong codes');
+      expect(locked.body).not.toContain('/oauth/password/forgot'); // a new password ends nothing of it
     }
   }
   expect(await provider.logins.recoveryCodes.remaining(ana, ana.id)).toMatchObject({ remaining: 10 }); // none was spent
@@ -96,7 +97,7 @@ test('fifty wrong ones in a day lock until the day is over, of whatever kind', a
     const locked = await answer(another, fields);
     expect([locked.statusCode, locked.headers['ratelimit-policy']]).toEqual([429, '"mfa-identity-day";q=50;w=86400']);
     expect(Number(locked.headers['retry-after'])).toBeGreaterThan(86_000);
-    expect(locked.body).toContain('Too many attempts');
+    expect(locked.body).toContain('Too many wrong codes');
   }
 });
 
@@ -177,7 +178,7 @@ test.each([
   const refused = answers.filter(({ statusCode }) => statusCode === 429);
   expect(refused).toHaveLength(2);
   expect(Number(refused[0]?.headers['retry-after'])).toBeLessThanOrEqual(window);
-  expect(refused[0]?.body).toContain('Too many attempts');
+  expect(refused[0]?.body).toContain('Too many wrong codes');
   const json = await send('application/json');
   expect(json.statusCode).toBe(429);
   expect(json.json()).toMatchObject({ error: 'rate_limit.exceeded' });

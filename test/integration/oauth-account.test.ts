@@ -137,6 +137,7 @@ test('the page names browsers in words, and the application that has access', as
   expect(page.body).toContain('this browser');
   expect(page.body).toContain('3 hours ago');
   expect(page.body).toContain('Shop web');
+  expect(page.body).toMatch(/<a href="https:\/\/[^"]+">Back to Shop web<\/a>/);
   const german = await laptop.get(url(client, { ui_locales: 'de' }));
   expect(german.body).toContain('Firefox unter Windows');
   expect(german.body).toContain('vor 3 Stunden');

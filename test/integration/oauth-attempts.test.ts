@@ -295,6 +295,20 @@ test('whoever has guessed too often is shown the way back, and to a new password
   }
 });
 
+test('an address that was typed goes along to whatever asks for it next', async () => {
+  const typed = 'ana+shop@example.com';
+  const linksOf = (page: { body: string }) =>
+    [...page.body.matchAll(/href="([^"]+)"/g)].map(([, url = '']) => url.replaceAll('&amp;', '&'));
+  const open = await world.newEnvironment({ allowSelfSignup: true });
+  const opened = await open.newClient();
+  for (const start of ['/oauth/password/forgot?', '/oauth/register?']) {
+    const next = async (email: string) =>
+      linksOf(await attempt(email, 'wrong', opened)).find((url) => url.startsWith(start));
+    expect((await world.browser().get((await next(typed)) ?? '')).body).toContain(`value="${typed}"`);
+    expect(await next('no address')).not.toContain('login_hint');
+  }
+});
+
 test('the counters hold no address in the clear', async () => {
   const keys = await world.query<{ key: string }>('select key from rate_limits');
   expect(keys.length).toBeGreaterThan(0);

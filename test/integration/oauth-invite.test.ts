@@ -52,8 +52,38 @@ test('opening the link shows who invites to what and consumes nothing; sending t
   await rowsOf(api, `update identity_invites set ended_at = ended_at - interval '1 minute' where id = $1`, [made.id]);
   for (const answer of [await open(made.token), await submit(fields)]) {
     expect(answer.statusCode).toBe(400);
-    expect(answer.body).toContain('ask the person who invited you');
+    expect(answer.body).toContain('You have accepted this invitation already');
   }
+});
+
+test('a link that is over says of which application it was, in its language; only one that was accepted leads on to it', async () => {
+  const own = await newAccount(api);
+  const ofOwner = callsOf(api, own.accountSlug, await own.as('owner'));
+  const at = `/applications/${own.applicationSlug}/environments/development`;
+  const client = { name: 'Web', client_type: 'public', redirect_uris: ['https://shop.example/cb'] };
+  expect((await ofOwner('POST', `${at}/oauth-clients`, client)).statusCode).toBe(201);
+  const keyOfOwn = callsWith(api, await own.apiKey());
+  const fields = { first_name: 'Ivan', last_name: 'Kern', password: 'violet tractor 19' };
+  const accepted = await inviteTo(keyOfOwn, path, { locale: 'de' });
+  expect((await submit({ ...fields, token: accepted.token })).statusCode).toBe(200);
+  const revoked = await inviteTo(keyOfOwn, path, { locale: 'de' });
+  expect(outcomeOf(await keyOfOwn('POST', `${path}/${revoked.id}/revoke`))).toBe('200');
+  const [after, ended, unknown] = [await open(accepted.token), await open(revoked.token), await open('a'.repeat(43))];
+  expect([after, ended, unknown].map(({ statusCode }) => statusCode)).toEqual([400, 400, 400]);
+  expect(after.body).toContain('Diese Einladung ist bereits angenommen');
+  expect(after.body).toContain('href="https://shop.example"');
+  expect(ended.body).toContain('Dieser Link funktioniert nicht mehr');
+  expect(ended.body).not.toContain('https://shop.example');
+  expect(unknown.body).toContain('This link no longer works');
+});
+
+test('who answers it a second time with another password is not told that this one counts', async () => {
+  const made = await inviteTo(key, path);
+  const fields = { token: made.token, first_name: 'Ivan', last_name: 'Kern', password: 'violet tractor 19' };
+  expect((await submit(fields)).statusCode).toBe(200);
+  const other = await submit({ ...fields, password: 'another tractor 20' });
+  expect([other.statusCode, other.body]).toEqual([400, expect.stringContaining('accepted this invitation already')]);
+  expect((await submit(fields)).statusCode).toBe(200);
 });
 
 test('a form that is sent twice at once is told twice that the invite is accepted', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { decodeJwt } from 'jose';
+import { v7 as uuidv7 } from 'uuid';
 import { hours, minutes } from '../../src/platform/clock.js';
 import {
   authorizeUrl,
@@ -265,6 +266,22 @@ test.each<[string, () => Record<string, string>, string]>([
   expect(answer.headers.location).toBeUndefined();
   expect(await isSignedIn()).toBe(true);
   expect((await browser.get(`${url({ client_id: client.clientId })}&client_id=again`)).statusCode).toBe(400);
+});
+
+test('nobody is told that they are signed out by a link that anybody can make', async () => {
+  const links = [
+    '/sso/signed-out',
+    `/sso/signed-out?request=${uuidv7()}`,
+    '/sso/leave?token=none',
+    `/sso/saml/${uuidv7()}/slo?SAMLResponse=x&RelayState=y`,
+    `/sso/oidc/${uuidv7()}/signed-out?state=x`,
+  ];
+  for (const link of links) {
+    const page = await browser.get(link);
+    expect([link, page.body.includes('You are signed out')]).toEqual([link, false]);
+    expect(page.body).toContain('This sign-out is over');
+  }
+  expect(await isSignedIn()).toBe(true);
 });
 
 test('a script is told in JSON what a browser is shown: the question, where to go on, and where nothing follows', async () => {

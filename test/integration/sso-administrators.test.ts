@@ -91,12 +91,17 @@ const start = (browser: Browser, email: string, more = '') =>
 const here = ({ headers }: LightMyRequestResponse) => String(headers.location).replace(baseUrl, '');
 
 /** The whole way; the answer of `/sso/complete`. */
-async function walk(browser: Browser, email: string, changes: Partial<ResponseParts> = {}, more = '') {
+async function walk(
+  browser: Browser,
+  email: string,
+  changes: Partial<ResponseParts> = {},
+  { more = '', accept = 'application/json' } = {},
+) {
   const away = await start(browser, email, more);
   expect(away.statusCode).toBe(303);
   const { path, form } = answerTo(String(away.headers.location), idp, api.clock.now, { nameId: email, ...changes });
   const answered = await new Browser(api.app).post(path, form, { origin: 'https://idp.acme.example' });
-  return browser.get(here(answered), { accept: 'application/json' });
+  return browser.get(here(answered), { accept });
 }
 const failureOf = async (answer: Promise<LightMyRequestResponse>) => (await answer).json().error;
 const newBrowser = () => new Browser(api.app);
@@ -225,9 +230,9 @@ describe('an administrator signs in by the provider of their account', () => {
     expect(chosen.statusCode).toBe(200);
     expect(names(chosen)).toEqual(['admin_refresh', 'admin_session']);
     expect((await browser.submit(choice, { application_id: second }, { origin: baseUrl })).statusCode).toBe(401);
-    const askedForeign = await walk(newBrowser(), email, {}, `&application_id=${foreign}`);
+    const askedForeign = await walk(newBrowser(), email, {}, { more: `&application_id=${foreign}` });
     expect(askedForeign.json().data.outcome).toBe('application_selection_required');
-    const asked = await walk(newBrowser(), email, {}, `&application_id=${second}`);
+    const asked = await walk(newBrowser(), email, {}, { more: `&application_id=${second}` });
     expect(asked.json().data).toMatchObject({ outcome: 'authenticated', application: { id: second } });
   });
 
@@ -421,6 +426,9 @@ describe('who is not known yet', () => {
     const at = await place();
     const email = `bea@${at.domain}`;
     expect(await failureOf(walk(newBrowser(), email))).toBe('sso.identity_unknown');
+    const refused = await walk(newBrowser(), email, {}, { accept: 'text/html' });
+    const again = `/v1/auth/sso/start?email=${encodeURIComponent(email)}&amp;prompt=login`;
+    expect(refused.body).toContain(`href="${again}"`);
     const { accountId } = at.account.scope;
     const role = await system((tx) => tx.findOneByOrFail(AdministratorRole, { accountId, systemKey: 'support' }));
     const made = await api.app.inject({

@@ -193,7 +193,7 @@ const everyPage = (value: string): Pages => ({
     applications: [{ id: value, name: value, accountName: value }],
   },
   'still-signed-in': {},
-  'signed-out': { clientUrl: `https://app.example.com/${value}`, isUnconfirmed: true },
+  'signed-out': { clientUrl: `https://app.example.com/${value}`, isUnconfirmed: true, isOver: false },
   error: {
     title: 'error.request.title',
     message: 'error.request.message',
@@ -234,8 +234,8 @@ const everyPage = (value: string): Pages => ({
     error: 'choose_password.error.breached',
   },
   'invite-accepted': { accountName: value, nextUrl: value },
-  'invite-invalid': { nextUrl: value },
-  'link-invalid': { nextUrl: value },
+  'invite-invalid': { nextUrl: value, isAccepted: false, client: { name: value, logoUrl: value } },
+  'link-invalid': { nextUrl: value, isOfPassword: false },
   ...everyAccountPage(value),
   ...everySignUpPage(value),
 });
@@ -319,6 +319,7 @@ const everyAccountPage = (value: string): AccountPages => {
       ...common,
       now,
       done: 'account.done.session_ended',
+      siteUrl: `https://app.example.com/${value}`,
       person: { name: value, email: value },
       password: { isSet: true, changedAt: then },
       factors: [factor, { ...factor, label: null, lastUsedAt: null }],
@@ -582,7 +583,9 @@ test('a page links to the web, to itself and to an app, never to a script', () =
   expect(imageSource('http://a.example/logo.png')).toBeNull();
   expect(imageSource('data:text/html,<script>')).toBeNull();
   expect(imageSource('https://a.example/logo.png')).toBe('https://a.example/logo.png');
-  expect(render('signed-out', { clientUrl: 'javascript:alert(1)', isUnconfirmed: false })).not.toContain('javascript:');
+  expect(render('signed-out', { clientUrl: 'javascript:alert(1)', isUnconfirmed: false, isOver: false })).not.toContain(
+    'javascript:',
+  );
 });
 
 describe('colors', () => {

@@ -1,15 +1,18 @@
 import type { EntityManager } from 'typeorm';
-import type { EnvironmentSettings } from '../../../entities/environment-settings.js';
-import type { IdentityInvite, IdentityInviteIntent } from '../../../entities/identity-invite.js';
+import { EnvironmentSettings } from '../../../entities/environment-settings.js';
+import { IdentityInvite, type IdentityInviteIntent } from '../../../entities/identity-invite.js';
 import { OAuthClient } from '../../../entities/oauth-client.js';
 import type { Clock } from '../../platform/clock.js';
+import { hashSecret, isSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import { untilNothingVanishes } from '../access/vanishing.js';
+import { applicationNameOf } from '../emails/brand.js';
 import { invalidField } from '../errors.js';
 import { siteOf } from '../oidc/redirect-uris.js';
 import type { Passwords } from '../passwords/passwords.js';
+import { verifyTyped } from '../passwords/verify-typed.js';
 import { keepOrganizations, scopeOf } from './events.js';
 import { join } from './join.js';
 import { invitedOf, justAcceptedOf, needsOf, pendingOf, type Told, toldOf } from './standing.js';
@@ -48,11 +51,21 @@ export interface IdentityInviteAcceptance {
    * @throws DomainError invite.link_invalid, password.breached, password.context_specific, validation.failed
    */
   accept(acceptance: IdentityAcceptance): Promise<OfferedIdentityInvite>;
-  /** What was accepted by this link within the last minute: its form has been sent twice. Nothing is done. Null for any other. */
-  justAccepted(token: string): Promise<OfferedIdentityInvite | null>;
+  /**
+   * What was accepted by this link within the last minute: its form has been sent twice. Nothing is done. Null for any other, and where
+   * another password was set than the one that is sent now.
+   */
+  justAccepted(token: string, password: string | undefined): Promise<OfferedIdentityInvite | null>;
+  /** What the link of an invite that is over was for. Null for a link that never was one. */
+  over(token: string): Promise<PastIdentityInvite | null>;
   /** From where scripts may use the link of an invite: the pages of the Environment's clients. Null: the link is void. */
   pagesOf(token: string): Promise<ScriptPages | null>;
 }
+
+/** An invite that is over, to whoever has its link. */
+export type PastIdentityInvite = Pick<OfferedIdentityInvite, 'applicationName' | 'locale' | 'siteUrl' | 'settings'> & {
+  isAccepted: boolean;
+};
 
 export interface ScriptPages {
   settings: Pick<EnvironmentSettings, 'allowedOrigins'>;
@@ -62,7 +75,7 @@ export interface ScriptPages {
 
 export interface IdentityInviteAcceptanceDeps {
   db: Db;
-  passwords: Pick<Passwords, 'hash' | 'assertAcceptable'>;
+  passwords: Pick<Passwords, 'hash' | 'verify' | 'assertAcceptable'>;
   now: Clock;
 }
 
@@ -118,10 +131,27 @@ export function createIdentityInviteAcceptance({
         throw error;
       });
     },
-    justAccepted: (token) =>
-      db.transaction('system', async (tx) => {
+    async justAccepted(token, password) {
+      const found = await db.transaction('system', async (tx) => {
         const invite = await justAcceptedOf(tx, token, now());
-        return invite && offeredBy(tx, invite);
+        if (!invite) return null;
+        const { identity } = await invitedOf(tx, invite);
+        return { offered: await offeredBy(tx, invite), passwordHash: identity?.passwordHash ?? null };
+      });
+      if (!found) return null;
+      const isOther = password !== undefined && !(await verifyTyped(passwords, found.passwordHash, password));
+      return isOther ? null : found.offered;
+    },
+    over: (token) =>
+      db.transaction('system', async (tx) => {
+        const invite = isSecret(token) ? await tx.findOneBy(IdentityInvite, { tokenHash: hashSecret(token) }) : null;
+        const settings = invite && (await tx.findOneBy(EnvironmentSettings, { environmentId: invite.environmentId }));
+        if (!invite || !settings) return null;
+        const isAccepted = invite.status === 'accepted';
+        const applicationName = await applicationNameOf(tx, invite.environmentId);
+        const isOfClients = isAccepted && invite.intent !== 'directory';
+        const siteUrl = isOfClients ? await siteOfEnvironment(tx, invite) : null;
+        return { applicationName, locale: invite.locale, settings, isAccepted, siteUrl };
       }),
     pagesOf: (token) =>
       db.transaction('system', async (tx) => {

@@ -44,7 +44,8 @@ export const acceptInviteError =
     const done = isVoid ? await invites.justAccepted(token) : null;
     if (done) return sendPage(reply.code(200), 'invite-accepted', { ...done, nextUrl }, localeOf(request));
     reply.code(400);
-    if (!wrong || !invite) return sendPage(reply, 'invite-invalid', { nextUrl }, localeOf(request));
+    if (!wrong || !invite)
+      return sendPage(reply, 'invite-invalid', { nextUrl, isAccepted: false, client: null }, localeOf(request));
     return sendInvitePage(request, reply, { token, invite, error: wrong });
   };
 

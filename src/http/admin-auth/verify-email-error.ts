@@ -35,7 +35,10 @@ function sendAsPage(
   const isWrongRequest = !isMailed && refusal?.code === 'validation.failed';
   const texts = isWrongRequest ? ofRequest : textsFor(status);
   // Whatever else is wrong with a link, to a person it is one that does not work.
-  if (!texts) return sendPage(reply, 'link-invalid', { nextUrl: adminAppOf(pages) }, locale);
+  if (!texts) {
+    const isOfPassword = refusal?.code === 'password.link_invalid';
+    return sendPage(reply, 'link-invalid', { nextUrl: adminAppOf(pages), isOfPassword }, locale);
+  }
   const retryAfterSeconds = retryAfter === undefined ? {} : { retryAfterSeconds: retryAfter };
   const code = refusal?.code ?? 'internal';
   const detail = isWrongRequest ? wrongIn(refusal) : null;

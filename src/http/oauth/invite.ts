@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../../domain/errors.js';
-import type { OfferedIdentityInvite } from '../../domain/identity-invites/acceptance.js';
+import type { OfferedIdentityInvite, PastIdentityInvite } from '../../domain/identity-invites/acceptance.js';
 import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import type { HostedOptions } from './options.js';
@@ -18,12 +18,12 @@ const action = '/oauth/invite';
 /** The link in the mail of an invite. Opening it shows a form; only sending that consumes it, so mail scanners cannot. */
 export const invite: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
   const { provider, logins, limits } = options;
-  const { preview, accept, justAccepted } = logins.inviteAcceptance;
+  const { preview, accept, justAccepted, over } = logins.inviteAcceptance;
 
   app.get('/oauth/invite', async (request, reply) => {
     const token = onlyOnce(readParameters(request.query), ['token']).get('token') ?? '';
     const offered = await preview(token).catch(voided);
-    return offered ? sendForm({ request, reply, offered }, { token, error: null }) : sendVoid(request, reply);
+    return offered ? sendForm({ request, reply, offered }, { token, error: null }) : sendVoid(request, reply, token);
   });
 
   app.post('/oauth/invite', throttled(limits, 'POST /oauth/invite'), async (request, reply) => {
@@ -31,30 +31,41 @@ export const invite: FastifyPluginAsyncTypebox<HostedOptions> = async (app, opti
     const form = onlyOnce(readParameters(request.body), ['token', 'first_name', 'last_name', 'password']);
     const token = form.get('token') ?? '';
     const offered = await preview(token).catch(voided);
-    if (!offered) return sendDoneBefore(request, reply, token);
+    const sent = { token, password: form.get('password') || undefined };
+    if (!offered) return sendDoneBefore(request, reply, sent);
     const visit = { request, reply, offered };
     const typed = { firstName: form.get('first_name')?.trim(), lastName: form.get('last_name')?.trim() };
     const names = { firstName: typed.firstName || undefined, lastName: typed.lastName || undefined };
     const again = (error: TextKey) => sendForm(visit, { token, error, ...names });
     if (!isName(typed.firstName ?? '') || !isName(typed.lastName ?? '')) return again('sign_up.error.name');
-    const password = form.get('password') || undefined;
-    if (offered.asksPassword && password === undefined) return again('sign_up.error.password_missing');
+    if (offered.asksPassword && sent.password === undefined) return again('sign_up.error.password_missing');
     try {
-      await accept({ token, ...names, password });
+      await accept({ ...sent, ...names });
     } catch (error) {
       const wrong = passwordErrorOf(error);
       if (wrong) return again(wrong);
-      return voided(error) ?? sendDoneBefore(request, reply, token);
+      return voided(error) ?? sendDoneBefore(request, reply, sent);
     }
     return sendDone(options, visit);
   });
 
   /** A form that was sent twice has accepted it. */
-  async function sendDoneBefore(request: FastifyRequest, reply: FastifyReply, token: string) {
-    const offered = wantsJson(request) ? null : await justAccepted(token).catch(voided);
-    return offered ? sendDone(options, { request, reply, offered }) : sendVoid(request, reply);
+  async function sendDoneBefore(request: FastifyRequest, reply: FastifyReply, sent: Sent) {
+    const offered = wantsJson(request) ? null : await justAccepted(sent.token, sent.password).catch(voided);
+    return offered ? sendDone(options, { request, reply, offered }) : sendVoid(request, reply, sent.token);
+  }
+
+  async function sendVoid(request: FastifyRequest, reply: FastifyReply, token: string) {
+    if (!wantsJson(request)) return sendOver(request, reply, await over(token));
+    const error_description = 'the link is unknown, has expired or was used already';
+    return reply.code(400).header('cache-control', 'no-store').send({ error: 'invalid_request', error_description });
   }
 };
+
+interface Sent {
+  token: string;
+  password: string | undefined;
+}
 
 interface Visit {
   request: FastifyRequest;
@@ -70,10 +81,13 @@ function voided(error: unknown): null {
 }
 
 /** In the language of the invite, where the browser asks for none that there is. */
-const looksOf = ({ settings, locale }: OfferedIdentityInvite) => ({
+const looksOf = ({ settings, locale }: Pick<OfferedIdentityInvite, 'settings' | 'locale'>) => ({
   client: { logoUrl: null, settings: { ...settings, defaultLocale: locale } },
 });
-const clientOf = ({ applicationName }: OfferedIdentityInvite) => ({ name: applicationName, logoUrl: null });
+const clientOf = ({ applicationName }: Pick<OfferedIdentityInvite, 'applicationName'>) => ({
+  name: applicationName,
+  logoUrl: null,
+});
 
 interface Asked {
   token: string;
@@ -118,8 +132,9 @@ async function sendDone(options: HostedOptions, { request, reply, offered }: Vis
   return sendPage(request, reply, 'identity-invite-accepted', values, looksOf(offered));
 }
 
-function sendVoid(request: FastifyRequest, reply: FastifyReply) {
-  if (!wantsJson(request)) return sendPage(request, reply, 'invite-invalid', { nextUrl: null }, { status: 400 });
-  const error_description = 'the link is unknown, has expired or was used already';
-  return reply.code(400).header('cache-control', 'no-store').send({ error: 'invalid_request', error_description });
+/** Of an invite that there was, as its mail looked, and with the way on that its acceptance had. */
+function sendOver(request: FastifyRequest, reply: FastifyReply, past: PastIdentityInvite | null) {
+  const { isAccepted = false, siteUrl = null } = past ?? {};
+  const values = { nextUrl: siteUrl, isAccepted, client: past && clientOf(past) };
+  return sendPage(request, reply, 'invite-invalid', values, { ...(past && looksOf(past)), status: 400 });
 }

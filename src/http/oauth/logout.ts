@@ -65,7 +65,7 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
     const { client, redirectUri, state } = asked;
     if (redirectUri !== null) return redirect(request, reply, redirectUri, { state });
     if (wantsJson(request)) return reply.header('cache-control', 'no-store').send({ redirect_to: null });
-    const values = { clientUrl: homeOf(asked), isUnconfirmed: false };
+    const values = { clientUrl: homeOf(asked), isUnconfirmed: false, isOver: false };
     return sendPage(request, reply, 'signed-out', values, pageOptions(client, asked));
   }
 

@@ -160,16 +160,16 @@ export function sendErrorPage(
       code,
       requestId: request.id,
       retryAfterSeconds,
-      ...waysOn(request, status),
+      ...waysOn(request, status, code),
     },
     { status, client: request.looks ?? null, uiLocales: localesAskedFor(request) },
   );
 }
 
-/** Back to the sign-in, where the same may go well later; too many wrong passwords are forgotten with a new one. */
-function waysOn({ way, url }: FastifyRequest, status: number) {
+/** Back to the sign-in, where the same may go well later; too many wrong passwords are forgotten with a new one, wrong codes are not. */
+function waysOn({ way, url }: FastifyRequest, status: number, code: string) {
   if (!way || ![429, 500, 503].includes(status)) return {};
-  const mayForget = status === 429 && !url.startsWith('/oauth/password/');
+  const mayForget = status === 429 && code !== locked && !url.startsWith('/oauth/password/');
   const { signInUrl, forgotUrl } = way();
   return { signInUrl, forgotUrl: mayForget ? forgotUrl : null };
 }
@@ -180,7 +180,10 @@ const localesAskedFor = ({ query, body }: FastifyRequest) => readParameters(quer
 /** What the pages of the own account refuse that no form of theirs asks for. */
 const ofAccount = ['mfa.already_enrolled', 'mfa.factor_not_allowed', 'mfa.not_enrolled', 'mfa.too_many_factors'];
 
+const locked = 'mfa.challenge_locked';
+
 function textsOf(status: number, code: string) {
+  if (code === locked) return 'too_many_codes';
   if (code === 'origin.foreign') return 'origin';
   if (code === 'auth.reauthentication_required') return 'protected';
   if (ofAccount.includes(code)) return 'account';

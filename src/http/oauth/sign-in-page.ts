@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { methodsOf } from '../../domain/environments/login-methods.js';
+import { isMailAddress } from '../../domain/logins/address.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { wantsSso } from '../../domain/organizations/barred.js';
 import type { Captcha } from '../../platform/captcha.js';
@@ -70,8 +71,8 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
         ...values,
         action: '/oauth/authorize',
         codeUrl: methods.includes('email_otp') ? '/oauth/login/email-otp/start' : null,
-        signUpUrl: letsSignUp(visit) ? urlOf('/oauth/register', values.params) : null,
-        forgotUrl: urlOf('/oauth/password/forgot', values.params),
+        signUpUrl: letsSignUp(visit) ? urlOf('/oauth/register', alsoNamed(values)) : null,
+        forgotUrl: urlOf('/oauth/password/forgot', alsoNamed(values)),
         resendTicket: shown.resendTicket ?? null,
       },
       { ...pageOptions(visit), captcha: values.captcha !== null, scripts: values.passkey ? ['webauthn'] : [] },
@@ -95,7 +96,7 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
         action: '/oauth/login/email-otp/start',
         params: { ...params, method: codeMethodOf(visit) },
         passwordUrl: methods.includes('password') ? `/oauth/authorize?${new URLSearchParams(params)}` : null,
-        signUpUrl: canSignUpHere(visit) ? urlOf('/oauth/register', params) : null,
+        signUpUrl: canSignUpHere(visit) ? urlOf('/oauth/register', alsoNamed({ params, ...values })) : null,
       },
       { ...pageOptions(visit), captcha: values.captcha !== null, scripts: values.passkey ? ['webauthn'] : [] },
     );
@@ -174,6 +175,10 @@ const goesByAddress = ({ client: { settings } }: Visit, { hasConnection }: NonNu
   settings.hasSso && !hasConnection && settings.defaultSsoConnectionId === null && methodsOf(settings).length === 0;
 const connectionsOf = ({ connectionId: id, name }: NonNullable<Visit['organization']>) =>
   id === null ? [] : [{ id, name }];
+/** Where a page leads on that asks for the address again: with the one that was typed. */
+const alsoNamed = ({ params, email }: { params: Record<string, string>; email: string }): Record<string, string> =>
+  isMailAddress(email) ? { ...params, login_hint: email } : params;
+
 const urlOf = (path: string, params: Record<string, string>) => `${path}?${new URLSearchParams(params)}`;
 /** Where codes are the only way in, the first right code signs up. */
 const canSignUpHere = (visit: Visit) => letsSignUp(visit) && visit.client.settings.passwordLoginEnabled;

@@ -17,15 +17,10 @@ const groups = {
   declined: { status: 403, codes: ['provider_error', 'status_not_success'] },
   stranger: {
     status: 403,
-    codes: [
-      'identity_unknown',
-      'subject_mismatch',
-      'not_a_member',
-      'domain_not_verified',
-      'email_missing',
-      'email_unverified',
-    ],
+    codes: ['identity_unknown', 'subject_mismatch', 'not_a_member', 'domain_not_verified'],
   },
+  /** No other account there would be told of any better. */
+  unsaid: { status: 403, codes: ['email_missing', 'email_unverified'] },
   inactive: { status: 403, codes: ['identity_inactive'] },
   anew: { status: 403, codes: ['reauthentication_missing'] },
   off: { status: 403, codes: ['connection_disabled'] },
@@ -48,7 +43,7 @@ const isWrongAccount = (code: SsoFailure): boolean => ['stranger', 'inactive'].i
 const mayHaveCode = (code: SsoFailure): boolean =>
   !['identity_unknown', 'not_a_member', 'identity_inactive'].includes(code);
 
-type Ways = Record<'againUrl' | 'otherUrl' | 'recoveryUrl', string | null>;
+export type Ways = Record<'againUrl' | 'otherUrl' | 'recoveryUrl', string | null>;
 const nowhere: Ways = { againUrl: null, otherUrl: null, recoveryUrl: null };
 
 /**
@@ -83,8 +78,12 @@ export const sendSsoLost = (request: FastifyRequest, reply: FastifyReply): Fasti
   send(request, reply, { code: 'stale', ...nowhere }, {});
 
 /** The same for whoever has no authorization request to go back to: administrators, and answers that nobody asked for. */
-export const sendSsoRefused = (request: FastifyRequest, reply: FastifyReply, code: SsoFailure): FastifyReply =>
-  send(request, reply, { code, ...nowhere }, {});
+export const sendSsoRefused = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  code: SsoFailure,
+  ways: Partial<Ways> = {},
+): FastifyReply => send(request, reply, { code, ...nowhere, ...ways }, {});
 
 /** A provider's own sign-out is not taken: whoever began it there may take themselves for signed out here. */
 export const sendSsoLogoutRefused = (request: FastifyRequest, reply: FastifyReply, code: SsoFailure): FastifyReply =>

@@ -33,6 +33,8 @@ export interface AccountPages {
   account: AccountPage & {
     now: Date;
     done: TextKey | null;
+    /** Where the application that leads here begins; null where it has no site. */
+    siteUrl: string | null;
     person: { name: string | null; email: string };
     /** Null where the Environment takes no passwords. */
     password: { isSet: boolean; changedAt: Date | null } | null;

@@ -206,8 +206,8 @@ export interface Pages extends AccountPages, SignUpPages {
   };
   /** `email`: who is signed in, where it is known whose page it is. */
   logout: { action: string; params: Params; email: string | null; client: { name: string } | null };
-  /** `isUnconfirmed`: here; the identity provider has not said that it is so there. */
-  'signed-out': { clientUrl: string | null; isUnconfirmed: boolean };
+  /** `isUnconfirmed`: here; the identity provider has not said that it is so there. `isOver`: nothing is known of it any more, or was never. */
+  'signed-out': { clientUrl: string | null; isUnconfirmed: boolean; isOver: boolean };
   /** Whoever would rather not sign out, and came from nowhere that is known. */
   'still-signed-in': Record<string, never>;
   /** Of an administrator who has come by an identity provider. */
@@ -268,6 +268,7 @@ export interface Pages extends AccountPages, SignUpPages {
     error: TextKey | null;
   };
   'invite-accepted': { accountName: string; nextUrl: string | null };
-  'invite-invalid': { nextUrl: string | null };
-  'link-invalid': { nextUrl: string | null };
+  /** `client`: of an end user's invite that there was. */
+  'invite-invalid': { nextUrl: string | null; isAccepted: boolean; client: PageClient | null };
+  'link-invalid': { nextUrl: string | null; isOfPassword: boolean };
 }

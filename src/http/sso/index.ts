@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { adminAppOf } from '../../platform/admin-app.js';
 import { createAdminLanding } from '../admin-auth/sso-landing.js';
 import { declareEvents } from '../oauth/events.js';
 import { createHostedLogin } from '../oauth/hosted-login.js';
@@ -30,7 +31,11 @@ export const sso: FastifyPluginAsyncTypebox<SsoPagesOptions> = async (app, optio
   const landing = createAdminLanding({ baseUrl, adminAppUrl });
   const finishers = {
     identity: createIdentityFinisher({ sso, hosted, now }),
-    admin: createAdminFinisher({ administrators: sso.administrators, landing }),
+    admin: createAdminFinisher({
+      administrators: sso.administrators,
+      landing,
+      appUrl: adminAppOf({ baseUrl, adminAppUrl }),
+    }),
     test: createTestFinisher(sso.tests),
   };
   await app.register(saml, { saml: sso.saml, baseUrl, now });

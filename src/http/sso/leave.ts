@@ -81,7 +81,7 @@ export const leave: FastifyPluginAsyncTypebox<LeaveOptions> = async (app, { leav
         .send({ redirect_to: redirectUri, is_unconfirmed: isUnconfirmed });
     }
     const client = clientId === null ? null : await clients.find(clientId);
-    const values = { clientUrl: redirectUri ?? homeUrl, isUnconfirmed };
+    const values = { clientUrl: redirectUri ?? homeUrl, isUnconfirmed, isOver: step === null };
     return sendPage(request, reply, 'signed-out', values, { client, uiLocales });
   }
 };

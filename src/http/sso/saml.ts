@@ -73,7 +73,7 @@ export const saml: FastifyPluginAsyncTypebox<SamlRoutesOptions> = async (app, { 
     if (id === null || (asked === null) === (answer === null)) return sendSsoLost(request, reply);
     if (answer !== null) {
       const left = isSecret(relayState) ? await saml.left(id, { message: messageOf(answer), relayState }) : null;
-      if (!left) return sendPage(request, reply, 'signed-out', nowhere);
+      if (!left) return sendPage(request, reply, 'signed-out', { ...nowhere, isOver: true });
       if (left.refusal)
         request.log.info({ refusal: left.refusal }, 'nobody knows whether somebody has left a provider');
       return redirect(request, reply, '/sso/signed-out', { request: left.logoutId });
@@ -86,7 +86,7 @@ export const saml: FastifyPluginAsyncTypebox<SamlRoutesOptions> = async (app, { 
   }
 };
 
-const nowhere = { clientUrl: null, isUnconfirmed: false };
+const nowhere = { clientUrl: null, isUnconfirmed: false, isOver: false };
 
 async function orRefused(
   request: FastifyRequest,

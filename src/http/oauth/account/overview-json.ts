@@ -49,7 +49,7 @@ export const Overview = Type.Object({
 });
 
 /** What the page is made of, but for its frame. */
-export type ShownOverview = Omit<AccountPages['account'], 'params' | 'query' | 'client' | 'now' | 'done'>;
+export type ShownOverview = Omit<AccountPages['account'], 'params' | 'query' | 'client' | 'now' | 'done' | 'siteUrl'>;
 
 /** What a script is told in the place of the page. */
 export const inJson = ({

@@ -5,7 +5,7 @@ import { fullNameOf } from '../../../domain/full-name.js';
 import type { OwnProfile } from '../../../domain/logins/own-profile.js';
 import type { FactorSummary } from '../../../domain/mfa/factors.js';
 import { cameByMail, type EnrollableKind } from '../../../domain/mfa/standing.js';
-import { destinationOf } from '../../../domain/oidc/redirect-uris.js';
+import { destinationOf, siteOf } from '../../../domain/oidc/redirect-uris.js';
 import { learntBy } from '../../../domain/oidc/scopes.js';
 import type { OwnApplication } from '../../../domain/sessions/own-applications.js';
 import { hashSecret } from '../../../platform/crypto/one-time-secret.js';
@@ -35,7 +35,8 @@ export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
     if (!visit) return reply;
     const found = await read(visit);
     if (wantsJson(request)) return reply.header('cache-control', 'no-store').send(inJson(found));
-    return sendAccountPage(visit, 'account', { ...found, now: provider.now(), done: doneOf(visit) });
+    const siteUrl = siteOf(visit.client.redirectUris);
+    return sendAccountPage(visit, 'account', { ...found, now: provider.now(), done: doneOf(visit), siteUrl });
   });
 
   async function read({ request, scope, session, client: { settings } }: AccountVisit): Promise<ShownOverview> {
