@@ -178,7 +178,7 @@ test.each([
   const refused = answers.filter(({ statusCode }) => statusCode === 429);
   expect(refused).toHaveLength(2);
   expect(Number(refused[0]?.headers['retry-after'])).toBeLessThanOrEqual(window);
-  expect(refused[0]?.body).toContain('Too many wrong codes');
+  expect(refused[0]?.body).toContain('Too many attempts');
   const json = await send('application/json');
   expect(json.statusCode).toBe(429);
   expect(json.json()).toMatchObject({ error: 'rate_limit.exceeded' });
