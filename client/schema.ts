@@ -7964,7 +7964,7 @@ export interface components {
                     history_length: number;
                     /** Format: date-time */
                     started_at: string;
-                    /** @description Steps that were begun and not finished. */
+                    /** @description Steps that were begun and not finished. `workflow_task`: the next step of the workflow itself, tried before without success; what the workflow is told has no effect until it is done. */
                     pending: {
                         activity: string;
                         attempt: number;

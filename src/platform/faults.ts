@@ -12,8 +12,17 @@ export function faultOf(error: unknown): string {
   const parts = [code, originalCode, responseCode, command, constraint].filter(
     (part) => typeof part === 'number' || (typeof part === 'string' && /^[\w .-]{1,63}$/.test(part)),
   );
+  if (code === undefined)
+    parts.push(...silences.filter(([message]) => message.test(driver.message)).map(([, kind]) => kind));
   return [error.name, ...new Set(parts)].join(' ');
 }
+
+/** What PostgreSQL's driver says in words alone, when it has waited long enough. */
+const silences: readonly [RegExp, string][] = [
+  [/^Query read timeout$/, 'query-timeout'],
+  [/^timeout exceeded when trying to connect$/, 'pool-timeout'],
+  [/^Connection terminated/, 'connection-terminated'],
+];
 
 /** Where it happened: the frames of the stack without its first lines, which repeat the message. */
 export const framesOf = (error: unknown): string[] =>

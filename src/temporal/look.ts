@@ -20,7 +20,7 @@ export async function lookAt(client: Client, workflowId: string): Promise<Proces
         ...(described.raw.pendingActivities ?? []).map((step) => ({
           activity: step.activityType?.name ?? 'unknown',
           attempt: step.attempt ?? 1,
-          lastFailure: step.lastFailure ? kindOf(step.lastFailure) : null,
+          lastFailure: isPaused(step) ? 'paused' : step.lastFailure ? kindOf(step.lastFailure) : null,
           nextAttemptAt: dateOf(step.nextAttemptScheduleTime),
         })),
       ],
@@ -45,6 +45,10 @@ function stuckTask({ raw }: Described): PendingStep[] {
 type Described = Awaited<ReturnType<ReturnType<Client['workflow']['getHandle']>['describe']>>;
 type Pending = NonNullable<Described['raw']['pendingActivities']>[number];
 type Failure = NonNullable<Pending['lastFailure']>;
+
+/** By hand, in Temporal: it is not tried before somebody unpauses it. */
+const isPaused = ({ state }: Pending): boolean => state === paused || state === pauseRequested;
+const [paused, pauseRequested] = [4, 5]; // PENDING_ACTIVITY_STATE_…
 
 /** Names and codes, as `faultOf` makes them of an outage (`activities/settled.ts`). */
 const kind = /^[\w .-]{1,200}$/;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createHousekeeping, type Place } from '../../src/domain/housekeeping/housekeeping.js';
+import { countWaitingProcesses } from '../../src/domain/processes/counts.js';
 import { createWebhookDeliveries } from '../../src/domain/webhooks/deliveries.js';
 import { fanOutWebhooks } from '../../src/domain/webhooks/fan-out.js';
 import { newAccount, type TestAccount, type TestApi } from '../support/api.js';
@@ -167,11 +168,16 @@ test('switched on again before that is written, it is sent what comes and what i
 });
 
 test('deleting one takes no look at what waits, and what somebody holds then is ended by the next run', async () => {
+  const counted = async () =>
+    (await countWaitingProcesses(api.database.db)).find(({ kind }) => kind === 'webhook_delivery')?.count;
+  const before = await counted();
   const { id, deliveries } = await awaited(2);
+  expect(await counted()).toBe((before ?? 0) + 2);
   expect((await whileHeld(() => ask('DELETE', `/webhooks/${id}`))).status).toBe(204);
+  expect(await counted()).toBe(before);
   expect(await processes('state=cancelled')).toEqual([2, ['cancelled', 'cancelled']]);
   const process = (await ask('GET', `/processes/${deliveries[0]}`)).body.data;
-  expect(process).toMatchObject({ state: 'cancelled', ended_reason: 'webhook_deleted' });
+  expect(process).toMatchObject({ state: 'cancelled', ended_reason: 'webhook_deleted', verbs: [] });
   expect(await whileHeld(() => sweep(10))).toBe(0);
   expect(await sweep(10)).toBe(2);
   expect(await rowsOf(api, `select from webhook_stops where webhook_id = '${id}'`)).toEqual([]);

@@ -71,7 +71,8 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
   };
   const shown = (row: ProcessRow): ShownProcess => {
     const kind = kinds[row.kind] as Kind;
-    const { nextWakeUp, verbs } = standing(row);
+    const { nextWakeUp, ...left } = standing(row);
+    const verbs = row.endedReason !== null && row.endedReason === kind.overFor ? [] : left.verbs;
     const waitsFor = kind.open[row.state] ?? null;
     // Not one literal: of one that begins with a spread each member behind it takes V8 a microsecond.
     return Object.assign({ ...row }, { workflowId: kind.workflowId(row), waitsFor, nextWakeUp, verbs });

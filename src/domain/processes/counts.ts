@@ -1,4 +1,5 @@
 import type { Db, Statement } from '../../platform/db.js';
+import { stopOf } from '../webhooks/stops.js';
 import type { KindName } from './kind.js';
 
 /** How many processes of a kind wait in a state, over all Accounts. */
@@ -19,6 +20,10 @@ interface Waiting {
   due: string;
 }
 
+/** What waits for a webhook that was switched off or deleted has ended, as every reader says. */
+const notStopped = `select d.status, d.next_attempt_at from webhook_deliveries d
+  where not (d.webhook_id in (select webhook_id from webhook_stops) and ${stopOf('reason', 'd')} is not null)`;
+
 // A mail waits for nothing but the mail server, an erasure for nothing but its own steps.
 const waiting: Record<KindName | 'registration' | 'account_intent', Waiting> = {
   registration: { states: ['pending'], from: 'pending_registrations', due: 'expires_at' },
@@ -35,7 +40,7 @@ const waiting: Record<KindName | 'registration' | 'account_intent', Waiting> = {
     due: 'case when effective_from > told_until then effective_from else effective_to end',
   },
   sso_domain: { states: ['pending', 'verified', 'lapsed'], from: 'sso_domains', due: 'next_check_at' },
-  webhook_delivery: { states: ['pending'], from: 'webhook_deliveries', due: 'next_attempt_at' },
+  webhook_delivery: { states: ['pending'], from: `(${notStopped}) deliveries`, due: 'next_attempt_at' },
 };
 
 /** Of more rows than this nobody wants to know how many more: a look at them all would cost what there is not to spare. */

@@ -75,6 +75,8 @@ export interface Kind {
   open: Record<string, WaitsFor>;
   /** What can be done with it, and in which states. */
   verbs: Partial<Record<Verb, readonly string[]>>;
+  /** Why it has ended where nothing can be done with it any more, whatever its state. */
+  overFor?: string;
   workflowId(row: ProcessRow): string;
   /** When its workflow does something again by itself; null where only Temporal knows. Asked of open ones. */
   wakesUpAt(standing: Standing, now: Date): Date | null;
