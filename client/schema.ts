@@ -8802,6 +8802,11 @@ export interface components {
                  * @description By `https`, or a picture in a `data:` URL.
                  */
                 logo_url: string | null;
+                /**
+                 * Format: uri
+                 * @description Where the application begins a sign-in by itself when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and mostly `login_hint`. With it, mailed links of passwords and sign-ups lead there, and so does a sign-in that an identity provider has begun: into a request of the browser that is in front of it.
+                 */
+                initiate_login_uri: string | null;
                 has_client_secret: boolean;
                 /** Format: date-time */
                 created_at: string;
@@ -8846,6 +8851,11 @@ export interface components {
              * @description By `https`, or a picture in a `data:` URL.
              */
             logo_url?: string | null;
+            /**
+             * Format: uri
+             * @description Where the application begins a sign-in by itself when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and mostly `login_hint`. With it, mailed links of passwords and sign-ups lead there, and so does a sign-in that an identity provider has begun: into a request of the browser that is in front of it.
+             */
+            initiate_login_uri?: string | null;
             name: string;
             /** @enum {string} */
             client_type: "public" | "confidential";
@@ -8886,6 +8896,11 @@ export interface components {
                  * @description By `https`, or a picture in a `data:` URL.
                  */
                 logo_url: string | null;
+                /**
+                 * Format: uri
+                 * @description Where the application begins a sign-in by itself when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and mostly `login_hint`. With it, mailed links of passwords and sign-ups lead there, and so does a sign-in that an identity provider has begun: into a request of the browser that is in front of it.
+                 */
+                initiate_login_uri: string | null;
                 has_client_secret: boolean;
                 /** Format: date-time */
                 created_at: string;
@@ -8931,6 +8946,11 @@ export interface components {
                  * @description By `https`, or a picture in a `data:` URL.
                  */
                 logo_url: string | null;
+                /**
+                 * Format: uri
+                 * @description Where the application begins a sign-in by itself when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and mostly `login_hint`. With it, mailed links of passwords and sign-ups lead there, and so does a sign-in that an identity provider has begun: into a request of the browser that is in front of it.
+                 */
+                initiate_login_uri: string | null;
                 has_client_secret: boolean;
                 /** Format: date-time */
                 created_at: string;
@@ -8967,6 +8987,11 @@ export interface components {
              * @description By `https`, or a picture in a `data:` URL.
              */
             logo_url?: string | null;
+            /**
+             * Format: uri
+             * @description Where the application begins a sign-in by itself when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and mostly `login_hint`. With it, mailed links of passwords and sign-ups lead there, and so does a sign-in that an identity provider has begun: into a request of the browser that is in front of it.
+             */
+            initiate_login_uri?: string | null;
             name?: string;
         };
         PortalAddResourcePermissionsRequest: {

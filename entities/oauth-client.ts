@@ -37,6 +37,8 @@ export class OAuthClient {
   @Column('jsonb', { nullable: true }) jwks!: { keys: object[] } | null;
   @Column('text', { nullable: true }) jwksUri!: string | null;
   @Column('text', { nullable: true }) logoUrl!: string | null;
+  /** Where it begins a sign-in by itself (OpenID Connect Core 1.0 §4). */
+  @Column('text', { nullable: true }) initiateLoginUri!: string | null;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz') updatedAt!: Date;
 }

@@ -75,6 +75,7 @@ import { AddressesInALabels1763700000141 } from './1763700000141-addresses-in-a-
 import { OwnFactors1763700000142 } from './1763700000142-own-factors.js';
 import { VerifiedByWord1763700000143 } from './1763700000143-verified-by-word.js';
 import { UsedMasterKeys1763700000144 } from './1763700000144-used-master-keys.js';
+import { InitiateLoginUri1763700000145 } from './1763700000145-initiate-login-uri.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -155,4 +156,5 @@ export const migrations = [
   OwnFactors1763700000142,
   VerifiedByWord1763700000143,
   UsedMasterKeys1763700000144,
+  InitiateLoginUri1763700000145,
 ];

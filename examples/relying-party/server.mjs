@@ -47,7 +47,10 @@ async function home({ session, response }) {
   send(response, 200, { notice, claims: tokens.claims, userinfo, expiresAt: tokens.expiresAt });
 }
 
-/** `/login`: sends the browser to the issuer. What only we may know of this attempt stays in the session. */
+/**
+ * `/login`: sends the browser to the issuer. What only we may know of this attempt stays in the session. It is this client's
+ * `initiate_login_uri`, too: the issuer leads here who has used a mailed link, maybe on another device, and says who it is.
+ */
 async function login({ url, session, response }) {
   const config = await discover();
   const verifier = oidc.randomPKCECodeVerifier();
@@ -57,6 +60,8 @@ async function login({ url, session, response }) {
   session.attempts.set(state, { verifier, nonce });
   const parameters = { redirect_uri: redirectUri, scope, state, nonce, code_challenge_method: 'S256' };
   const challenge = await oidc.calculatePKCECodeChallenge(verifier);
+  const hint = url.searchParams.get('login_hint');
+  if (hint) parameters.login_hint = hint;
   redirect(response, oidc.buildAuthorizationUrl(config, { ...parameters, code_challenge: challenge }).href);
 }
 

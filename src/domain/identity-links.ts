@@ -6,6 +6,7 @@ import { hashSecret, isSecret } from '../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../platform/crypto/sealing.js';
 import { mostLinkTries } from './link-proof.js';
 import type { Client } from './oidc/clients.js';
+import { initiateLoginUrl } from './oidc/initiate-login.js';
 import { sentTwiceWithin } from './sent-twice.js';
 
 /** How long a mailed link of an end user works. */
@@ -176,20 +177,27 @@ export const voidIdentityLinks = (tx: EntityManager, identityId: string, environ
   );
 
 /**
- * Where the person goes on: into the authorization request that it all began with, or null where there was none. A link that does
- * not work names nobody: whoever reads its mailbox may not know the address that the person has by now.
+ * Where the person goes on: to where the client begins a sign-in by itself, since a link is mostly opened in another browser, of which the
+ * client knows no `state`; where it has not said, into the authorization request that it all began with, or null where there was none. A link
+ * that does not work names nobody: whoever reads its mailbox may not know the address that the person has by now.
  */
-export function wayBack({
-  parameters,
-  email,
-  standing,
-}: Pick<FoundLink, 'parameters' | 'email' | 'standing'>): string | null {
+export function wayBack(
+  { parameters, email, standing }: Pick<FoundLink, 'parameters' | 'email' | 'standing'>,
+  { client, issuer }: Onward,
+): string | null {
   if (Object.keys(parameters).length === 0) return null;
+  const begun = client && initiateLoginUrl(client, issuer, standing === 'open' ? email : null);
+  if (begun) return begun;
   const query = new URLSearchParams(parameters);
   if (standing === 'open') query.set('login_hint', email);
   return `/oauth/authorize?${query}`;
 }
 
+interface Onward {
+  client: Pick<Client, 'initiateLoginUri'> | null;
+  issuer: string;
+}
+
 /** The same for whoever has just used it, also where their form came twice: what they sent has proved who they are. */
-export const wayOn = (link: Pick<FoundLink, 'parameters' | 'email'>): string | null =>
-  wayBack({ ...link, standing: 'open' });
+export const wayOn = (link: Pick<FoundLink, 'parameters' | 'email'>, onward: Onward): string | null =>
+  wayBack({ ...link, standing: 'open' }, onward);

@@ -174,7 +174,7 @@ test('a passkey that the service does not know is refused, in the reader’s lan
   await page.goto(site.shop.url);
   await page.getByRole('link', { name: 'Sign in' }).click();
   await button('Mit einem Passkey anmelden').click();
-  await page.getByRole('alert').filter({ hasText: 'Das hat nicht geklappt' }).waitFor();
+  await page.getByRole('alert').filter({ hasText: 'Dieser Passkey gilt hier nicht' }).waitFor();
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
   await expectNoBarriers();
 });

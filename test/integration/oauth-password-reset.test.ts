@@ -538,6 +538,23 @@ describe('the link', () => {
   });
 });
 
+test('an application that begins sign-ins by itself is asked to, in whatever browser the link is opened', async () => {
+  const environment = await provider.newEnvironment();
+  const client = await environment.newClient({ initiateLoginUri: 'https://app.example/login' });
+  const { email } = await environment.newIdentity({ email: newAddress() });
+  await forgot(provider.browser(), client, email);
+  const link = await lastLink(provider, environment.environmentId);
+  const phone = provider.browser();
+  const done = await phone.submit(await phone.get(link), { password: chosen });
+  const iss = encodeURIComponent(provider.baseUrl);
+  expect(nextOf(done.body)).toBe(`https://app.example/login?iss=${iss}&login_hint=${encodeURIComponent(email)}`);
+  // Whoever reads the mailbox later is told no address.
+  provider.wait(minutes(2));
+  const spent = await provider.browser().get(link);
+  expect(spent.body).toContain(`"https://app.example/login?iss=${iss}"`);
+  expect(spent.body).not.toContain(encodeURIComponent(email));
+});
+
 test('in JSON', async () => {
   const { environment, client } = await newShop();
   const { email } = await environment.newIdentity({ email: newAddress() });

@@ -710,6 +710,17 @@ describe('in another browser than the one that signed up', () => {
     expect(nextOf(confirmed.body)).toContain('state=the+state');
   });
 
+  test('it leads to where the application begins a sign-in by itself, if it says so', async () => {
+    const environment = await provider.newEnvironment({ allowSelfSignup: true });
+    const client = await environment.newClient({ initiateLoginUri: 'https://app.example/login' });
+    const email = newAddress();
+    await signUp(provider.browser(), toRegister(authorizeUrl(client)), { email });
+    const phone = provider.browser();
+    const page = await phone.get(await lastLink(provider, environment.environmentId));
+    const confirmed = await phone.submit(page, { password: chosen });
+    expect(nextOf(confirmed.body)).toContain(`https://app.example/login?iss=${encodeURIComponent(provider.baseUrl)}`);
+  });
+
   test('ten wrong passwords end a link, at once or one by one, and another one can be sent', async () => {
     const { environment, url } = await newShop();
     const email = newAddress();

@@ -97,6 +97,28 @@ test('a change is written, told of once, and what is asked for as it is changes 
   );
 });
 
+test('a client may say where it begins a sign-in by itself: a page of the web, and nothing else', async () => {
+  expect((await create()).initiate_login_uri).toBeNull();
+  const made = await create({ initiate_login_uri: 'https://app.example/login' });
+  expect(made.initiate_login_uri).toBe('https://app.example/login');
+  expect(await change(made.id, { initiate_login_uri: 'http://localhost:3000/login' })).toMatchObject({
+    initiate_login_uri: 'http://localhost:3000/login',
+  });
+  for (const uri of [
+    'http://app.example/login',
+    'com.example.app:/login',
+    'https://app.example/#login',
+    'javascript:alert(1)',
+    'login',
+    '',
+  ])
+    expect([uri, outcomeOf(await call('PATCH', `${path}/${made.id}`, { initiate_login_uri: uri }))]).toEqual([
+      uri,
+      '400 validation.failed',
+    ]);
+  expect((await change(made.id, { initiate_login_uri: null })).initiate_login_uri).toBeNull();
+});
+
 test('a client may be given all scopes, or those that are listed', async () => {
   const all = ['openid', 'profile', 'email', 'org', 'permissions'];
   expect((await create()).scopes).toEqual(all);

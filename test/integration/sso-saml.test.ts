@@ -281,8 +281,35 @@ describe('a response that nobody asked for', () => {
     expect(await reasonsAt(world, closed)).toEqual(['idp_initiated_disabled']);
     const at = await place({ samlAllowIdpInitiated: true });
     const { browser, done } = follow(await unasked(at));
-    expect(String((await done).headers.location)).toContain('/oauth/account');
+    expect(String((await done).headers.location)).toContain('/oauth/account?');
     expect((await browser.get(here(await browser.get(here(await done))))).statusCode).toBe(200);
+    // Where the application has said nothing of how it begins a sign-in.
+    const launched = await browser.get(`/oauth/account/launch?client_id=${at.client.clientId}`);
+    expect(here(launched)).toBe(`/oauth/account?client_id=${at.client.clientId}`);
+  });
+
+  test('leads on to an application that begins a sign-in by itself, which is answered at once', async () => {
+    const at = await place({ samlAllowIdpInitiated: true });
+    const uri = 'https://app.example/login?from=idp';
+    await world.query('update oauth_clients set initiate_login_uri = $2 where id = $1 returning id', [
+      at.client.id,
+      uri,
+    ]);
+    world.wait(1000);
+    const { browser, done } = follow(await unasked(at));
+    const page = await browser.get(here(await browser.get(here(await done))));
+    expect([page.statusCode, page.body]).toEqual([200, expect.stringContaining('On to Shop web')]);
+    const to = new URL(/<a class="button" href="([^"]+)"/.exec(page.body)?.[1]?.replaceAll('&amp;', '&') ?? '');
+    expect([to.origin, to.pathname, to.searchParams.get('from')]).toEqual(['https://app.example', '/login', 'idp']);
+    expect([to.searchParams.get('iss'), to.searchParams.get('login_hint')]).toEqual([
+      baseUrl,
+      expect.stringContaining('@'),
+    ]);
+    const answered = await browser.get(authorizeUrl(at.client));
+    expect(new URL(String(answered.headers.location)).searchParams.get('code')).toEqual(expect.any(String));
+    // Whoever is not signed in signs in first, and comes back to it.
+    const asked = await world.browser().get(`/oauth/account/launch?client_id=${at.client.clientId}`);
+    expect(here(asked)).toContain(`destination=${encodeURIComponent('account/launch')}`);
   });
 
   test('is not taken from the provider of an organization that is switched off, or is below such a node', async () => {

@@ -225,6 +225,7 @@ async function newEnvironment(db: Database, at: Date, settings: Partial<Environm
         jwks: null,
         jwksUri: null,
         logoUrl: null,
+        initiateLoginUri: null,
         ...times,
         ...overrides,
       } satisfies OAuthClient;

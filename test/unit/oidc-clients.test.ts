@@ -31,6 +31,7 @@ describe('what is registered of a client', () => {
     tokenEndpointAuthMethod: 'none',
     requirePkce: true,
     logoUrl: null,
+    initiateLoginUri: null,
     redirectUris: ['https://app.example/cb'],
     postLogoutRedirectUris: [],
     rotateRefreshTokens: true,

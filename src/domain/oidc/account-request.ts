@@ -6,7 +6,8 @@ import { withParameters } from './redirect-uris.js';
 /** A page of the person's own account, as its path under `/oauth/`. Nothing else can be a destination. */
 export type AccountPage = `account${string}`;
 
-const accountPages = /^account(?:\/(?:password|recovery-codes|factors\/(?:totp|webauthn|email-otp|[0-9a-f-]{36})))?$/;
+const accountPages =
+  /^account(?:\/(?:password|recovery-codes|launch|factors\/(?:totp|webauthn|email-otp|[0-9a-f-]{36})))?$/;
 /** What a relying party's request always has, and ours never. */
 const ofClients = ['redirect_uri', 'response_type'];
 

@@ -17,7 +17,8 @@ import { assertClient, assertUsableKeys } from './client-rules.js';
 import { scopes } from './scopes.js';
 
 /** What is not said of a new one is as for an application of the Account's own. */
-export type NewClient = Omit<ClientSettings, 'scopes' | 'consentRequired'> & {
+export type NewClient = Omit<ClientSettings, 'scopes' | 'consentRequired' | 'initiateLoginUri'> & {
+  initiateLoginUri?: string | null | undefined;
   scopes?: string[] | undefined;
   consentRequired?: boolean | undefined;
 };
@@ -66,8 +67,8 @@ export function createClientManagement({
       }),
     get: (scope, id) => db.transaction(scope, (tx) => find(tx, scope, id)),
     async create(scope, given) {
-      const { scopes: listed = [...scopes], consentRequired = false } = given;
-      const input = { ...given, scopes: listed, consentRequired };
+      const { scopes: listed = [...scopes], consentRequired = false, initiateLoginUri = null } = given;
+      const input = { ...given, scopes: listed, consentRequired, initiateLoginUri };
       assertClient(input);
       assertUsableKeys(input.jwks);
       assertCallable(input.jwksUri);

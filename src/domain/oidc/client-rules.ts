@@ -18,6 +18,7 @@ export type ClientSettings = Pick<
   | 'jwks'
   | 'jwksUri'
   | 'logoUrl'
+  | 'initiateLoginUri'
 >;
 
 /**
@@ -25,7 +26,7 @@ export type ClientSettings = Pick<
  * @throws DomainError validation.failed naming the field
  */
 export function assertClient(client: ClientSettings): void {
-  const { clientType, tokenEndpointAuthMethod: method, requirePkce, jwks, jwksUri } = client;
+  const { clientType, tokenEndpointAuthMethod: method, requirePkce, jwks, jwksUri, initiateLoginUri } = client;
   if ((clientType === 'public') !== (method === 'none')) {
     throw invalidField('token_endpoint_auth_method', 'mismatch', 'is none for public clients and only for those');
   }
@@ -40,6 +41,12 @@ export function assertClient(client: ClientSettings): void {
     throw invalidField('jwks', 'private_key', 'holds a private key; register public ones only');
   }
   if (jwksUri && !isSecure(jwksUri)) throw invalidField('jwks_uri', 'scheme', 'must use https');
+  if (initiateLoginUri !== null && !isSecure(initiateLoginUri))
+    throw invalidField(
+      'initiate_login_uri',
+      'redirect_uri',
+      problemOfRedirectUri(initiateLoginUri) ?? 'must use https',
+    );
   client.redirectUris.forEach((uri, index) => {
     const problem = problemOfRedirectUri(uri);
     if (problem) throw invalidField(`redirect_uris[${index}]`, 'redirect_uri', problem);

@@ -58,6 +58,7 @@ select c.id, c.account_id as "accountId", c.application_id as "applicationId", c
   c.post_logout_redirect_uris as "postLogoutRedirectUris", c.token_endpoint_auth_method as "tokenEndpointAuthMethod",
   c.secret_hash as "secretHash", c.require_pkce or s.require_pkce as "requirePkce", c.rotate_refresh_tokens as "rotateRefreshTokens",
   (select type from environments where id = c.environment_id) as "environmentType", c.scopes, c.consent_required as "consentRequired", c.jwks, c.jwks_uri as "jwksUri", c.logo_url as "logoUrl",
+  c.initiate_login_uri as "initiateLoginUri",
   json_build_object('passwordLoginEnabled', s.password_login_enabled, 'passwordMinLength', s.password_min_length,
     'emailOtpLoginEnabled', s.email_otp_login_enabled, 'passkeyLoginEnabled', s.passkey_login_enabled,
     'loginRequireCaptcha', s.login_require_captcha, 'allowSelfSignup', s.allow_self_signup,

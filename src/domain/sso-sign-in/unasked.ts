@@ -39,14 +39,15 @@ export interface UnaskedDeps {
 
 /** Answers of providers that nobody here has asked for: a tile in their portal (SAML 2.0 Profiles §4.1.5). */
 export function createUnasked({ db, protocol, requests, now }: UnaskedDeps) {
-  /** Where somebody goes whom no client has sent: an administrator to work, everybody else to their own account. */
+  /** Where somebody goes whom no client has sent: an administrator to work, everybody else to the application, or their own account where that begins no sign-in by itself. */
   async function parametersFor(
     tx: EntityManager,
     connection: SsoConnection,
     relayState: string | null,
   ): Promise<Record<string, string>> {
     if (connection.scope === 'admin') return {};
-    return { client_id: await clientNamed(tx, connection, relayState), destination: 'account' };
+    const { clientId, isLaunched } = await clientNamed(tx, connection, relayState);
+    return { client_id: clientId, destination: isLaunched ? 'account/launch' : 'account' };
   }
 
   async function admitted(
@@ -138,13 +139,14 @@ async function clientNamed(
   tx: EntityManager,
   { accountId, environmentId }: SsoConnection,
   relayState: string | null,
-): Promise<string> {
+): Promise<{ clientId: string; isLaunched: boolean }> {
   const isName = relayState !== null && relayState.length <= longestClientId && isStorable(relayState);
-  const [first, another] = await tx.query<{ clientId: string; isNamed: boolean }[]>(
-    `select client_id as "clientId", client_id = $3 as "isNamed" from oauth_clients
+  const [first, another] = await tx.query<{ clientId: string; isNamed: boolean; isLaunched: boolean }[]>(
+    `select client_id as "clientId", client_id = $3 as "isNamed",
+       initiate_login_uri is not null as "isLaunched" from oauth_clients
      where account_id = $1 and environment_id = $2 order by client_id = $3 desc, id limit 2`,
     [accountId, environmentId, isName ? relayState : ''],
   );
-  if (first && (first.isNamed || !another)) return first.clientId;
+  if (first && (first.isNamed || !another)) return first;
   throw new SsoRefused('relay_state_unknown', 'Its RelayState is not the client_id of an application here');
 }

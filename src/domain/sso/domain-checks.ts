@@ -165,9 +165,7 @@ async function end(
   reason: SsoDomainReason,
   at: Date,
 ): Promise<void> {
-  // Who has cancelled it is not forgotten for a look that finds nothing.
-  const isCancelled = claim.status === 'failed' && claim.failureReason === 'cancelled_by_operator';
-  await update(tx, claim, { ...looked, ...(!isCancelled && { failureReason: reason }) });
+  await update(tx, claim, { ...looked, failureReason: reason });
   if (claim.status !== 'failed') await failClaim(tx, claim, reason, at);
 }
 

@@ -105,6 +105,17 @@ export const accountDocumentation: Documentation = {
     Page('The overview', Overview),
     { query: { done: text('What was just done, in our own forms’ redirects') } },
   ),
+  'GET /oauth/account/launch': page('launchApplication', 'On to the application, which begins a sign-in of its own', {
+    description:
+      'Where a sign-in leads that the application has not begun, such as one from a tile of an identity provider’s portal: to its `initiate_login_uri`, with `iss` and ' +
+      '`login_hint` (OpenID Connect Core 1.0 §4). Whoever is not signed in is led through the sign-in.',
+    querystring: Type.Object({ ...place, signed_in: signedIn }),
+    response: {
+      200: Page('The way on, as a page'),
+      303: { description: 'To the account, where the application has said none; to the sign-in', type: 'null' },
+      400: Refused,
+    },
+  }),
   'GET /oauth/account/password': show('askForNewPassword', 'The form that changes the password', Page('The form'), {
     answers: { 404: Page('The Environment takes no passwords') },
   }),

@@ -12,18 +12,20 @@ export interface LinkVisit {
   link: FoundLink | null;
   /** Of the authorization request that it leads back to; null where nothing is known of the link. */
   client: Client | null;
+  /** Of this service, as an application that is asked to begin a sign-in knows it. */
+  issuer: string;
 }
 
 /** The link with its client, which says how the pages look. */
 export const linkVisit = async (
-  { clients }: Pick<Provider, 'clients'>,
+  { clients, baseUrl }: Pick<Provider, 'clients' | 'baseUrl'>,
   request: FastifyRequest,
   reply: FastifyReply,
   link: FoundLink | null,
 ): Promise<LinkVisit> => {
   const client = link && (await clients.find(link.clientId));
   request.looks = client;
-  return { request, reply, link, client };
+  return { request, reply, link, client, issuer: baseUrl };
 };
 
 /** Whether it comes by a form for what its link has just done: that is told once more, and nothing is done again. */
@@ -54,7 +56,7 @@ export function sendLinkVoid(visit: LinkVisit, { resendToken }: { resendToken: s
     {
       resendToken,
       forgotUrl: asksAgain ? `/oauth/password/forgot?${new URLSearchParams(link.parameters)}` : null,
-      nextUrl: link && wayBack(link),
+      nextUrl: link && wayBack(link, visit),
       client: client && shownClient(client),
     },
     { ...linkPageOptions(visit), status: 400 },

@@ -43,6 +43,12 @@ const Settings = {
   jwks: Nullable(Jwks),
   jwks_uri: Nullable(Url),
   logo_url: Nullable(LogoUrl),
+  initiate_login_uri: Nullable({
+    ...Url,
+    description:
+      'Where the application begins a sign-in by itself when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and mostly `login_hint`. With it, mailed ' +
+      'links of passwords and sign-ups lead there, and so does a sign-in that an identity provider has begun: into a request of the browser that is in front of it.',
+  }),
 };
 const ClientFields = {
   id: Id,
@@ -76,6 +82,7 @@ const present = (client: OAuthClient) => ({
   jwks: client.jwks,
   jwks_uri: client.jwksUri,
   logo_url: client.logoUrl,
+  initiate_login_uri: client.initiateLoginUri,
   has_client_secret: client.secretHash !== null,
   created_at: client.createdAt,
   updated_at: client.updatedAt,
@@ -129,6 +136,7 @@ export const createOAuthClient = operation({
       jwks: body.jwks ?? null,
       jwksUri: body.jwks_uri ?? null,
       logoUrl: body.logo_url ?? null,
+      initiateLoginUri: body.initiate_login_uri,
     });
     return { data: { ...present(client), client_secret: secret } };
   },
@@ -173,6 +181,7 @@ export const updateOAuthClient = operation({
       jwks: body.jwks,
       jwksUri: body.jwks_uri,
       logoUrl: body.logo_url,
+      initiateLoginUri: body.initiate_login_uri,
     };
     return { data: present(await services.clientManagement.update(scope, params.id, definedOnly(named))) };
   },

@@ -7,6 +7,7 @@ import { emailOtp } from './factors/email-otp.js';
 import { removeFactor } from './factors/remove.js';
 import { totp } from './factors/totp.js';
 import { webauthn } from './factors/webauthn.js';
+import { launch } from './launch.js';
 import { overview } from './overview.js';
 import { password } from './password.js';
 import { recoveryCodes } from './recovery-codes.js';
@@ -18,7 +19,19 @@ export const account: FastifyPluginAsyncTypebox<HostedOptions> = async (app, giv
   const options = { ...given, visits: createAccountVisits(given) };
   await registerEach(
     app,
-    [overview, password, totp, webauthn, emailOtp, removeFactor, recoveryCodes, sessions, devices, applications],
+    [
+      overview,
+      launch,
+      password,
+      totp,
+      webauthn,
+      emailOtp,
+      removeFactor,
+      recoveryCodes,
+      sessions,
+      devices,
+      applications,
+    ],
     options,
   );
 };

@@ -1,0 +1,22 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { accountUrl } from '../../../domain/oidc/account-request.js';
+import { initiateLoginUrl } from '../../../domain/oidc/initiate-login.js';
+import { redirect, sendPage, wantsJson } from '../pages.js';
+import type { AccountOptions } from './options.js';
+
+/**
+ * On to an application, for whoever has signed in without having been sent by it, as from a tile of their identity provider's portal: it
+ * begins a sign-in of its own, which is answered at once. By a page, since it may come behind a form, whose `form-action` would hold it.
+ */
+export const launch: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { provider, visits }) => {
+  app.get('/oauth/account/launch', async (request, reply) => {
+    const visit = await visits.open(request, reply, 'account/launch');
+    if (!visit) return reply;
+    const { client, session, params, uiLocales } = visit;
+    const url = initiateLoginUrl(client, provider.baseUrl, session.email);
+    if (url === null) return redirect(request, reply, accountUrl(provider.baseUrl, 'account', params));
+    if (wantsJson(request)) return redirect(request, reply, url);
+    const shown = { name: client.name, logoUrl: client.logoUrl };
+    return sendPage(request, reply, 'sso-leave', { url, client: shown, to: 'application' }, { client, uiLocales });
+  });
+};
