@@ -6,7 +6,6 @@ import { hashSecret, isSecret } from '../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../platform/crypto/sealing.js';
 import { mostLinkTries } from './link-proof.js';
 import type { Client } from './oidc/clients.js';
-import { initiateLoginUrl } from './oidc/initiate-login.js';
 import { sentTwiceWithin } from './sent-twice.js';
 
 /** How long a mailed link of an end user works. */
@@ -183,21 +182,19 @@ export const voidIdentityLinks = (tx: EntityManager, identityId: string, environ
  */
 export function wayBack(
   { parameters, email, standing }: Pick<FoundLink, 'parameters' | 'email' | 'standing'>,
-  { client, issuer }: Onward,
+  begins: Begins,
 ): string | null {
   if (Object.keys(parameters).length === 0) return null;
-  const begun = client && initiateLoginUrl(client, issuer, standing === 'open' ? email : null);
+  const begun = begins(standing === 'open' ? email : null);
   if (begun) return begun;
   const query = new URLSearchParams(parameters);
   if (standing === 'open') query.set('login_hint', email);
   return `/oauth/authorize?${query}`;
 }
 
-interface Onward {
-  client: Pick<Client, 'initiateLoginUri'> | null;
-  issuer: string;
-}
+/** Where the client begins a sign-in by itself, for whom it names; null where it has not said. */
+export type Begins = (loginHint: string | null) => string | null;
 
 /** The same for whoever has just used it, also where their form came twice: what they sent has proved who they are. */
-export const wayOn = (link: Pick<FoundLink, 'parameters' | 'email'>, onward: Onward): string | null =>
-  wayBack({ ...link, standing: 'open' }, onward);
+export const wayOn = (link: Pick<FoundLink, 'parameters' | 'email'>, begins: Begins): string | null =>
+  wayBack({ ...link, standing: 'open' }, begins);

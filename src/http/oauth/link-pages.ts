@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type FoundLink, wayBack } from '../../domain/identity-links.js';
+import { type Begins, type FoundLink, wayBack } from '../../domain/identity-links.js';
 import type { Client } from '../../domain/oidc/clients.js';
+import { initiateLoginUrl } from '../../domain/oidc/initiate-login.js';
 import type { Provider } from '../../domain/oidc/provider.js';
 import { wasJustDone } from '../../domain/sent-twice.js';
 import { sendPage, wantsJson } from './pages.js';
@@ -12,8 +13,7 @@ export interface LinkVisit {
   link: FoundLink | null;
   /** Of the authorization request that it leads back to; null where nothing is known of the link. */
   client: Client | null;
-  /** Of this service, as an application that is asked to begin a sign-in knows it. */
-  issuer: string;
+  begins: Begins;
 }
 
 /** The link with its client, which says how the pages look. */
@@ -25,7 +25,8 @@ export const linkVisit = async (
 ): Promise<LinkVisit> => {
   const client = link && (await clients.find(link.clientId));
   request.looks = client;
-  return { request, reply, link, client, issuer: baseUrl };
+  const begins: Begins = (loginHint) => client && initiateLoginUrl(client, baseUrl, loginHint);
+  return { request, reply, link, client, begins };
 };
 
 /** Whether it comes by a form for what its link has just done: that is told once more, and nothing is done again. */
@@ -56,7 +57,7 @@ export function sendLinkVoid(visit: LinkVisit, { resendToken }: { resendToken: s
     {
       resendToken,
       forgotUrl: asksAgain ? `/oauth/password/forgot?${new URLSearchParams(link.parameters)}` : null,
-      nextUrl: link && wayBack(link, visit),
+      nextUrl: link && wayBack(link, visit.begins),
       client: client && shownClient(client),
     },
     { ...linkPageOptions(visit), status: 400 },

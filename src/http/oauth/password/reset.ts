@@ -75,7 +75,7 @@ function sendForm(visit: LinkVisit, { email }: FoundLink, { token, minLength, er
 
 async function sendDone(options: HostedOptions, visit: LinkVisit, link: FoundLink) {
   const { request, reply, client } = visit;
-  const way = wayOn(link, visit);
+  const way = wayOn(link, visit.begins);
   if (wantsJson(request)) {
     return reply.header('cache-control', 'no-store').send({ status: 'password_changed', continue_to: way });
   }

@@ -77,7 +77,7 @@ function sendConfirm(visit: LinkVisit, link: FoundLink, { token, asksPassword, e
 
 async function sendConfirmed(options: HostedOptions, visit: LinkVisit, link: FoundLink) {
   const { request, reply, client } = visit;
-  const way = wayOn(link, visit);
+  const way = wayOn(link, visit.begins);
   if (wantsJson(request)) {
     return reply.header('cache-control', 'no-store').send({ status: 'email_verified', continue_to: way });
   }

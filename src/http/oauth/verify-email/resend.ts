@@ -45,7 +45,7 @@ export const verifyEmailResend: FastifyPluginAsyncTypebox<HostedOptions> = async
     if (wantsJson(request)) return sendStatus(reply);
     const { link } = await links.look({ token, browser: browserCookie.read(request) });
     const visit = await linkVisit(provider, request, reply, link);
-    const values = { nextUrl: link && wayBack(link, visit), client: visit.client && shownClient(visit.client) };
+    const values = { nextUrl: link && wayBack(link, visit.begins), client: visit.client && shownClient(visit.client) };
     return sendPage(request, reply, 'mail-sent', values, linkPageOptions(visit));
   }
 };
