@@ -321,7 +321,8 @@ test('a known address is answered like an unknown one, and only its mailbox lear
     status: answer.statusCode,
     body: answer.body
       .replaceAll(email.toUpperCase(), '<address>')
-      .replaceAll(encodeURIComponent(email.toUpperCase()), '<address>').replaceAll(/nonce="[^"]+"/g, ''),
+      .replaceAll(encodeURIComponent(email.toUpperCase()), '<address>')
+      .replaceAll(/nonce="[^"]+"/g, ''),
     headers: Object.keys(answer.headers).sort(),
     cookie: answer.cookies.map(({ value, ...cookie }) => ({ ...cookie, length: value.length })),
   });

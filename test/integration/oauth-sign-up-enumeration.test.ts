@@ -56,7 +56,10 @@ function comparable({ statusCode, headers, body, cookies }: LightMyRequestRespon
   const nonce = /'nonce-([^']+)'/.exec(String(headers['content-security-policy']))?.[1] ?? 'none';
   const secrets = cookies.map(({ value }) => value);
   const without = (text: string) =>
-    [nonce, email, encodeURIComponent(email), ...secrets].reduce((rest, part) => rest.replaceAll(part, '…'.repeat(part.length)), text);
+    [nonce, email, encodeURIComponent(email), ...secrets].reduce(
+      (rest, part) => rest.replaceAll(part, '…'.repeat(part.length)),
+      text,
+    );
   const { date: _, 'x-request-id': __, ...rest } = headers;
   return { statusCode, headers: JSON.parse(without(JSON.stringify(rest))), body: without(body) };
 }
