@@ -124,7 +124,6 @@ async function clientOf(db: Db, scope: EnvironmentScope): Promise<string> {
     jwks: null,
     jwksUri: null,
     logoUrl: null,
-    initiateLoginUri: 'http://127.0.0.1:3001/login',
   });
   return client.clientId;
 }

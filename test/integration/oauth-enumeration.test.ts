@@ -75,7 +75,9 @@ function comparable({ statusCode, headers, body }: LightMyRequestResponse, email
   const nonce = /'nonce-([^']+)'/.exec(String(headers['content-security-policy']))?.[1] ?? 'none';
   const own = tokenIn({ body } as LightMyRequestResponse) ?? 'none';
   const without = (text: string) =>
-    [nonce, own, token, email].filter(Boolean).reduce((rest, part) => rest.replaceAll(part, '…'), text);
+    [nonce, own, token, email, encodeURIComponent(email)]
+      .filter(Boolean)
+      .reduce((rest, part) => rest.replaceAll(part, '…'), text);
   const { date: _, 'x-request-id': __, ...rest } = headers;
   return { statusCode, headers: JSON.parse(without(JSON.stringify(rest))), body: without(body) };
 }

@@ -344,7 +344,7 @@ describe('what cannot be', () => {
     const asked = (role: string, by: Record<string, string>) =>
       server('POST', path, { ...oidc, default_role_id: role }, by).then(outcomeOf);
     expect(await asked(strong, limited)).toBe('403 role.cannot_grant');
-    expect(await asked(weak, await account.apiKey(scopes.slice(0, 2)))).toBe('403 permission.required');
+    expect(await asked(weak, await account.apiKey(scopes.slice(0, 2)))).toBe('403 api_key.scope_required');
     expect(await asked(weak, limited)).toBe('201');
     // Who may not give it may change the rest, and take it away.
     const without = await account.apiKey(['hierarchy.manage']);

@@ -236,7 +236,7 @@ test('a workflow whose own code cannot go on shows that it cannot', async () => 
   const stuck = await temporal.client.workflow.start('ofALaterRelease', { taskQueue, workflowId });
   const pending = await until('it was tried twice', async () => {
     const look = await processes.describe(workflowId).catch(() => null); // busy
-    return look?.pending.length && look.pending;
+    return look !== null && look.pending.length > 0 && look.pending;
   });
   expect(pending).toMatchObject([{ activity: 'workflow_task', lastFailure: 'workflow_task_failed' }]);
   await stuck.terminate();
