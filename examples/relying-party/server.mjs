@@ -48,8 +48,8 @@ async function home({ session, response }) {
 }
 
 /**
- * `/login`: sends the browser to the issuer. What only we may know of this attempt stays in the session. It is this client's
- * `initiate_login_uri`, too: the issuer leads here who has used a mailed link, maybe on another device, and says who it is.
+ * `/login`: sends the browser to the issuer. What only we may know of this attempt stays in the session. It can be the
+ * client's `initiate_login_uri`, too: the issuer then leads here who has used a mailed link, maybe on another device, and says who it is.
  */
 async function login({ url, session, response }) {
   const config = await discover();
