@@ -214,6 +214,11 @@ test('the page speaks the language of the browser, and is readable in the dark a
   expect(await page.locator('html').getAttribute('lang')).toBe('de');
   // WCAG 2.2 §1.4.10: nothing has to be scrolled sideways
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
+  // With text of twice the size (WCAG 1.4.4) it is as wide, and the label of the password is on one line.
+  await page.evaluate(`document.documentElement.style.fontSize = '200%'`);
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
+  const lines = `document.querySelector('label[for=password]').getClientRects()[0].height / parseFloat(getComputedStyle(document.documentElement).fontSize)`;
+  expect(await page.evaluate(lines)).toBeLessThan(2);
   await expectNoBarriers();
 });
 
