@@ -34,7 +34,7 @@ interface Held {
 }
 
 /** The capability that an administrator does the same by. What only reads, and what asks for a decision, takes nobody over. */
-const doneBy: Partial<Record<string, Capability>> = {
+const doneBy: Record<string, Capability> = {
   'identity.manage': 'identities.manage',
   'hierarchy.manage': 'env_structure.manage',
   'svc:organization.manage': 'env_organizations.manage',
@@ -51,9 +51,10 @@ const doneBy: Partial<Record<string, Capability>> = {
 const askedFor = ({ isSystem, isEverywhere, permission }: Held): Capability =>
   (isSystem && isEverywhere && doneBy[permission]) || 'identities.manage';
 
+const allOfIt = new Set(Object.values(doneBy));
+
 /** Those who may do all of it everywhere need not be looked at any further. */
-const mayDoAll = ({ roles }: AdminCaller) =>
-  [...new Set(Object.values(doneBy))].every((capability) => capability && reachOf(roles, capability) === null);
+const mayDoAll = ({ roles }: AdminCaller) => [...allOfIt].every((capability) => reachOf(roles, capability) === null);
 
 /** @throws DomainError identity.holds_more */
 export type AssertMayTakeOver = (scope: EnvironmentScope, caller: Caller, identityId: string) => Promise<void>;

@@ -1,9 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import { EnvironmentSettings } from '../../../entities/environment-settings.js';
-import { IdentityInvite, type IdentityInviteIntent } from '../../../entities/identity-invite.js';
+import type { IdentityInvite, IdentityInviteIntent } from '../../../entities/identity-invite.js';
 import { OAuthClient } from '../../../entities/oauth-client.js';
 import type { Clock } from '../../platform/clock.js';
-import { hashSecret, isSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
@@ -15,7 +14,7 @@ import type { Passwords } from '../passwords/passwords.js';
 import { verifyTyped } from '../passwords/verify-typed.js';
 import { keepOrganizations, scopeOf } from './events.js';
 import { join } from './join.js';
-import { invitedOf, justAcceptedOf, needsOf, pendingOf, type Told, toldOf } from './standing.js';
+import { invitedOf, inviteOf, justAcceptedOf, needsOf, pendingOf, type Told, toldOf } from './standing.js';
 
 /** What the link of an invite stands for. */
 export interface OfferedIdentityInvite extends Omit<Told, 'settings'> {
@@ -144,9 +143,9 @@ export function createIdentityInviteAcceptance({
     },
     over: (token) =>
       db.transaction('system', async (tx) => {
-        const invite = isSecret(token) ? await tx.findOneBy(IdentityInvite, { tokenHash: hashSecret(token) }) : null;
-        const settings = invite && (await tx.findOneBy(EnvironmentSettings, { environmentId: invite.environmentId }));
-        if (!invite || !settings) return null;
+        const invite = await inviteOf(tx, token);
+        if (!invite) return null;
+        const settings = await tx.findOneByOrFail(EnvironmentSettings, { environmentId: invite.environmentId });
         const isAccepted = invite.status === 'accepted';
         const applicationName = await applicationNameOf(tx, invite.environmentId);
         const isOfClients = isAccepted && invite.intent !== 'directory';

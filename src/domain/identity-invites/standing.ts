@@ -24,20 +24,24 @@ export interface Invited {
   membership: EnvironmentMembership | null;
 }
 
+/** The one with this link, however it stands; null where there is none, or its Environment is being removed. */
+export async function inviteOf(tx: EntityManager, token: string): Promise<IdentityInvite | null> {
+  const invite = isSecret(token) ? await tx.findOneBy(IdentityInvite, { tokenHash: hashSecret(token) }) : null;
+  const place = invite && { id: invite.environmentId, accountId: invite.accountId };
+  return place && (await tx.existsBy(Environment, place)) ? invite : null;
+}
+
 /** @throws DomainError invite.link_invalid, alike for every token that does not work */
 export async function pendingOf(tx: EntityManager, token: string, now: Date): Promise<IdentityInvite> {
-  const invite = isSecret(token) ? await tx.findOneBy(IdentityInvite, { tokenHash: hashSecret(token) }) : null;
+  const invite = await inviteOf(tx, token);
   if (!invite || statusOf(invite, now) !== 'pending') throw new DomainError('invite.link_invalid');
-  const place = { id: invite.environmentId, accountId: invite.accountId };
-  if (!(await tx.existsBy(Environment, place))) throw new DomainError('invite.link_invalid'); // it is being removed
   return invite;
 }
 
 /** The one that was accepted by this link within the last minute; null for every other. */
 export async function justAcceptedOf(tx: EntityManager, token: string, now: Date): Promise<IdentityInvite | null> {
-  if (!isSecret(token)) return null;
-  const invite = await tx.findOneBy(IdentityInvite, { tokenHash: hashSecret(token), status: 'accepted' });
-  return invite && wasJustDone(invite.endedAt, now) ? invite : null;
+  const invite = await inviteOf(tx, token);
+  return invite?.status === 'accepted' && wasJustDone(invite.endedAt, now) ? invite : null;
 }
 
 /** Who has the address by now, with their place. */

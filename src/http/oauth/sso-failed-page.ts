@@ -43,7 +43,7 @@ const isWrongAccount = (code: SsoFailure): boolean => ['stranger', 'inactive'].i
 const mayHaveCode = (code: SsoFailure): boolean =>
   !['identity_unknown', 'not_a_member', 'identity_inactive'].includes(code);
 
-export type Ways = Record<'againUrl' | 'otherUrl' | 'recoveryUrl', string | null>;
+type Ways = Record<'againUrl' | 'otherUrl' | 'recoveryUrl', string | null>;
 const nowhere: Ways = { againUrl: null, otherUrl: null, recoveryUrl: null };
 
 /**

@@ -1,11 +1,12 @@
+import { offLine } from '../visible.js';
 import { mailbox } from './addresses.js';
 import type { Locale } from './texts.js';
 
 /** Values that are counts, and what they count: the text around them then needs no plural forms. */
 const units: Readonly<Record<string, string>> = { hours_left: 'hour', minutes_left: 'minute' };
 
-/** Line breaks, other control characters, and the marks that turn the reading direction around. */
-const unprintable = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
+/** What a text of one line is without, and the marks of direction that only show nothing. */
+const unprintable = new RegExp(`[${offLine}\\u200e\\u200f]+`, 'gu');
 
 const MOST_CHARACTERS = 200;
 

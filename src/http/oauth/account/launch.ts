@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { accountUrl } from '../../../domain/oidc/account-request.js';
 import { initiateLoginUrl } from '../../../domain/oidc/initiate-login.js';
+import { shownClient } from '../link-pages.js';
 import { redirect, sendPage, wantsJson } from '../pages.js';
 import type { AccountOptions } from './options.js';
 
@@ -16,7 +17,7 @@ export const launch: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { p
     const url = initiateLoginUrl(client, provider.baseUrl, session.email);
     if (url === null) return redirect(request, reply, accountUrl(provider.baseUrl, 'account', params));
     if (wantsJson(request)) return redirect(request, reply, url);
-    const shown = { name: client.name, logoUrl: client.logoUrl };
-    return sendPage(request, reply, 'sso-leave', { url, client: shown, to: 'application' }, { client, uiLocales });
+    const values = { url, client: shownClient(client), to: 'application' } as const;
+    return sendPage(request, reply, 'sso-leave', values, { client, uiLocales });
   });
 };
