@@ -1521,7 +1521,7 @@ export interface paths {
         };
         /**
          * List the role assignments of an identity
-         * @description Also those whose window has not begun yet, or is over.
+         * @description Also those whose window has not begun yet, or is over. To an administrator whose role is limited to nodes, those at and below them.
          *
          *     Requires `rbac.view_roles` at the environment's root.
          */
@@ -1529,7 +1529,7 @@ export interface paths {
         put?: never;
         /**
          * Assign a role to an identity at a node
-         * @description The caller needs `rbac.assign_roles` and every permission of the role at the node. Without `node_id` it is the root; null bounds are open. One that exists alike is answered as it is (200).
+         * @description The caller needs `rbac.assign_roles` and every permission of the role at the node. Without `node_id` it is the root; null bounds are open. One that exists alike is answered as it is (200). An administrator whose role is limited to nodes gives roles at and below them, to those who hold one there or are members of an organization there.
          *
          *     Requires `rbac.assign_roles` somewhere; answers keep to where it is held.
          */
@@ -1571,7 +1571,7 @@ export interface paths {
         put?: never;
         /**
          * Assign roles in bulk
-         * @description Each on its own: what is wrong with one, be it its form, keeps no other from being made, and is its `error` (`validation.failed`, with `details`, for its form). The caller needs `rbac.assign_roles` and every permission of the role at the node. Without `node_id` it is the root; null bounds are open. One that exists alike is answered as it is (200).
+         * @description Each on its own: what is wrong with one, be it its form, keeps no other from being made, and is its `error` (`validation.failed`, with `details`, for its form). The caller needs `rbac.assign_roles` and every permission of the role at the node. Without `node_id` it is the root; null bounds are open. One that exists alike is answered as it is (200). An administrator whose role is limited to nodes gives roles at and below them, to those who hold one there or are members of an organization there.
          *
          *     Requires `rbac.assign_roles` somewhere; answers keep to where it is held.
          */
@@ -5662,7 +5662,7 @@ export interface components {
                 updated_at: string;
                 version: number;
                 permission_count: number;
-                /** @description Identities that hold it somewhere, now or later. */
+                /** @description Identities that hold it somewhere, now or later. To whoever reaches a part of the tree only, those in it. */
                 member_count: number;
             }[];
         };
@@ -6389,7 +6389,7 @@ export interface components {
                 updated_at: string;
                 version: number;
                 permission_count: number;
-                /** @description Identities that hold it somewhere, now or later. */
+                /** @description Identities that hold it somewhere, now or later. To whoever reaches a part of the tree only, those in it. */
                 member_count: number;
             }[];
             pagination: {
@@ -6425,7 +6425,7 @@ export interface components {
                 updated_at: string;
                 version: number;
                 permission_count: number;
-                /** @description Identities that hold it somewhere, now or later. */
+                /** @description Identities that hold it somewhere, now or later. To whoever reaches a part of the tree only, those in it. */
                 member_count: number;
             };
         };

@@ -1,13 +1,12 @@
 import { type EntityManager, In } from 'typeorm';
 import { Role } from '../../../entities/role.js';
-import { RoleAssignment } from '../../../entities/role-assignment.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/db.js';
 import type { Caller } from '../caller.js';
 import { DomainError, type ErrorCode } from '../errors.js';
 import { isActive } from '../hierarchy/active.js';
 import { find, rootOf } from '../hierarchy/nodes.js';
-import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import type { Page, PageRequest } from '../paging.js';
 import { lackingOf, refusedTo } from '../refused-to.js';
 import type { EnvironmentScope } from '../scope.js';
 import {
@@ -18,17 +17,13 @@ import {
   type WantedByNewcomer,
   write,
 } from './assigning.js';
+import { listAssignments, type NamedAssignment, withNames } from './assignment-lists.js';
 import type { Evaluation } from './evaluate.js';
 import { lackingAtEach, type WantedGrant } from './granting.js';
-import type { Rights } from './rights.js';
+import type { Asked, Rights } from './rights.js';
+import { tiesInside } from './strangers.js';
 import { takeAway } from './taking.js';
 import { keepMembers, untilNothingVanishes } from './vanishing.js';
-
-/** An assignment with the names that people know. */
-export interface NamedAssignment extends RoleAssignment {
-  roleName: string;
-  nodeName: string;
-}
 
 /** Null as the node is the Environment's root. */
 export type RoleAtNode = Pick<WantedAssignment, 'roleId' | 'nodeId'>;
@@ -42,14 +37,11 @@ export interface AssignmentsDeps {
 
 /** What giving and taking asks of a caller, at the node. */
 const assigning = { permissions: ['rbac.assign_roles'], capability: 'env_roles.manage' } as const;
+const viewing = { permissions: ['rbac.view_roles'], capability: 'env_roles.view' } as const;
 
 /** A code of `refusals`, as it is thrown. */
 const refusalOf = (caller: Caller, code: ErrorCode): DomainError =>
   code === lackingOf[caller.type] ? refusedTo(caller, assigning) : new DomainError(code);
-
-const namesContain = `(exists (select from roles r where r.id = assignment.role_id and r.name::text ilike :pattern)
-  or exists (select from nodes n where n.id = assignment.node_id and n.name ilike :pattern))`;
-const columns = { created_at: ['assignment.createdAt', 'assignment.id'] };
 
 /** Who holds which role where (contract §5, §10). Whoever gives one must hold at that node all that it allows. */
 export function createAssignments({ db, evaluation, rights, now }: AssignmentsDeps) {
@@ -70,12 +62,13 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
     wanted: readonly (WantedGrant & { nodeId: string })[],
   ): Promise<(ErrorCode | null)[]> {
     const nodeIds = wanted.map(({ nodeId }) => nodeId);
-    const held = await rights.heldAt(scope, caller, assigning, nodeIds);
-    const there = wanted.filter(({ nodeId }) => held.has(nodeId));
+    const holds = await rights.holdsAtEach(scope, caller, assigning, nodeIds);
+    const there = wanted.filter(({ nodeId }) => holds.get(nodeId) === 'held');
     const ungranted = await lackingAtEach(evaluation, scope, caller, there);
     const refused = new Set(there.filter((_, i) => ungranted[i]?.length));
     return wanted.map((one) => {
-      if (!held.has(one.nodeId)) return lackingOf[caller.type];
+      const holding = holds.get(one.nodeId);
+      if (holding !== 'held') return holding === 'lacking' ? lackingOf[caller.type] : 'nodes.node_not_found';
       return refused.has(one) ? 'role.cannot_grant' : null;
     });
   }
@@ -108,19 +101,12 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
     if (held !== 'held') throw refusedTo(caller, assigning);
   }
 
-  async function named(
-    tx: EntityManager,
-    scope: EnvironmentScope,
-    assignments: readonly RoleAssignment[],
-  ): Promise<NamedAssignment[]> {
-    const names = await tx.query<{ id: string; roleName: string; nodeName: string }[]>(
-      `select a.id, r.name::text as "roleName", n.name as "nodeName"
-       from role_assignments a join roles r on r.id = a.role_id join nodes n on n.id = a.node_id
-       where a.environment_id = $1 and a.id = any($2)`,
-      [scope.environmentId, assignments.map(({ id }) => id)],
-    );
-    const byId = new Map(names.map(({ id, ...rest }) => [id, rest]));
-    return assignments.map((one) => ({ ...one, roleName: '', nodeName: '', ...byId.get(one.id) }));
+  /** Who of some Identities is nobody to an administrator of a part: without a role and without an organization in it. */
+  async function strangers(scope: EnvironmentScope, caller: Caller, asked: Asked, ids: readonly string[]) {
+    const reach = rights.partOf(scope, caller, asked);
+    if (reach === null) return new Set();
+    const ties = await tiesInside(db, scope, caller, { identityIds: ids, reach });
+    return new Set(ids.filter((id) => !ties.get(id)?.isMember && !ties.get(id)?.isHolder));
   }
 
   /** Any number of them, each on its own: what is wrong with one keeps no other from being made. */
@@ -131,7 +117,11 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
   ): Promise<AssignmentResult[]> {
     return untilNothingVanishes(async () => {
       const at = now();
-      const placed = await grantable(scope, caller, wanted, at);
+      const identityIds = [...new Set(wanted.map(({ identityId }) => identityId))];
+      const unknown = await strangers(scope, caller, assigning, identityIds);
+      const placed = (await grantable(scope, caller, wanted, at)).map((one, i) =>
+        unknown.has(wanted[i]?.identityId) ? ('identity.not_found' as const) : one,
+      );
       const allowed = placed.filter((one) => typeof one !== 'string');
       const written = await db.transaction(scope, async (tx) => {
         await keepMembers(tx, scope, allowed);
@@ -156,7 +146,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       const [result] = await assignAll(scope, caller, [wanted]);
       if (!result || result.status === 'failed') throw new DomainError(result?.code ?? 'identity.not_found');
       const { assignment, status } = result;
-      const [shown] = await db.transaction(scope, (tx) => named(tx, scope, [assignment]));
+      const [shown] = await db.transaction(scope, (tx) => withNames(tx, scope, [assignment]));
       return { assignment: shown as NamedAssignment, isNew: status === 'created' };
     },
 
@@ -221,21 +211,26 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
     /** Whether the caller may give and take roles at a node at all. @throws DomainError, the 403 of this kind of caller */
     assertMayAssign,
 
-    /** What an Identity holds and has not lost, whatever its window; `q` is a part of the role's or the node's name. */
+    /**
+     * For an operation that names an Identity: an administrator of a part sees, gives and takes there only, and knows nobody else.
+     * @throws DomainError identity.not_found
+     */
+    async assertKnown(scope: EnvironmentScope, caller: Caller, identityId: string, asked: 'view' | 'give') {
+      const unknown = await strangers(scope, caller, asked === 'view' ? viewing : assigning, [identityId]);
+      if (unknown.has(identityId)) throw new DomainError('identity.not_found');
+    },
+
+    /**
+     * What an Identity holds and has not lost, whatever its window; to an administrator of a part, what it holds there. `q` is a part
+     * of the role's or the node's name.
+     */
     list: (
       scope: EnvironmentScope,
+      caller: Caller,
       identityId: string,
       page: PageRequest<'created_at'>,
     ): Promise<Page<NamedAssignment>> =>
-      db.transaction(scope, async (tx) => {
-        const query = tx
-          .createQueryBuilder(RoleAssignment, 'assignment')
-          .where({ ...within(scope), identityId })
-          .andWhere('assignment.removedAt is null');
-        if (page.q) query.andWhere(namesContain, { pattern: containing(page.q) });
-        const { rows, ...rest } = await readPage(query, page, columns[page.sortBy]);
-        return { ...rest, rows: await named(tx, scope, rows) };
-      }),
+      listAssignments(db, scope, { identityId, part: rights.partOf(scope, caller, viewing), page }),
 
     /**
      * Takes assignments away, each on its own.
@@ -249,23 +244,25 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       identityId?: string,
     ): Promise<(ErrorCode | null)[]> {
       const reach = await rights.reach(scope, caller, assigning);
+      const part = rights.partOf(scope, caller, viewing);
       return db.transaction(scope, async (tx) => {
-        const rows = await tx.query<{ id: string; isReached: boolean }[]>(
-          `select a.id, ($3::uuid[] is null or n.path && $3) and (not $5::boolean or ${isActive('n.path')}) as "isReached"
+        const rows = await tx.query<{ id: string; isReached: boolean; isSeen: boolean }[]>(
+          `select a.id, ($3::uuid[] is null or n.path && $3) and (not $5::boolean or ${isActive('n.path')}) as "isReached",
+             $6::uuid[] is null or n.path && $6 as "isSeen"
            from role_assignments a join nodes n on n.id = a.node_id
            where a.environment_id = $1 and a.id = any($2) and a.removed_at is null
              and ($4::uuid is null or a.identity_id = $4)
            order by a.id for update of a`,
           // End users' roles do not count at or below a node that is inactive (contract §5).
-          [scope.environmentId, ids, reach, identityId ?? null, caller.type === 'identity'],
+          [scope.environmentId, ids, reach, identityId ?? null, caller.type === 'identity', part],
         );
         const reached = rows.filter(({ isReached }) => isReached).map(({ id }) => id);
         await takeAway(tx, scope, reached, now());
-        const found = new Map(rows.map((row) => [row.id, row.isReached]));
+        const found = new Map(rows.map((row) => [row.id, row]));
         return ids.map((id) => {
-          const isReached = found.get(id);
-          if (isReached === undefined) return 'role_assignments.not_found';
-          return isReached ? null : lackingOf[caller.type];
+          const row = found.get(id);
+          if (row?.isReached) return null;
+          return row?.isSeen ? lackingOf[caller.type] : 'role_assignments.not_found';
         });
       });
     },

@@ -14,6 +14,9 @@ export interface Asked {
   capability?: Capability;
 }
 
+/** Whether something is held at a node. */
+export type Holding = 'held' | 'lacking' | 'node_not_found';
+
 /** Nodes at which, and below which, something is allowed; null: everywhere in the Environment. */
 export type ReachedNodes = readonly string[] | null;
 
@@ -56,16 +59,24 @@ export function createRights({
   return {
     holdsAt,
 
-    /** At which of some nodes the caller holds it: of an Identity asked for many nodes together, of others node by node. */
-    async heldAt(scope: EnvironmentScope, caller: Caller, asked: Asked, nodeIds: Iterable<string>) {
-      const held = new Set(nodeIds);
+    /** The same at each of some nodes that are there: of an Identity asked for many nodes together, of others node by node. */
+    async holdsAtEach(scope: EnvironmentScope, caller: Caller, asked: Asked, nodeIds: Iterable<string>) {
+      const holds = new Map<string, Holding>([...nodeIds].map((nodeId) => [nodeId, 'held']));
       if (caller.type === 'identity') {
-        for (const nodeId of await lackedBy(scope, caller.identityId, asked, [...held])) held.delete(nodeId);
+        for (const nodeId of await lackedBy(scope, caller.identityId, asked, [...holds.keys()]))
+          holds.set(nodeId, 'lacking');
       } else {
-        for (const nodeId of held) if ((await holdsAt(scope, caller, asked, nodeId)) !== 'held') held.delete(nodeId);
+        for (const nodeId of holds.keys()) holds.set(nodeId, await holdsAt(scope, caller, asked, nodeId));
       }
-      return held;
+      return holds;
     },
+
+    /**
+     * The part of the Environment in which an administrator has the capability. Null of every other caller: of those the permission
+     * was asked for in the whole Environment, or the rule knows better.
+     */
+    partOf: (scope: EnvironmentScope, caller: Caller, asked: Asked): ReachedNodes =>
+      caller.type === 'platform_admin' ? reachOfAdministrator(scope, caller, asked) : null,
 
     /** Where in the Environment's tree the caller holds one of them; an empty list is nowhere. */
     async reach(scope: EnvironmentScope, caller: Caller, asked: Asked): Promise<ReachedNodes> {
@@ -86,7 +97,7 @@ export function createRights({
     caller: Caller,
     asked: Asked,
     nodeId: string | null,
-  ): Promise<'held' | 'lacking' | 'node_not_found'> {
+  ): Promise<Holding> {
     if (caller.type === 'api_key') return scopesOf(caller, asked.permissions) ? 'held' : 'lacking';
     if (caller.type === 'platform_admin') return administratorHolds(scope, caller, asked, nodeId);
     const decisions = await evaluation.evaluate(

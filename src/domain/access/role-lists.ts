@@ -7,6 +7,7 @@ import type { Put } from '../put.js';
 import { columnsOf, type RowList, readPart, readRows, readWhole } from '../row-pages.js';
 import type { EnvironmentScope } from '../scope.js';
 import { notEnded } from './in-force.js';
+import type { ReachedNodes } from './rights.js';
 
 /** What of a role's own is shown. */
 const shownOfRole = [
@@ -15,10 +16,16 @@ const shownOfRole = [
 ] satisfies (keyof Role)[];
 export type ShownRole = Pick<Role, (typeof shownOfRole)[number]>;
 
-/** A role with what its row does not say. `memberCount`: Identities that hold it somewhere now, or will. */
+/** A role with what its row does not say. `memberCount`: Identities that hold it somewhere in the part now, or will. */
 export interface CountedRole extends ShownRole {
   permissionCount: number;
   memberCount: number;
+}
+
+/** Of which holders a role tells how many there are. `part`: where the caller may look; null is everywhere. */
+export interface Holders {
+  at: Date;
+  part: ReachedNodes;
 }
 
 export type RoleSort = 'name' | 'created_at' | 'updated_at';
@@ -32,7 +39,10 @@ const columns: Record<RoleSort, string[]> = {
 
 const ofTenant = 'role.account_id = $1 and role.environment_id = $2';
 
-const rolesWhere = (at: Date, where: (put: Put) => string): RowList => ({
+const inPart = (part: ReachedNodes, put: Put) =>
+  part === null ? '' : `and exists (select from nodes n where n.id = a.node_id and n.path && ${put(part)}::uuid[])`;
+
+const rolesWhere = ({ at, part }: Holders, where: (put: Put) => string): RowList => ({
   from: 'roles role',
   where,
   key: 'role.id',
@@ -40,7 +50,7 @@ const rolesWhere = (at: Date, where: (put: Put) => string): RowList => ({
   select: (put) => `${columnsOf('role', shownOfRole)},
     (select count(*)::int from role_permissions held where held.role_id = role.id) as "permissionCount",
     (select count(distinct a.identity_id)::int from role_assignments a where a.role_id = role.id
-      and ${notEnded(put(at))}) as "memberCount"`,
+      and ${notEnded(put(at))} ${inPart(part, put)}) as "memberCount"`,
 });
 
 /** The roles of an Environment. There are few, so that one plan is right for all but a search. */
@@ -48,7 +58,7 @@ export function listRoles(
   db: Pick<Db, 'statementIn' | 'transaction'>,
   scope: EnvironmentScope,
   { q, isActive, isSystemRole, ...page }: RolesPage,
-  at: Date,
+  holders: Holders,
 ): Promise<Page<CountedRole>> {
   const conditions = [ofTenant];
   if (isActive !== undefined) conditions.push(isActive ? 'role.is_active' : 'not role.is_active');
@@ -56,16 +66,20 @@ export function listRoles(
   const meant = conditions.join(' and ');
   const sorted = columns[page.sortBy];
   if (q) {
-    const found = rolesWhere(at, (put) => `${meant} and role.name::text ilike ${put(containing(q))}`);
+    const found = rolesWhere(holders, (put) => `${meant} and role.name::text ilike ${put(containing(q))}`);
     return db.transaction(scope, (tx) => readPart(tx, scope, found, page, sorted));
   }
   const total = () => `(select count(*) from roles role where ${meant})`;
-  return readWhole(db, scope, { ...rolesWhere(at, () => meant), total }, page, sorted);
+  return readWhole(db, scope, { ...rolesWhere(holders, () => meant), total }, page, sorted);
 }
 
 /** What can be offered to whoever gives roles: those that are active and not the system's, by name. */
-export const assignableRoles = (tx: EntityManager, scope: EnvironmentScope, at: Date): Promise<CountedRole[]> => {
-  const roles = rolesWhere(at, () => `${ofTenant} and role.is_active and role.system_key is null`);
+export const assignableRoles = (
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  holders: Holders,
+): Promise<CountedRole[]> => {
+  const roles = rolesWhere(holders, () => `${ofTenant} and role.is_active and role.system_key is null`);
   return readRows(tx, scope, roles, 'order by role.name');
 };
 
@@ -74,9 +88,9 @@ export async function countedRole(
   tx: EntityManager,
   scope: EnvironmentScope,
   id: string,
-  at: Date,
+  holders: Holders,
 ): Promise<CountedRole> {
-  const one = rolesWhere(at, (put) => `${ofTenant} and role.id = ${put(id)}`);
+  const one = rolesWhere(holders, (put) => `${ofTenant} and role.id = ${put(id)}`);
   const [role] = await readRows<CountedRole>(tx, scope, one, '');
   if (!role) throw new DomainError('role.not_found');
   return role;

@@ -16,6 +16,7 @@ import type { Page } from '../paging.js';
 import { placeOf } from './catalog.js';
 import type { Evaluation } from './evaluate.js';
 import { lackingAt } from './granting.js';
+import type { ReachedNodes } from './rights.js';
 import { changeHeld } from './role-changes.js';
 import { assignableRoles, type CountedRole, countedRole, listRoles, type RolesPage } from './role-lists.js';
 import { lockAssignments } from './taking.js';
@@ -30,7 +31,9 @@ export type RoleChanges = Partial<Omit<NewRole, 'permissionKeys'>>;
 
 /** The roles of an Environment; the system's are read-only. Nobody puts a permission into one that they lack (contract §5). */
 export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evaluation; now: Clock }) {
-  const one = (tx: EntityManager, scope: EnvironmentScope, id: string) => countedRole(tx, scope, id, now());
+  const held = (part: ReachedNodes = null) => ({ at: now(), part });
+  const one = (tx: EntityManager, scope: EnvironmentScope, id: string, part?: ReachedNodes) =>
+    countedRole(tx, scope, id, held(part));
 
   async function assertMayGrant(scope: EnvironmentScope, caller: Caller, keys: readonly string[]) {
     const lacking = await lackingAt(evaluation, scope, caller, keys, null);
@@ -46,14 +49,16 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
   }
 
   return {
-    list: (scope: EnvironmentScope, page: RolesPage): Promise<Page<CountedRole>> => listRoles(db, scope, page, now()),
+    /** @param part whose holders are counted; null is everybody */
+    list: (scope: EnvironmentScope, page: RolesPage, part: ReachedNodes): Promise<Page<CountedRole>> =>
+      listRoles(db, scope, page, held(part)),
 
-    assignable: (scope: EnvironmentScope): Promise<CountedRole[]> =>
-      db.transaction(scope, (tx) => assignableRoles(tx, scope, now())),
+    assignable: (scope: EnvironmentScope, part: ReachedNodes): Promise<CountedRole[]> =>
+      db.transaction(scope, (tx) => assignableRoles(tx, scope, held(part))),
 
     /** @throws DomainError role.not_found */
-    get: (scope: EnvironmentScope, id: string): Promise<CountedRole> =>
-      db.transaction(scope, (tx) => one(tx, scope, id)),
+    get: (scope: EnvironmentScope, id: string, part?: ReachedNodes): Promise<CountedRole> =>
+      db.transaction(scope, (tx) => one(tx, scope, id, part)),
 
     /** @throws DomainError role.name_taken, role.cannot_grant, validation.failed for unknown permissions */
     async create(scope: EnvironmentScope, caller: Caller, { permissionKeys, ...input }: NewRole): Promise<CountedRole> {

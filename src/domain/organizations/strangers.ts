@@ -1,8 +1,8 @@
 import type { Db } from '../../platform/db.js';
 import type { Rights } from '../access/rights.js';
+import { tiesInside } from '../access/strangers.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
-import { isActive } from '../hierarchy/active.js';
 import type { EnvironmentScope } from '../scope.js';
 
 /** What managing an organization asks of a caller, at its node. */
@@ -11,14 +11,6 @@ export const managing = {
   capability: 'env_organizations.manage',
 } as const;
 const readingPeople = { permissions: ['identity.view', 'identity.manage'], capability: 'identities.view' } as const;
-
-const belongsStatement = {
-  name: 'identity_belongs_inside',
-  text: `
-select from organization_members m join nodes n on n.id = m.organization_id
-where m.account_id = $1 and m.environment_id = $2 and m.identity_id = $3 and n.path && $4::uuid[]
-  and (not $5::boolean or ${isActive('n.path')}) limit 1`,
-};
 
 /** @throws DomainError identity.not_found */
 export type AssertNoStranger = (scope: EnvironmentScope, caller: Caller, identityId: string) => Promise<void>;
@@ -37,7 +29,6 @@ export const createStrangerGuard =
     for (const asked of [managing, readingPeople]) {
       if ((await rights.holdsAt(scope, caller, asked, null)) === 'held') return;
     }
-    // What an end user holds counts nowhere below a node that is inactive (contract §5).
-    const values = [scope.accountId, scope.environmentId, identityId, reach, caller.type === 'identity'];
-    if ((await db.statement(belongsStatement, values)).length === 0) throw new DomainError('identity.not_found');
+    const ties = await tiesInside(db, scope, caller, { identityIds: [identityId], reach });
+    if (!ties.get(identityId)?.isMember) throw new DomainError('identity.not_found');
   };

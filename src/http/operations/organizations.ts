@@ -172,6 +172,11 @@ export const deleteOrganization = operation({
   },
 });
 
+const seeing = {
+  permissions: ['hierarchy.view', 'svc:organization.manage'],
+  capability: viewing.capability,
+} as const;
+
 export const listOrganizationRoles = operation({
   ...ofOne,
   id: 'listOrganizationRoles',
@@ -179,11 +184,12 @@ export const listOrganizationRoles = operation({
   path: '/organizations/:id/roles',
   summary: 'List the roles that members of an organization can be given',
   description: 'All of them, by name: the active roles of the environment but those of the system.',
-  permission: at('id', ['hierarchy.view', 'svc:organization.manage'], 'organization.not_found'),
-  capability: viewing.capability,
+  permission: at('id', seeing.permissions, 'organization.not_found'),
+  capability: seeing.capability,
   answers: { 200: Type.Object({ items: Type.Array(RoleView) }), ...errors('organization.not_found') },
-  async handle({ services, scope, params }) {
+  async handle({ services, scope, caller, params }) {
     await services.organizations.get(scope, params.id);
-    return { items: (await services.roles.assignable(scope)).map(presentRole) };
+    const part = await services.rights.reach(scope, caller, seeing);
+    return { items: (await services.roles.assignable(scope, part)).map(presentRole) };
   },
 });

@@ -1,7 +1,10 @@
 import { type Static, Type } from 'typebox';
 import type { AssignmentResult, WantedAssignment } from '../../domain/access/assigning.js';
-import type { NamedAssignment } from '../../domain/access/assignments.js';
+import type { NamedAssignment } from '../../domain/access/assignment-lists.js';
+import type { Caller } from '../../domain/caller.js';
 import { DomainError } from '../../domain/errors.js';
+import type { EnvironmentScope } from '../../domain/scope.js';
+import type { Services } from '../../services.js';
 import { itemError, itemsOf } from '../bulk-items.js';
 import { listQuery, paginated } from '../lists.js';
 import { Answer, errors, operation, somewhere } from '../operation.js';
@@ -49,9 +52,20 @@ const instant = (text: string | null | undefined, field: string) => (text == nul
 const ById = Type.Object({ id: Id });
 const rule =
   'The caller needs `rbac.assign_roles` and every permission of the role at the node. Without `node_id` it is the root; ' +
-  'null bounds are open. One that exists alike is answered as it is (200).';
-const common = { tag: 'Role assignments', level: 'environment', capability: 'env_roles.manage' } as const;
+  'null bounds are open. One that exists alike is answered as it is (200). An administrator whose role is limited to nodes gives roles ' +
+  'at and below them, to those who hold one there or are members of an organization there.';
+const common = { tag: 'Role assignments', level: 'environment', capability: 'env_roles.manage', inPart: true } as const;
 const mayAssign = somewhere('rbac.assign_roles');
+
+type Named = { services: Services; scope: EnvironmentScope; caller: Caller; params: { id: string } };
+/** The identity that the path names, as far as the caller knows it. */
+const knownTo =
+  (asked: 'view' | 'give') =>
+  async ({ services, scope, caller, params }: Named) => {
+    await services.identities.get(scope, params.id);
+    await services.assignments.assertKnown(scope, caller, params.id, asked);
+  };
+const [viewable, givable] = [knownTo('view'), knownTo('give')];
 
 export const listIdentityRoleAssignments = operation({
   ...common,
@@ -59,16 +73,19 @@ export const listIdentityRoleAssignments = operation({
   method: 'GET',
   path: '/identities/:id/role-assignments',
   summary: 'List the role assignments of an identity',
-  description: 'Also those whose window has not begun yet, or is over.',
+  description:
+    'Also those whose window has not begun yet, or is over. To an administrator whose role is limited to nodes, those at and below them.',
   permission: 'rbac.view_roles',
   capability: 'env_roles.view',
   params: ById,
   query: listQuery(['created_at']),
   answers: { 200: listOf(AssignmentView), ...errors('identity.not_found') },
-  exists: ({ services, scope, params }) => services.identities.get(scope, params.id),
-  async handle({ services, scope, params, query: { sort_by: sortBy, ...page } }) {
-    await services.identities.get(scope, params.id);
-    return paginated(await services.assignments.list(scope, params.id, { ...page, sortBy }), presentAssignment);
+  exists: viewable,
+  async handle({ query: { sort_by: sortBy, ...page }, ...context }) {
+    await viewable(context);
+    const { services, scope, caller, params } = context;
+    const held = await services.assignments.list(scope, caller, params.id, { ...page, sortBy });
+    return paginated(held, presentAssignment);
   },
 });
 
@@ -95,7 +112,7 @@ export const assignRole = operation({
       'role_assignments.window_empty',
     ),
   },
-  exists: ({ services, scope, params }) => services.identities.get(scope, params.id),
+  exists: givable,
   async handle({ services, scope, caller, params, body }) {
     const { assignment, isNew } = await services.assignments.assign(scope, caller, {
       identityId: params.id,
@@ -118,11 +135,12 @@ export const unassignRole = operation({
   permission: mayAssign,
   retriedWithoutAccess: true,
   params: Type.Object({ id: Id, assignment_id: Id }),
-  exists: ({ services, scope, params }) => services.identities.get(scope, params.id),
+  exists: givable,
   events: ['role_assignment.deleted'],
   answers: { 204: Type.Null(), ...errors('identity.not_found', 'role_assignments.not_found') },
-  async handle({ services, scope, caller, params }) {
-    await services.identities.get(scope, params.id);
+  async handle(context) {
+    await givable(context);
+    const { services, scope, caller, params } = context;
     const [code] = await services.assignments.removeAll(scope, caller, [params.assignment_id], params.id);
     if (code) throw new DomainError(code);
   },

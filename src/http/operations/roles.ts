@@ -1,5 +1,8 @@
 import { Type } from 'typebox';
 import type { CountedRole } from '../../domain/access/role-lists.js';
+import type { Caller } from '../../domain/caller.js';
+import type { EnvironmentScope } from '../../domain/scope.js';
+import type { Services } from '../../services.js';
 import { definedOnly } from '../defined-only.js';
 import { always, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
@@ -22,7 +25,10 @@ export const RoleView = Type.Object({
   updated_at: Timestamp,
   version: Type.Integer(),
   permission_count: Type.Integer(),
-  member_count: Type.Integer({ description: 'Identities that hold it somewhere, now or later.' }),
+  member_count: Type.Integer({
+    description:
+      'Identities that hold it somewhere, now or later. To whoever reaches a part of the tree only, those in it.',
+  }),
 });
 const ById = Type.Object({ id: Id });
 
@@ -43,10 +49,15 @@ export const presentRole = (role: CountedRole) => ({
 
 const common = { tag: 'Roles', level: 'environment' } as const;
 export const viewed = { ...common, permission: 'rbac.view_roles', capability: 'env_roles.view' } as const;
+/** Also to an administrator of a part, who gives roles there. */
+export const viewedInPart = { ...viewed, inPart: true } as const;
 export const managed = { ...common, permission: 'rbac.manage_roles', capability: 'env_roles.manage' } as const;
 
+const partOf = ({ services, scope, caller }: { services: Services; scope: EnvironmentScope; caller: Caller }) =>
+  services.rights.partOf(scope, caller, { permissions: [], capability: viewed.capability });
+
 export const listRoles = operation({
-  ...viewed,
+  ...viewedInPart,
   id: 'listRoles',
   method: 'GET',
   path: '/roles',
@@ -58,10 +69,12 @@ export const listRoles = operation({
   }),
   answers: { 200: listOf(RoleView) },
   isBroad: always,
-  async handle({ services, scope, query: { sort_by: sortBy, status, source, ...page } }) {
+  async handle({ query: { sort_by: sortBy, status, source, ...page }, ...context }) {
     const isActive = status && status === 'active';
     const isSystemRole = source && source === 'system';
-    return paginated(await services.roles.list(scope, { ...page, sortBy, isActive, isSystemRole }), presentRole);
+    const { services, scope } = context;
+    const meant = { ...page, sortBy, isActive, isSystemRole };
+    return paginated(await services.roles.list(scope, meant, partOf(context)), presentRole);
   },
 });
 
@@ -93,14 +106,16 @@ export const createRole = operation({
 });
 
 export const getRole = operation({
-  ...viewed,
+  ...viewedInPart,
   id: 'getRole',
   method: 'GET',
   path: '/roles/:id',
   summary: 'Read a role',
   params: ById,
   answers: { 200: single(RoleView), ...errors('role.not_found') },
-  handle: async ({ services, scope, params }) => ({ data: presentRole(await services.roles.get(scope, params.id)) }),
+  handle: async ({ params, ...context }) => ({
+    data: presentRole(await context.services.roles.get(context.scope, params.id, partOf(context))),
+  }),
 });
 
 export const updateRole = operation({

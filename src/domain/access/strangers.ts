@@ -1,0 +1,39 @@
+import type { Db } from '../../platform/db.js';
+import type { Caller } from '../caller.js';
+import { isActive } from '../hierarchy/active.js';
+import type { EnvironmentScope } from '../scope.js';
+import type { ReachedNodes } from './rights.js';
+
+/** What ties somebody to a part of the tree; in it or anywhere below. */
+export interface Ties {
+  /** Of an organization. */
+  isMember: boolean;
+  /** Of a role, whatever its window. */
+  isHolder: boolean;
+}
+
+const tiesStatement = {
+  name: 'what_ties_identities_to_a_part',
+  text: `
+select wanted.id,
+  exists (select from organization_members m join nodes n on n.id = m.organization_id
+    where m.account_id = $1 and m.environment_id = $2 and m.identity_id = wanted.id and n.path && $4::uuid[]
+      and (not $5::boolean or ${isActive('n.path')})) as "isMember",
+  exists (select from role_assignments a join nodes n on n.id = a.node_id
+    where a.environment_id = $2 and a.identity_id = wanted.id and a.removed_at is null and n.path && $4::uuid[]
+      and (not $5::boolean or ${isActive('n.path')})) as "isHolder"
+from unnest($3::uuid[]) wanted (id)`,
+};
+
+/** What ties each of some Identities, which need not exist, to the part of the tree that a caller reaches. */
+export async function tiesInside(
+  db: Pick<Db, 'statement'>,
+  { accountId, environmentId }: EnvironmentScope,
+  caller: Caller,
+  { identityIds, reach }: { identityIds: readonly string[]; reach: NonNullable<ReachedNodes> },
+): Promise<Map<string, Ties>> {
+  // What an end user holds counts nowhere below a node that is inactive (contract §5).
+  const values = [accountId, environmentId, identityIds, reach, caller.type === 'identity'];
+  const rows = await db.statement<{ id: string } & Ties>(tiesStatement, values);
+  return new Map(rows.map(({ id, ...ties }) => [id, ties]));
+}
