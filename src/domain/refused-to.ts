@@ -24,3 +24,15 @@ export const refusedTo = ({ type }: Pick<Caller, 'type'>, { permissions, capabil
 /** That of an administrator who lacks a capability. */
 export const lacksCapability = (capability: string | undefined): DomainError =>
   refusedTo({ type: 'platform_admin' }, { permissions: [], ...(capability && { capability }) });
+
+const mostNamed = 20;
+
+/** The refusal to give what one does not hold oneself, with as much of it as a person reads. `field` names it in the request. */
+export function cannotGrant(
+  code: 'role.cannot_grant' | 'api_key.cannot_grant' | 'administrator_role.cannot_grant',
+  field: string,
+  lacking: readonly string[],
+): DomainError {
+  const detailOf = (right: string) => ({ field, code: 'lacking', message: `You do not hold ${right} yourself` });
+  return new DomainError(code, { details: lacking.slice(0, mostNamed).map(detailOf) });
+}

@@ -6,7 +6,7 @@ import { Role } from '../../../entities/role.js';
 import { RoleAssignment } from '../../../entities/role-assignment.js';
 import { within } from '../../platform/db.js';
 import { insertNew } from '../../platform/insert-new.js';
-import type { ErrorCode } from '../errors.js';
+import { DomainError, type ErrorCode } from '../errors.js';
 import { recordEvents } from '../events.js';
 import type { EnvironmentScope } from '../scope.js';
 import { vanished } from './vanishing.js';
@@ -23,10 +23,10 @@ export interface WantedAssignment {
   notifyHolder?: boolean;
 }
 
-/** What became of one: made, there alike already, or refused with a code. */
+/** What became of one: made, there alike already, or refused. */
 export type AssignmentResult =
   | { status: 'created' | 'exists'; assignment: RoleAssignment }
-  | { status: 'failed'; code: ErrorCode };
+  | { status: 'failed'; error: DomainError };
 
 /** The same of somebody who is only to be made. */
 export type WantedByNewcomer = Omit<WantedAssignment, 'identityId'>;
@@ -110,7 +110,8 @@ export async function write(
   return rows.map((row): AssignmentResult => {
     if (made.has(row.id)) return { status: 'created', assignment: row };
     const alike = there.find((other) => other.removedAt === null && isAlike(row, other));
-    return alike ? { status: 'exists', assignment: alike } : { status: 'failed', code: 'role_assignments.overlapping' };
+    if (alike) return { status: 'exists', assignment: alike };
+    return { status: 'failed', error: new DomainError('role_assignments.overlapping') };
   });
 }
 

@@ -9,19 +9,11 @@ import { find, rootOf } from '../hierarchy/nodes.js';
 import type { Page, PageRequest } from '../paging.js';
 import { lackingOf, refusedTo } from '../refused-to.js';
 import type { EnvironmentScope } from '../scope.js';
-import {
-  type AssignmentResult,
-  type Placed,
-  place,
-  type WantedAssignment,
-  type WantedByNewcomer,
-  write,
-} from './assigning.js';
+import { type AssignmentResult, type Placed, place, type WantedAssignment, write } from './assigning.js';
 import { listAssignments, type NamedAssignment, withNames } from './assignment-lists.js';
 import type { Evaluation } from './evaluate.js';
-import { lackingAtEach, type WantedGrant } from './granting.js';
-import type { Asked, Rights } from './rights.js';
-import { tiesInside } from './strangers.js';
+import { assigning, createGiving, keysOf } from './giving.js';
+import type { Rights } from './rights.js';
 import { takeAway } from './taking.js';
 import { keepMembers, untilNothingVanishes } from './vanishing.js';
 
@@ -35,78 +27,15 @@ export interface AssignmentsDeps {
   now: Clock;
 }
 
-/** What giving and taking asks of a caller, at the node. */
-const assigning = { permissions: ['rbac.assign_roles'], capability: 'env_roles.manage' } as const;
 const viewing = { permissions: ['rbac.view_roles'], capability: 'env_roles.view' } as const;
-
-/** A code of `refusals`, as it is thrown. */
-const refusalOf = (caller: Caller, code: ErrorCode): DomainError =>
-  code === lackingOf[caller.type] ? refusedTo(caller, assigning) : new DomainError(code);
 
 /** Who holds which role where (contract §5, §10). Whoever gives one must hold at that node all that it allows. */
 export function createAssignments({ db, evaluation, rights, now }: AssignmentsDeps) {
-  /** The permissions of each role, by id. */
-  async function keysOf(tx: EntityManager, scope: EnvironmentScope, roleIds: readonly string[]) {
-    const rows = await tx.query<{ id: string; keys: string[] }[]>(
-      `select rp.role_id as id, array_agg(p.key) as keys from role_permissions rp join permissions p on p.id = rp.permission_id
-       where rp.environment_id = $1 and rp.role_id = any($2) group by rp.role_id`,
-      [scope.environmentId, roleIds],
-    );
-    return new Map(rows.map(({ id, keys }) => [id, keys]));
-  }
-
-  /** Why the caller may not give these, each at its node; null where they may. In order. */
-  async function refusals(
-    scope: EnvironmentScope,
-    caller: Caller,
-    wanted: readonly (WantedGrant & { nodeId: string })[],
-  ): Promise<(ErrorCode | null)[]> {
-    const nodeIds = wanted.map(({ nodeId }) => nodeId);
-    const holds = await rights.holdsAtEach(scope, caller, assigning, nodeIds);
-    const there = wanted.filter(({ nodeId }) => holds.get(nodeId) === 'held');
-    const ungranted = await lackingAtEach(evaluation, scope, caller, there);
-    const refused = new Set(there.filter((_, i) => ungranted[i]?.length));
-    return wanted.map((one) => {
-      const holding = holds.get(one.nodeId);
-      if (holding !== 'held') return holding === 'lacking' ? lackingOf[caller.type] : 'nodes.node_not_found';
-      return refused.has(one) ? 'role.cannot_grant' : null;
-    });
-  }
-
-  /** Where each would be, or the code of what is not there or may not be given by the caller; in order. */
-  async function grantable<W extends WantedByNewcomer & { identityId?: string }>(
-    scope: EnvironmentScope,
-    caller: Caller,
-    wanted: readonly W[],
-    at: Date,
-  ): Promise<(Placed<W> | ErrorCode)[]> {
-    const { placed, keys } = await db.transaction(scope, async (tx) => {
-      const found = await place(tx, scope, wanted, at);
-      const roleIds = found.flatMap((one) => (typeof one === 'string' ? [] : [one.roleId]));
-      return { placed: found, keys: await keysOf(tx, scope, [...new Set(roleIds)]) };
-    });
-    // What one asks of the caller is the same for all with its role and node.
-    const asked = new Map(
-      placed.flatMap((one) =>
-        typeof one === 'string' ? [] : [[grantOf(one), { nodeId: one.nodeId, keys: keys.get(one.roleId) ?? [] }]],
-      ),
-    );
-    const refused = await refusals(scope, caller, [...asked.values()]);
-    const codes = new Map([...asked.keys()].map((grant, i) => [grant, refused[i]]));
-    return placed.map((one) => (typeof one === 'string' ? one : (codes.get(grantOf(one)) ?? one)));
-  }
+  const giving = createGiving({ db, evaluation, rights });
 
   async function assertMayAssign(scope: EnvironmentScope, caller: Caller, nodeId: string): Promise<void> {
     const held = await rights.holdsAt(scope, caller, assigning, nodeId);
     if (held !== 'held') throw refusedTo(caller, assigning);
-  }
-
-  /** Who of some Identities is nobody to an administrator of a part: without a role and without an organization in it. */
-  async function strangers(scope: EnvironmentScope, caller: Caller, asked: Asked, ids: readonly string[]) {
-    const reach = rights.partOf(scope, caller, asked);
-    if (reach === null) return new Set();
-    const ties = await tiesInside(db, scope, caller, { identityIds: ids, reach });
-    return new Set(ids.filter((id) => !ties.get(id)?.isMember && !ties.get(id)?.isHolder));
   }
 
   /** Any number of them, each on its own: what is wrong with one keeps no other from being made. */
@@ -118,18 +47,20 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
     return untilNothingVanishes(async () => {
       const at = now();
       const identityIds = [...new Set(wanted.map(({ identityId }) => identityId))];
-      const unknown = await strangers(scope, caller, assigning, identityIds);
-      const placed = (await grantable(scope, caller, wanted, at)).map((one, i) =>
-        unknown.has(wanted[i]?.identityId) ? ('identity.not_found' as const) : one,
+      const unknown = await giving.strangers(scope, caller, assigning, identityIds);
+      const places = await giving.places(scope, caller, wanted, at);
+      const placed = places.map((one, i) =>
+        unknown.has((wanted[i] as WantedAssignment).identityId) ? new DomainError('identity.not_found') : one,
       );
-      const allowed = placed.filter((one) => typeof one !== 'string');
+      const allowed = placed.filter((one): one is Placed => !(one instanceof DomainError));
       const written = await db.transaction(scope, async (tx) => {
         await keepMembers(tx, scope, allowed);
         return write(tx, scope, allowed, at);
       });
       let next = 0;
       return placed.map(
-        (one): AssignmentResult => (typeof one === 'string' ? failed(one) : (written[next++] as AssignmentResult)),
+        (one): AssignmentResult =>
+          one instanceof DomainError ? { status: 'failed', error: one } : (written[next++] as AssignmentResult),
       );
     });
   }
@@ -144,7 +75,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       wanted: WantedAssignment,
     ): Promise<{ assignment: NamedAssignment; isNew: boolean }> {
       const [result] = await assignAll(scope, caller, [wanted]);
-      if (!result || result.status === 'failed') throw new DomainError(result?.code ?? 'identity.not_found');
+      if (!result || result.status === 'failed') throw result?.error ?? new DomainError('identity.not_found');
       const { assignment, status } = result;
       const [shown] = await db.transaction(scope, (tx) => withNames(tx, scope, [assignment]));
       return { assignment: shown as NamedAssignment, isNew: status === 'created' };
@@ -162,14 +93,14 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
         const [placed] = await place(tx, scope, [wanted], at);
         if (!placed || typeof placed === 'string') throw new DomainError(placed ?? 'role.not_found');
         const keys = (await keysOf(tx, scope, [roleId])).get(roleId) ?? [];
-        const [refused] = await refusals(scope, caller, [{ keys, nodeId: placed.nodeId }]);
-        if (refused) throw refusalOf(caller, refused);
+        const [refused] = await giving.refusals(scope, caller, [{ keys, nodeId: placed.nodeId }]);
+        if (refused) throw refused;
         await write(tx, scope, [placed], at);
       },
 
     /**
      * The same for many Identities at once: what becomes of each wanted one is told before any of them is made.
-     * @returns `places`, in order, each with its node or the code of why not; and what writes those that were allowed, in the
+     * @returns `places`, in order, each with its node or why not; and what writes those that were allowed, in the
      *   transaction that makes the Identities
      * @throws (the writing) DomainError role.not_found, nodes.node_not_found where that went meanwhile
      */
@@ -177,7 +108,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       const at = now();
       const open = { effectiveFrom: null, effectiveTo: null };
       return {
-        places: await grantable(
+        places: await giving.places(
           scope,
           caller,
           wanted.map((one) => ({ ...one, ...open })),
@@ -203,8 +134,8 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       if (roles < new Set(roleIds).size) throw new DomainError('role.not_found');
       const node = nodeId === null ? await rootOf(tx, scope) : await find(tx, scope, nodeId);
       const keys = [...(await keysOf(tx, scope, roleIds)).values()].flat();
-      const [refused] = await refusals(scope, caller, [{ keys, nodeId: node.id }]);
-      if (refused) throw refusalOf(caller, refused);
+      const [refused] = await giving.refusals(scope, caller, [{ keys, nodeId: node.id }]);
+      if (refused) throw refused;
       return node.id;
     },
 
@@ -216,7 +147,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
      * @throws DomainError identity.not_found
      */
     async assertKnown(scope: EnvironmentScope, caller: Caller, identityId: string, asked: 'view' | 'give') {
-      const unknown = await strangers(scope, caller, asked === 'view' ? viewing : assigning, [identityId]);
+      const unknown = await giving.strangers(scope, caller, asked === 'view' ? viewing : assigning, [identityId]);
       if (unknown.has(identityId)) throw new DomainError('identity.not_found');
     },
 
@@ -270,8 +201,3 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
 }
 
 export type Assignments = ReturnType<typeof createAssignments>;
-
-/** What is the same of a caller's right to give two of them. */
-const grantOf = ({ roleId, nodeId }: Pick<Placed, 'roleId' | 'nodeId'>) => `${roleId} ${nodeId}`;
-
-const failed = (code: ErrorCode): AssignmentResult => ({ status: 'failed', code });

@@ -13,6 +13,7 @@ import { changedFields } from '../changed-fields.js';
 import { DomainError, type ErrorDetail } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { Page } from '../paging.js';
+import { cannotGrant } from '../refused-to.js';
 import { placeOf } from './catalog.js';
 import type { Evaluation } from './evaluate.js';
 import { lackingAt } from './granting.js';
@@ -37,7 +38,7 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
 
   async function assertMayGrant(scope: EnvironmentScope, caller: Caller, keys: readonly string[]) {
     const lacking = await lackingAt(evaluation, scope, caller, keys, null);
-    if (lacking.length > 0) throw new DomainError('role.cannot_grant', { details: lacking.map(lackingDetail) });
+    if (lacking.length > 0) throw cannotGrant('role.cannot_grant', 'permission_keys', lacking);
   }
 
   /**
@@ -175,12 +176,6 @@ export type Roles = ReturnType<typeof createRoles>;
 
 const keysIn = (permissions: readonly Permission[]) => permissions.map(({ key }) => key);
 const without = (keys: readonly string[], others: readonly string[]) => keys.filter((key) => !others.includes(key));
-
-const lackingDetail = (key: string): ErrorDetail => ({
-  field: 'permission_keys',
-  code: 'lacking',
-  message: `You do not hold ${key} yourself`,
-});
 
 async function named<T>(work: () => Promise<T>): Promise<T> {
   return work().catch((error: unknown) => {

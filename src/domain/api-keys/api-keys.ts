@@ -13,6 +13,7 @@ import { reachOf } from '../capabilities/reach.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { cannotGrant } from '../refused-to.js';
 import { readRowCount } from '../row-counts.js';
 import { announceApiKeys } from './announce.js';
 import { newApiKey } from './format.js';
@@ -89,11 +90,12 @@ export function createApiKeyManagement({
     caller: Caller,
     { accessMode, scopes }: { accessMode: ApiKey['accessMode']; scopes: readonly string[] },
   ): Promise<void> {
-    const holds =
-      accessMode === 'full'
-        ? holdsEverything(caller)
-        : (await lackingAt(evaluation, scope, caller, scopes, null)).length === 0;
-    if (!holds) throw new DomainError('api_key.cannot_grant');
+    if (accessMode === 'full') {
+      if (!holdsEverything(caller)) throw cannotGrant('api_key.cannot_grant', 'access_mode', ['everything']);
+      return;
+    }
+    const lacking = await lackingAt(evaluation, scope, caller, scopes, null);
+    if (lacking.length > 0) throw cannotGrant('api_key.cannot_grant', 'scopes', lacking);
   }
 
   const change = async <T>(scope: EnvironmentScope, work: (tx: EntityManager) => Promise<T>): Promise<T> => {

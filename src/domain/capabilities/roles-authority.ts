@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { AdministratorRole, AdministratorRoleKey } from '../../../entities/administrator-role.js';
 import { DomainError } from '../errors.js';
-import { lacksCapability } from '../refused-to.js';
+import { cannotGrant, lacksCapability } from '../refused-to.js';
 import type { AccountScope } from '../scope.js';
 import { type Capability, capabilitiesOf } from './administrator-roles.js';
 import { covers, type Place, placesOf, type RoleLimits } from './limits.js';
@@ -72,5 +72,6 @@ export async function assertMayGive(
 /** @throws DomainError administrator_role.cannot_grant */
 export function assertHolds(giver: Authority, wanted: readonly Capability[], place: Place = {}): void {
   const held = new Set(giver.at(place));
-  if (!wanted.every((capability) => held.has(capability))) throw new DomainError('administrator_role.cannot_grant');
+  const lacking = wanted.filter((capability) => !held.has(capability));
+  if (lacking.length > 0) throw cannotGrant('administrator_role.cannot_grant', '', lacking);
 }

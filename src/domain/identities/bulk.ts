@@ -119,8 +119,8 @@ async function granted(
   const refused = new Map<Candidate, Added>();
   const accepted = candidates.flatMap((one) => {
     const place = placeOf.get(one);
-    if (typeof place !== 'string') return [{ one, place }];
-    refused.set(one, { status: 'failed', error: new DomainError(place) });
+    if (!(place instanceof DomainError)) return [{ one, place }];
+    refused.set(one, { status: 'failed', error: place });
     return [];
   });
   return { accepted, refused, give };

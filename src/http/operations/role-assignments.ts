@@ -195,7 +195,7 @@ const failed = (error: DomainError) => ({ status: 'failed', id: null, error: ite
 
 function itemOf(result: AssignmentResult | DomainError) {
   if (result instanceof DomainError) return failed(result);
-  if (result.status === 'failed') return failed(new DomainError(result.code));
+  if (result.status === 'failed') return failed(result.error);
   return { status: result.status, id: result.assignment.id, error: null };
 }
 

@@ -1,0 +1,98 @@
+import type { EntityManager } from 'typeorm';
+import type { Db } from '../../platform/db.js';
+import type { Caller } from '../caller.js';
+import { DomainError } from '../errors.js';
+import { cannotGrant, refusedTo } from '../refused-to.js';
+import type { EnvironmentScope } from '../scope.js';
+import { type Placed, place, type WantedByNewcomer } from './assigning.js';
+import type { Evaluation } from './evaluate.js';
+import { lackingAtEach, type WantedGrant } from './granting.js';
+import type { Asked, Rights } from './rights.js';
+import { tiesInside } from './strangers.js';
+
+export interface GivingDeps {
+  db: Db;
+  evaluation: Evaluation;
+  rights: Rights;
+}
+
+/** What giving and taking asks of a caller, at the node. */
+export const assigning = { permissions: ['rbac.assign_roles'], capability: 'env_roles.manage' } as const;
+
+/** Whether a caller may give roles: who holds at that node all that they allow (contract §5), to whoever they know (§6). */
+export function createGiving({ db, evaluation, rights }: GivingDeps) {
+  /** Why the caller may not give these, each at its node; null where they may. In order. */
+  async function refusals(
+    scope: EnvironmentScope,
+    caller: Caller,
+    wanted: readonly (WantedGrant & { nodeId: string })[],
+  ): Promise<(DomainError | null)[]> {
+    const nodeIds = wanted.map(({ nodeId }) => nodeId);
+    const holds = await rights.holdsAtEach(scope, caller, assigning, nodeIds);
+    const there = wanted.filter(({ nodeId }) => holds.get(nodeId) === 'held');
+    const ungranted = await lackingAtEach(evaluation, scope, caller, there);
+    const lacking = new Map(there.map((one, i) => [one, ungranted[i] ?? []]));
+    return wanted.map((one) => {
+      const holding = holds.get(one.nodeId);
+      if (holding === 'node_not_found') return new DomainError('nodes.node_not_found');
+      if (holding !== 'held') return refusedTo(caller, assigning);
+      const keys = lacking.get(one) ?? [];
+      return keys.length > 0 ? cannotGrant('role.cannot_grant', 'role_id', keys) : null;
+    });
+  }
+
+  return {
+    refusals,
+
+    /** Where each would be, or what is not there or may not be given by the caller; in order. */
+    async places<W extends WantedByNewcomer & { identityId?: string }>(
+      scope: EnvironmentScope,
+      caller: Caller,
+      wanted: readonly W[],
+      at: Date,
+    ): Promise<(Placed<W> | DomainError)[]> {
+      const { placed, keys } = await db.transaction(scope, async (tx) => {
+        const found = await place(tx, scope, wanted, at);
+        const roleIds = found.flatMap((one) => (typeof one === 'string' ? [] : [one.roleId]));
+        return { placed: found, keys: await keysOf(tx, scope, [...new Set(roleIds)]) };
+      });
+      // What one asks of the caller is the same for all with its role and node.
+      const asked = new Map(
+        placed.flatMap((one) =>
+          typeof one === 'string' ? [] : [[grantOf(one), { nodeId: one.nodeId, keys: keys.get(one.roleId) ?? [] }]],
+        ),
+      );
+      const refused = await refusals(scope, caller, [...asked.values()]);
+      const refusalOf = new Map([...asked.keys()].map((grant, i) => [grant, refused[i]]));
+      return placed.map((one) =>
+        typeof one === 'string' ? new DomainError(one) : (refusalOf.get(grantOf(one)) ?? one),
+      );
+    },
+
+    /** Who of some Identities is nobody to an administrator of a part: without a role and without an organization in it. */
+    async strangers(
+      scope: EnvironmentScope,
+      caller: Caller,
+      asked: Asked,
+      ids: readonly string[],
+    ): Promise<Set<string>> {
+      const reach = rights.partOf(scope, caller, asked);
+      if (reach === null) return new Set();
+      const ties = await tiesInside(db, scope, caller, { identityIds: ids, reach });
+      return new Set(ids.filter((id) => !ties.get(id)?.isMember && !ties.get(id)?.isHolder));
+    },
+  };
+}
+
+/** The permissions of each role, by id. */
+export async function keysOf(tx: EntityManager, scope: EnvironmentScope, roleIds: readonly string[]) {
+  const rows = await tx.query<{ id: string; keys: string[] }[]>(
+    `select rp.role_id as id, array_agg(p.key) as keys from role_permissions rp join permissions p on p.id = rp.permission_id
+     where rp.environment_id = $1 and rp.role_id = any($2) group by rp.role_id`,
+    [scope.environmentId, roleIds],
+  );
+  return new Map(rows.map(({ id, keys }) => [id, keys]));
+}
+
+/** What is the same of a caller's right to give two of them. */
+const grantOf = ({ roleId, nodeId }: Pick<Placed, 'roleId' | 'nodeId'>) => `${roleId} ${nodeId}`;
