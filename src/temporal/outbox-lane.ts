@@ -26,7 +26,7 @@ interface Message {
 const remove = { name: 'outbox_remove', text: 'delete from outbox where id = any($1::uuid[])' };
 const postpone = {
   name: 'outbox_postpone',
-  text: `update outbox set due_at = clock_timestamp() + make_interval(secs => $2), last_error = $3 where id = $1`,
+  text: `update outbox set due_at = clock_timestamp() + make_interval(secs => $2), last_error = $3, attempts = $4 where id = $1`,
 };
 
 /** How long the next batch waits for this one. A start can take seconds where a part of Temporal is away. */
@@ -36,8 +36,10 @@ const mostSlow = 100;
 /** Temporal is there, whatever one message meets, for so long after it has taken another one. */
 const thereMs = 10_000;
 
-/** Seconds until a message is tried again: soon while Temporal is away, rarely when it is the message that is wrong. */
-const pauseAfter = (attempts: number, away: boolean) => Math.min(2 ** Math.min(attempts, 10), away ? 5 : 300);
+/** Seconds until a message is tried again while Temporal is away as a whole. That says nothing of the message, and is no attempt of its. */
+const awayS = 5;
+/** The same where it is the message that is wrong. */
+const pauseAfter = (attempts: number) => Math.min(2 ** Math.min(attempts, 10), 300);
 
 /** In the trace of the change that asked, where there is one. */
 function inTraceOf<T>({ process, traceparent, attempts }: Message, start: () => Promise<T>): Promise<T> {
@@ -58,15 +60,19 @@ export async function runLane(
 ): Promise<void> {
   let isAway = false;
   let takenAt = -thereMs;
+  let backAt = -thereMs;
   const slow = new Set<Promise<void>>();
 
   function noteTaken(): void {
     takenAt = performance.now();
-    if (isAway) log.info('Temporal answers again');
+    if (!isAway) return;
+    backAt = takenAt;
     isAway = false;
+    log.info('Temporal answers again');
   }
-  /** @returns whether it is away as a whole */
-  function noteOutage(): boolean {
+  /** @returns whether it was away as a whole for a start that began then */
+  function noteOutage(begunAt: number): boolean {
+    if (begunAt < backAt) return true;
     if (performance.now() - takenAt < thereMs) return false;
     if (!isAway) log.warn('Temporal does not answer; workflows wait in the outbox');
     isAway = true;
@@ -75,6 +81,7 @@ export async function runLane(
 
   /** @returns whether its workflow is there */
   async function deliver(message: Message): Promise<boolean> {
+    const begunAt = performance.now();
     try {
       if (!isProcessName(message.process)) throw new Error(`no process ${message.process}`);
       // The input was checked by the compiler when it was written, and is stored as it was.
@@ -89,10 +96,14 @@ export async function runLane(
         : isProcessName(message.process)
           ? faultOf(error)
           : 'unknown process';
-      const away = outage && noteOutage();
+      const away = outage && noteOutage(begunAt);
       if (!outage)
         log.warn({ messageId: message.id, workflow: message.process, reason }, 'a workflow cannot be started');
-      await db.statement(postpone, [message.id, pauseAfter(message.attempts, away), reason]);
+      const { id, attempts } = message;
+      await db.statement(
+        postpone,
+        away ? [id, awayS, reason, attempts - 1] : [id, pauseAfter(attempts), reason, attempts],
+      );
       return false;
     }
   }

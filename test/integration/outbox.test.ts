@@ -116,6 +116,36 @@ test('nor does one that Temporal cannot take now, while it takes others', async 
   await relay.stop();
 });
 
+test('what was being started while Temporal was away is tried again soon once it is back', async () => {
+  const started: string[] = [];
+  const held: (() => void)[] = [];
+  let isBack = false;
+  const relay = relayTo(
+    {
+      async start(_name, input) {
+        const { emailId } = input as { emailId: string };
+        if (isBack) return started.push(emailId) > 0;
+        if (emailId.startsWith('slow')) await new Promise<void>((resolve) => held.push(resolve));
+        throw new DomainError('service.unavailable');
+      },
+    },
+    100,
+  );
+  for (const emailId of ['slow', 'quick']) await ask(emailId);
+  await until('both are on their way', () => held.length === 1);
+  await until('it is known to be away', async () => (await outbox()).some(({ last_error }) => last_error !== null));
+  // As after a minute of trying: neither has anything to do with the message.
+  await rows(database.ownerUrl, 'update outbox set attempts = 12');
+  isBack = true;
+  await until('the quick one is started', () => started.length === 1);
+  for (const resolve of held) resolve();
+  const waiting = () => rows(database.ownerUrl, 'select attempts, due_at - now() < $$10 s$$ as soon from outbox');
+  await until('the other has failed', async () => (await outbox())[0]?.last_error === 'Temporal does not answer');
+  expect(await waiting()).toEqual([{ attempts: 0, soon: true }]);
+  await until('it is started, too', () => started.length === 2);
+  await relay.stop();
+});
+
 test('several relays share the work and start each workflow once', async () => {
   const started: string[] = [];
   const processes: Pick<Processes, 'start'> = {
