@@ -4158,6 +4158,13 @@ export interface components {
                  */
                 connection_id?: string;
             };
+            "identity.signed_out"?: {
+                /**
+                 * Format: uuid
+                 * @description The `sid` of the ID tokens that it gave.
+                 */
+                session_id?: string;
+            };
             "identity.unlocked"?: Record<string, never>;
             "identity.updated"?: {
                 /** @description Names of the fields that changed. */

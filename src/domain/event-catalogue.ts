@@ -172,6 +172,7 @@ export const eventCatalogue = {
   'identity.locked': ofIdentity({ severity: 'warning' }),
   'identity.unlocked': ofIdentity({ severity: 'notice' }),
   'identity.signed_in': ofIdentity({ category: 'auth' }),
+  'identity.signed_out': ofIdentity({ category: 'auth' }),
   'identity.sessions_revoked': ofIdentity({ category: 'auth', severity: 'notice' }),
   'identity.consent_given': ofIdentity({ category: 'auth' }),
   'identity.consent_withdrawn': ofIdentity({ category: 'auth', severity: 'notice' }),

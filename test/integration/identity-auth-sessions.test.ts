@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 import { createApiProfiles } from '../../src/domain/logins/api-me.js';
 import { createApiSessions } from '../../src/domain/logins/api-sessions.js';
@@ -147,10 +148,13 @@ describe('signing out', () => {
     expect((await refreshed(client, refreshToken)).statusCode).toBe(401);
     expect((await api.post('/logout', undefined, bearer(token))).statusCode).toBe(204); // no error
     const events = await provider.query<{ action: string; metadata: object }>(
-      `select action, metadata from events where actor_id = $1 and action <> 'identity.signed_in'`,
+      `select action, metadata from events where actor_id = $1 and action <> 'identity.signed_in' order by action`,
       [ana.id],
     );
-    expect(events).toEqual([{ action: 'auth.identity_signed_out', metadata: { reason: 'logout' } }]);
+    expect(events).toEqual([
+      { action: 'auth.identity_signed_out', metadata: { reason: 'logout' } },
+      { action: 'identity.signed_out', metadata: { session_id: decodeJwt(token).sid } },
+    ]);
   });
 
   test('by the refresh token does so too, by a spent one as well', async () => {

@@ -5,6 +5,7 @@ import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { idleSecondsOf, openUntil } from './idle.js';
+import { recordSignedOut } from './signed-out.js';
 
 /** A browser or device in which a person is signed in to an Environment, as that person sees it. */
 export interface OwnSession {
@@ -126,7 +127,10 @@ export async function endSessions(
   for (const id of ids) {
     await recordEvent(tx, 'auth.identity_signed_out', { ...scope, resourceId: id, actor, metadata: { reason } });
   }
-  if (reason === 'logout') return ids; // a sign-out is no news to whoever listens for revocations
+  if (reason === 'logout') {
+    for (const id of ids) await recordSignedOut(tx, scope, identityId, id);
+    return ids;
+  }
   await recordEvent(tx, 'identity.sessions_revoked', {
     ...scope,
     resourceId: identityId,

@@ -9,6 +9,7 @@ import { endedByPolicy } from '../organizations/belonging.js';
 import { providerSessionsOf } from './former-providers.js';
 import { lastUse, openUntil, usesKeptEvery } from './idle.js';
 import { type SignInRow, signInStatement } from './sign-in-statement.js';
+import { recordSignedOut } from './signed-out.js';
 
 /** An Identity signed in with this browser (contract §2, `hosted_session`). */
 export interface HostedSession {
@@ -218,6 +219,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
         for (const { id, identityId, ssoSessionIds: _, wasHere: __, ...scope } of ended) {
           const actor = { type: 'identity', id: identityId } as const;
           await recordEvent(tx, 'auth.identity_signed_out', { ...scope, resourceId: id, actor });
+          await recordSignedOut(tx, scope, identityId, id);
         }
         const [left] = await tx.query<{ any: boolean }[]>(
           `select exists (select from sessions where browser_hash = $1 and revoked_at is null and expires_at > $2) as any`,

@@ -32,7 +32,7 @@ export const logout: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app
   app.post(
     '/logout',
     {
-      config: { events: ['auth.identity_signed_out'] },
+      config: { events: ['auth.identity_signed_out', 'identity.signed_out'] },
       schema: {
         operationId: 'identityLogout',
         summary: 'Sign out',

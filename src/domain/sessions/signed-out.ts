@@ -1,0 +1,18 @@
+import type { EntityManager } from 'typeorm';
+import type { EnvironmentScope } from '../../platform/db.js';
+import { recordEvent } from '../events.js';
+
+/** Tells webhooks that somebody signed out: an application that keeps a session of its own ends it by the `sid` of its ID token. */
+export const recordSignedOut = (
+  tx: EntityManager,
+  { accountId, environmentId }: Pick<EnvironmentScope, 'accountId' | 'environmentId'>,
+  identityId: string,
+  sessionId: string,
+): Promise<string> =>
+  recordEvent(tx, 'identity.signed_out', {
+    accountId,
+    environmentId,
+    resourceId: identityId,
+    actor: { type: 'identity', id: identityId },
+    metadata: { session_id: sessionId },
+  });
