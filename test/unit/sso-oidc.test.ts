@@ -140,20 +140,31 @@ describe('the keys', () => {
     expect(reads()).toBe(1);
   });
 
-  test('are read anew for one that is not among them, after a minute', async () => {
+  test('are read anew at once for an answer that none of them has signed, under a new name or the same one', async () => {
     await answered();
-    const key = await anotherKey('another');
-    jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 61_000);
-    expect(await refusalOf(answered({}, { key, header: { kid: 'another' } }))).toBe('taken');
-    expect(reads()).toBe(2);
+    for (const [i, kid] of ['another', 'another', 'key'].entries()) {
+      const key = await anotherKey(kid);
+      expect(await refusalOf(answered({}, { key, header: { kid } }))).toBe('taken');
+      expect(reads()).toBe(i + 2);
+    }
   });
 
-  test('are read anew after an answer that none of them has signed', async () => {
+  test('are read anew once for all who come back in that moment, and nobody is refused', async () => {
     await answered();
-    const key = await anotherKey('key');
-    expect(await refusalOf(answered({}, { key }))).toBe('signature_invalid');
-    expect(await refusalOf(answered({}, { key }))).toBe('taken');
-    expect(reads()).toBe(2);
+    const key = await anotherKey('another');
+    const { secrets } = await begun();
+    provider.answers(() => provider.idToken({ nonce: secrets.nonce }, { kid: 'another' }, key));
+    const all = await Promise.all(Array.from({ length: 20 }, () => refusalOf(verified(secrets))));
+    expect(all).toEqual(Array(20).fill('taken'));
+    expect(reads()).toBeLessThan(20);
+  });
+
+  test('that cannot be read refuse what those of before have not signed, and nothing else', async () => {
+    await answered();
+    provider.routes.set('/jwks', () => ({ status: 503, body: {} }));
+    const { privateKey } = await generateKeyPair('RS256');
+    expect(await refusalOf(answered({}, { key: privateKey }))).toBe('provider_unreachable');
+    expect(await refusalOf(answered())).toBe('taken');
   });
 });
 

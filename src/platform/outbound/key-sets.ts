@@ -6,6 +6,11 @@ import type { Outbound } from './fetch.js';
 export interface KeySets {
   /** The public keys behind a URL (RFC 7517 §5), as jose's key resolver. */
   at(uri: string): Promise<JWTVerifyGetKey>;
+  /**
+   * The same for what their owner itself has just sent: nobody else makes us fetch by it, so that a key of this very moment is found.
+   * `newer` are those of a reading that began after this call; whoever asks meanwhile shares it.
+   */
+  ofJustNow(uri: string): Promise<{ keys: JWTVerifyGetKey; newer(): Promise<JWTVerifyGetKey> }>;
 }
 
 const keptFor = minutes(5);
@@ -24,6 +29,8 @@ interface Kept {
   read: { at: number; keys: JWTVerifyGetKey } | null;
   /** `endedAt` is null while it runs. */
   reading: { endedAt: number | null; keys: Promise<JWTVerifyGetKey> } | null;
+  /** How many have begun. */
+  begun: number;
   /** Whether the last one that ended has failed. */
   isFailing: boolean;
 }
@@ -41,10 +48,15 @@ export function createKeySets({ outbound, unreadable, now }: KeySetsDeps): KeySe
   const wrong = () => unreadable('wrong');
 
   async function fetched(uri: string, maxAge: number): Promise<JWTVerifyGetKey> {
-    const at = now().getTime();
     const known = keptOf(uri);
-    if (known.read && at - known.read.at < maxAge) return known.read.keys;
+    if (known.read && now().getTime() - known.read.at < maxAge) return known.read.keys;
     if (known.reading && timeSince(known.reading) < sharedFor) return known.reading.keys;
+    return begin(uri, known);
+  }
+
+  async function begin(uri: string, known: Kept): Promise<JWTVerifyGetKey> {
+    const at = now().getTime();
+    known.begun++;
     const reading: NonNullable<Kept['reading']> = {
       endedAt: null,
       keys: read(uri).then((body) => keySetOf(body, wrong)),
@@ -82,7 +94,7 @@ export function createKeySets({ outbound, unreadable, now }: KeySetsDeps): KeySe
   }
 
   function keptOf(uri: string): Kept {
-    const known = kept.get(uri) ?? { read: null, reading: null, isFailing: false };
+    const known = kept.get(uri) ?? { read: null, reading: null, begun: 0, isFailing: false };
     if (kept.size >= keptAtMost && !kept.has(uri)) kept.clear();
     kept.set(uri, known);
     return known;
@@ -110,6 +122,17 @@ export function createKeySets({ outbound, unreadable, now }: KeySetsDeps): KeySe
           if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
           return (await fetched(uri, rereadAtUnknownKey))(header, token);
         }
+      };
+    },
+
+    async ofJustNow(uri) {
+      const { begun } = keptOf(uri);
+      return {
+        keys: await current(uri),
+        newer: () => {
+          const known = keptOf(uri);
+          return known.begun > begun && known.reading ? known.reading.keys : begin(uri, known);
+        },
       };
     },
   };

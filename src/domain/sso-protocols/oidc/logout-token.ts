@@ -4,6 +4,7 @@ import { isStorable } from '../../../platform/storable.js';
 import { isObject } from '../../is-object.js';
 import { type SsoRefusal, SsoRefused } from '../assertion.js';
 import { longestSubject } from './claims.js';
+import { isOfKey } from './id-token.js';
 import { claimRefusals } from './refusals.js';
 
 /** Which session at the provider is over, as its logout token says. */
@@ -85,9 +86,7 @@ function asRefusal(error: unknown): unknown {
     return refused(claimRefusals[error.claim] ?? 'malformed', `has a ${error.claim} that is not taken, or none`);
   if (error instanceof errors.JOSEAlgNotAllowed || error instanceof errors.JOSENotSupported)
     return refused('algorithm_refused', 'is not signed by an algorithm with a public key that the provider names');
-  const isOfKey = [errors.JWSSignatureVerificationFailed, errors.JWKSNoMatchingKey, errors.JWKSMultipleMatchingKeys];
-  if (isOfKey.some((kind) => error instanceof kind))
-    return refused('signature_invalid', 'is not signed by a key of the provider');
+  if (isOfKey(error)) return refused('signature_invalid', 'is not signed by a key of the provider');
   // A key of the provider that cannot be imported is a TypeError or a DOMException.
   if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof DOMException)
     return refused('malformed', 'is not as OpenID Connect says');

@@ -10,13 +10,6 @@ import { type Clock, minutes } from '../../../platform/clock.js';
 import { SsoRefused } from '../assertion.js';
 import { asRefusal } from './refusals.js';
 
-/** What a provider says of itself (OpenID Connect Discovery 1.0 §3), and the keys that were fetched with it. */
-export interface ProviderMetadata {
-  server: ServerMetadata;
-  /** As the library left it after an answer: the JWK Set with its age, or nothing. It decides itself when it is too old. */
-  jwks: object;
-}
-
 /** Signatures that anybody can check who has the provider's public key: never `none`, and none by a shared secret. */
 export const idTokenAlgorithms: readonly string[] = [
   'RS256',
@@ -32,6 +25,10 @@ export const idTokenAlgorithms: readonly string[] = [
   'Ed25519',
 ];
 
+/** Those of them by which a provider signs. */
+export const algorithmsOf = (server: ServerMetadata): readonly string[] =>
+  server.id_token_signing_alg_values_supported ?? [];
+
 /** How long what a provider says of itself is believed without asking again, and of how many it is kept. */
 const life = minutes(5);
 const most = 500;
@@ -43,32 +40,33 @@ const wellKnown = '/.well-known/openid-configuration';
  * @param fetch the guarded one
  */
 export function createMetadata({ fetch, now }: { fetch: CustomFetch; now: Clock }) {
-  const kept = new Map<string, ProviderMetadata & { until: number }>();
+  const kept = new Map<string, { server: ServerMetadata; until: number }>();
 
-  async function read(url: URL): Promise<ProviderMetadata> {
+  async function read(url: URL): Promise<ServerMetadata> {
     const options = { [customFetch]: fetch, execute: [allowInsecureRequests] }; // the guard decides on http
     const found = await discovery(url, 'discovery', undefined, None(), options).catch((error) => {
       throw asRefusal(error);
     });
-    return { server: usable(found.serverMetadata(), url), jwks: {} };
+    return usable(found.serverMetadata(), url);
   }
 
   return {
     /**
+     * What a provider says of itself (OpenID Connect Discovery 1.0 §3).
      * @param discoveryUrl with or without `/.well-known/openid-configuration` at its end
      * @throws SsoRefused algorithm_refused, configuration_incomplete, issuer_mismatch, provider_unreachable, provider_error, malformed
      */
-    async of(discoveryUrl: string | null): Promise<ProviderMetadata> {
+    async of(discoveryUrl: string | null): Promise<ServerMetadata> {
       const url = urlOf(discoveryUrl);
       const at = now().getTime();
       const known = kept.get(url.href);
-      if (known && at < known.until) return known;
-      const read_ = await read(url);
+      if (known && at < known.until) return known.server;
+      const server = await read(url);
       kept.delete(url.href);
       const [oldest] = kept.keys();
       if (oldest !== undefined && kept.size >= most) kept.delete(oldest);
-      kept.set(url.href, { ...read_, until: at + life });
-      return kept.get(url.href) as ProviderMetadata;
+      kept.set(url.href, { server, until: at + life });
+      return server;
     },
   };
 }

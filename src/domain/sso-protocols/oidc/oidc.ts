@@ -9,10 +9,9 @@ import {
   customFetch,
   enableNonRepudiationChecks,
   fetchUserInfo,
-  getJwksCache,
   randomNonce,
   randomPKCECodeVerifier,
-  setJwksCache,
+  type ServerMetadata,
 } from 'openid-client';
 import type { SsoConnection } from '../../../../entities/sso-connection.js';
 import type { Clock } from '../../../platform/clock.js';
@@ -22,8 +21,9 @@ import { type Assertion, SsoRefused } from '../assertion.js';
 import { assertionOf, mappedClaims } from './claims.js';
 import { authenticationBy } from './client-authentication.js';
 import { guardedFetch } from './guarded-fetch.js';
+import { assertSignedBy } from './id-token.js';
 import { type LogoutToken, verifyLogoutToken } from './logout-token.js';
-import { createMetadata, type ProviderMetadata } from './metadata.js';
+import { algorithmsOf, createMetadata } from './metadata.js';
 import { promptOf } from './prompt.js';
 import { asRefusal } from './refusals.js';
 
@@ -80,7 +80,7 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
   const unreadable = () => new SsoRefused('provider_unreachable', "The provider's keys cannot be read");
   const keySets = createKeySets({ outbound, unreadable, now });
 
-  function configurationOf(connection: SsoConnection, { server, jwks }: ProviderMetadata): Configuration {
+  function configurationOf(connection: SsoConnection, server: ServerMetadata): Configuration {
     const { oidcClientId } = connection;
     if (!oidcClientId) throw new SsoRefused('configuration_incomplete', 'The connection has no client id');
     const secret = clientSecretOf(connection);
@@ -88,8 +88,6 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
     const config = new Configuration(server, oidcClientId, { [clockSkew]: skew }, authenticationBy(secret, server));
     config[customFetch] = fetch;
     allowInsecureRequests(config); // the guard decides on http
-    enableNonRepudiationChecks(config);
-    setJwksCache(config, jwks as never);
     return config;
   }
 
@@ -106,9 +104,9 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
     /** @throws SsoRefused where the provider cannot be asked, or its discovery document is no good */
     begin: (connection: SsoConnection, { state, loginHint = null, maxAge = null, ...wishes }: BeginOidc) =>
       asked(async () => {
-        const provider = await metadata.of(connection.oidcDiscoveryUrl);
-        const config = configurationOf(connection, provider);
-        const prompt = promptOf(provider.server, wishes);
+        const server = await metadata.of(connection.oidcDiscoveryUrl);
+        const config = configurationOf(connection, server);
+        const prompt = promptOf(server, wishes);
         const [nonce, codeVerifier] = [randomNonce(), randomPKCECodeVerifier()];
         const url = buildAuthorizationUrl(config, {
           redirect_uri: callbackUrlOf(baseUrl, connection.id),
@@ -136,8 +134,8 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
       { callbackUrl, expects }: { callbackUrl: string; expects: OidcSecrets & { state: string } },
     ): Promise<Assertion> =>
       asked(async () => {
-        const provider = await metadata.of(connection.oidcDiscoveryUrl);
-        const config = configurationOf(connection, provider);
+        const server = await metadata.of(connection.oidcDiscoveryUrl);
+        const config = configurationOf(connection, server);
         const tokens = await authorizationCodeGrant(config, new URL(callbackUrl), {
           expectedState: expects.state,
           expectedNonce: expects.nonce,
@@ -145,19 +143,15 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
           idTokenExpected: true,
           // Not `maxAge`: the library measures it from now on, and people take their time between their password and a
           // second factor. Whether the sign-in is new enough is asked of when they were sent (`isNewEnough`).
-        }).catch((error: unknown) => {
-          provider.jwks = {}; // it may have other keys since a moment, or under the same names: the next answer finds them
-          throw error;
         });
-        provider.jwks = getJwksCache(config) ?? {}; // the library fills a copy of its own
-        const claims = tokens.claims();
-        if (!claims) throw new SsoRefused('malformed', 'The provider gave no ID token');
+        const [claims, idToken] = [tokens.claims(), tokens.id_token];
+        if (!claims || idToken === undefined) throw new SsoRefused('malformed', 'The provider gave no ID token');
+        await assertSignedBy(await keySets.ofJustNow(server.jwks_uri ?? ''), idToken, algorithmsOf(server));
         const lacks = mappedClaims(connection).some((name) => claims[name] === undefined);
+        enableNonRepudiationChecks(config); // of an answer that is signed
         const more =
-          lacks && config.serverMetadata().userinfo_endpoint
-            ? await fetchUserInfo(config, tokens.access_token, claims.sub)
-            : {};
-        const assertion = assertionOf({ ...more, ...claims }, connection, tokens.id_token ?? '');
+          lacks && server.userinfo_endpoint ? await fetchUserInfo(config, tokens.access_token, claims.sub) : {};
+        const assertion = assertionOf({ ...more, ...claims }, connection, idToken);
         // OpenID Connect Core §3.1.2.1 has it say that; whether it was asked, the person could change on the way.
         if (expects.authTime === 'required' && assertion.authenticatedAt === null)
           throw new SsoRefused('auth_time_missing', 'The provider does not say when the person signed in (auth_time)');
@@ -173,9 +167,9 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
       { state, idToken }: { state: string; idToken: string },
     ): Promise<string | null> =>
       asked(async () => {
-        const provider = await metadata.of(connection.oidcDiscoveryUrl);
-        if (!provider.server.end_session_endpoint) return null;
-        return buildEndSessionUrl(configurationOf(connection, provider), {
+        const server = await metadata.of(connection.oidcDiscoveryUrl);
+        if (!server.end_session_endpoint) return null;
+        return buildEndSessionUrl(configurationOf(connection, server), {
           post_logout_redirect_uri: signedOutUrlOf(baseUrl, connection.id),
           state,
           ...(idToken.length <= longestHint && { id_token_hint: idToken }),
@@ -190,12 +184,12 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
       asked(async () => {
         const { oidcClientId: clientId, oidcDiscoveryUrl } = connection;
         if (!clientId) throw new SsoRefused('configuration_incomplete', 'The connection has no client id');
-        const { server } = await metadata.of(oidcDiscoveryUrl);
+        const server = await metadata.of(oidcDiscoveryUrl);
         return verifyLogoutToken(logoutToken, {
           issuer: server.issuer,
           clientId,
           now: now(),
-          algorithms: server.id_token_signing_alg_values_supported ?? [],
+          algorithms: algorithmsOf(server),
           keys: await keySets.at(server.jwks_uri ?? ''),
         });
       }),
