@@ -1,14 +1,18 @@
 import type { FastifyRequest, FastifySchemaValidationError } from 'fastify';
-import { Type } from 'typebox';
+import { type TProperties, Type } from 'typebox';
 import { DomainError, type ErrorDetail } from '../domain/errors.js';
 import { Nullable, OneOf } from './schemas.js';
 import { detailOf, mostFindings } from './validation.js';
 
 /** What became of each of many things: `{ items: [{ index, status, id, error }] }`, in the order of the request. */
-export const itemsOf = (...statuses: string[]) =>
+export const itemsOf = (...statuses: string[]) => itemsWith({}, ...statuses);
+
+/** The same with more to tell of each. */
+export const itemsWith = <P extends TProperties>(more: P, ...statuses: string[]) =>
   Type.Object({
     items: Type.Array(
       Type.Object({
+        ...more,
         index: Type.Integer(),
         status: OneOf(statuses),
         id: Nullable(Type.String()),

@@ -38,6 +38,7 @@ import {
   getIdentityMfa,
   resetIdentityMfa,
 } from './operations/identities-mfa.js';
+import { listIdentityOrganizations } from './operations/identities-organizations.js';
 import { getEffectivePermissions, getPermissionLocations } from './operations/identities-permissions.js';
 import {
   createIdentityInvite,
@@ -128,6 +129,7 @@ export const environmentOperations: readonly Operation[] = [
   listIdentitySessions,
   endIdentityApplication,
   listIdentityApplications,
+  listIdentityOrganizations,
   resetIdentityPassword,
   setIdentityPassword,
   unlockIdentity,

@@ -162,6 +162,7 @@ describe('creating', () => {
     const { items } = (await send(api.app, 200, { method: 'POST', url, headers, payload })).json();
     expect(statuses(items)).toEqual(['created', 'identity.email_taken', 'exists']);
     expect([items[0].id, items[2].id]).toEqual([id, id]);
+    expect(items.map(({ joined }: { joined: boolean }) => joined)).toEqual([true, false, false]);
     expect((await events([id])).map(({ metadata }) => metadata)).toEqual([{ joined: false }, { joined: true }]);
     const rows = await rowsOf(
       api,
@@ -169,6 +170,25 @@ describe('creating', () => {
       [accountId, environmentId],
     );
     expect(rows).toEqual([{ first_name: 'Ana' }]);
+  });
+
+  test('who is not to come in yet is kept out from the beginning', async () => {
+    const role = { name: `Clerk ${uuidv7()}`, permission_keys: [] };
+    const roleId = (await call('POST', '/roles', 201, role)).json().data.id;
+    const items = await bulk([
+      { email: address(), is_active: false, role_id: roleId },
+      { email: address(), is_active: true },
+      { email: address() },
+    ]);
+    const said = await Promise.all(items.map(async ({ id }) => (await detail(id)).is_active));
+    expect(said).toEqual([false, true, true]);
+    expect((await detail(items[0]?.id ?? null)).roles).toMatchObject([{ id: roleId }]);
+    const told = await rowsOf(
+      api,
+      `select from events where action = 'identity.deactivated' and resource_id = any($1)`,
+      [items.map(({ id }) => id)],
+    );
+    expect(told).toHaveLength(1);
   });
 
   test('who comes back is signed in nowhere: what was under way while they were removed ends', async () => {

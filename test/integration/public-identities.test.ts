@@ -88,6 +88,61 @@ describe('reading', () => {
     await call('GET', '/identities?external_id=', 400);
   });
 
+  test('somebody is found by exactly their address, however it is typed, and nobody by a part of it', async () => {
+    const email = address();
+    const ana = await create({ email, is_active: false });
+    await create({ email: `di${email}` });
+    const found = async (query: Record<string, string>, headers?: Record<string, string>) => {
+      const path = `/identities?${new URLSearchParams(query)}`;
+      const { items, pagination } = (await call('GET', path, 200, undefined, headers)).json();
+      expect(pagination.item_count).toBe(items.length);
+      return items.map(({ id }: { id: string }) => id);
+    };
+    for (const typed of [email, email.toUpperCase()]) expect(await found({ email: typed })).toEqual([ana]);
+    expect(await found({ email, status: 'active' })).toEqual([]);
+    expect(await found({ email, external_id: 'another' })).toEqual([]);
+    for (const nobody of [email.slice(1), '%@example.com', 'no address'])
+      expect(await found({ email: nobody })).toEqual([]);
+    expect(await found({ email }, await (await newAccount(api)).apiKey())).toEqual([]);
+    const url = account.portalPath(`/identities?${new URLSearchParams({ email })}`, 'production');
+    expect((await send(api.app, 200, { url, headers: await account.as('owner') })).json().items).toEqual([]);
+  });
+
+  test('its organizations are told, by name or by when it joined, the inactive ones too, and nobody else’s', async () => {
+    const own = await newAccount(api);
+    const server = await own.apiKey();
+    const asked = (method: Method, path: string, status: number, payload?: object) =>
+      call(method, path, status, payload, server);
+    const [ana, ben] = [await create({}, server), await create({}, server)];
+    const names = ['Zinc', 'Acme', 'Iron'];
+    const ids: string[] = [];
+    for (const name of names) {
+      const { id } = (await asked('POST', '/organizations', 201, { name })).json().data;
+      await asked('POST', `/organizations/${id}/members`, 201, { identity_id: ana });
+      ids.push(id);
+    }
+    const { version } = (await asked('GET', `/nodes/${ids[1]}`, 200)).json().data;
+    const change = { method: 'PATCH', url: `/api/v1/nodes/${ids[1]}`, payload: { status: 'inactive' } } as const;
+    await send(api.app, 200, { ...change, headers: { ...server, 'if-match': String(version) } });
+    const listed = async (query = '', of = ana) =>
+      (await asked('GET', `/identities/${of}/organizations${query}`, 200)).json();
+    expect((await listed('?order=asc')).items).toMatchObject(names.map((name, i) => ({ id: ids[i], name })));
+    expect((await listed('?sort_by=name&order=asc')).items[0]).toEqual({
+      id: ids[1],
+      name: 'Acme',
+      slug: 'acme',
+      status: 'inactive',
+      joined_at: expect.any(String),
+    });
+    const second = await listed('?sort_by=slug&order=asc&take=2&page=2');
+    expect(second).toMatchObject({ items: [{ name: 'Zinc' }], pagination: { item_count: 3, page_count: 2 } });
+    expect((await listed('?q=ir')).items).toMatchObject([{ name: 'Iron' }]);
+    expect((await listed('', ben)).items).toEqual([]);
+    const path = `/identities/${ana}/organizations`;
+    expect((await call('GET', path, 404)).json().error.code).toBe('identity.not_found');
+    await call('GET', path, 403, undefined, await own.apiKey(['webhook.view']));
+  });
+
   test('with roles: filtered by role, by none, by status and by text', async () => {
     const own = await newAccount(api);
     const headers = await own.apiKey();
@@ -205,6 +260,23 @@ describe('creating', () => {
     );
     expect(counted?.members).toBe(before + 26);
     expect((await call('GET', '/identities/summary', 200)).json().data.total).toBe(before + 26);
+  });
+
+  test('who is not to come in yet is kept out from the beginning, and counted as such', async () => {
+    const own = await newAccount(api);
+    const server = await own.apiKey();
+    const { data } = (
+      await call('POST', '/identities', 201, { email: address(), is_active: false, role_id: null }, server)
+    ).json();
+    expect(data.is_active).toBe(false);
+    await create({ is_active: true }, server);
+    expect((await call('GET', '/identities?status=inactive', 200, undefined, server)).json()).toMatchObject({
+      items: [{ id: data.id, is_active: false }],
+      pagination: { item_count: 1 },
+    });
+    expect(await actionsOf(data.id)).toEqual(['identity.created', 'identity.deactivated']);
+    await call('POST', `/identities/${data.id}/activate`, 200, undefined, server);
+    expect((await call('GET', '/identities?status=inactive', 200, undefined, server)).json().items).toEqual([]);
   });
 
   test('somebody of the directory joins as they are, also when asked for twice at once', async () => {

@@ -12,8 +12,10 @@ import { newIdentity, newMembership } from './new-identity.js';
 
 /** What is to become of one, and the hash of its password. */
 export type ToAdd = Omit<NewIdentity, 'password'> & { passwordHash: string | null };
-/** Made a member, or one already; or why neither. */
-export type Added = { status: 'created' | 'exists'; id: string } | { status: 'failed'; error: DomainError };
+/** Made a member (`joined`: who was in the Account's directory before), or one already; or why neither. */
+export type Added =
+  | { status: 'created' | 'exists'; id: string; joined: boolean }
+  | { status: 'failed'; error: DomainError };
 
 /**
  * Adds members, in the caller's transaction and in few statements however many they are. One whose address is in the Account's
@@ -53,7 +55,8 @@ export async function addIdentities(
     const code = refusals[i];
     if (code) return { status: 'failed', error: new DomainError(code) };
     // The first of an address in the list is who joined.
-    return { status: joined.delete(id as string) ? 'created' : 'exists', id: id as string };
+    const isNew = joined.delete(id as string);
+    return { status: isNew ? 'created' : 'exists', id: id as string, joined: isNew && !isMade.has(id as string) };
   });
 }
 

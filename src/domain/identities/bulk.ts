@@ -11,6 +11,7 @@ import { DomainError, invalidField, unstorable } from '../errors.js';
 import { environmentRule, type RuleOfEnvironment } from '../passwords/context-rows.js';
 import { importable } from '../passwords/importable.js';
 import type { Passwords } from '../passwords/passwords.js';
+import { setActive } from './activation.js';
 import { type Added, addIdentities, type ToAdd } from './add-many.js';
 import { assertMetadata } from './metadata.js';
 import type { NewIdentity } from './new-identity.js';
@@ -67,6 +68,10 @@ export function createBulkIdentities({ db, passwords, assignments, now }: BulkDe
         return place && result.status === 'created' ? [{ ...place, identityId: result.id }] : [];
       });
       await give(tx, gifts);
+      for (const [i, result] of made.entries()) {
+        const isOut = result.status === 'created' && accepted[i]?.one.isActive === false;
+        if (isOut) await setActive(tx, scope, result.id, { isActive: false, at: now() });
+      }
       return made;
     };
     const added = accepted.length === 0 ? [] : await retryingDeadlocks(() => db.transaction(scope, work));

@@ -10,7 +10,9 @@ import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { Page } from '../paging.js';
 import type { Passwords } from '../passwords/passwords.js';
+import type { Put } from '../put.js';
 import { endSessionsFromBefore } from '../sessions/before-joining.js';
+import { setActive } from './activation.js';
 import { identitiesAt, type NodeIdentitiesPage } from './at-node.js';
 import { findMemberInDetail, type MemberInDetail } from './detail.js';
 import { findMember, hashAcceptable } from './find.js';
@@ -34,8 +36,8 @@ export type { IdentitySort, ListedMember } from './read-members.js';
 export type ForNewcomer = (tx: EntityManager, identityId: string) => Promise<unknown>;
 
 export interface Identities {
-  /** @param page `externalId`: the one whom the application knows by that */
-  list(scope: EnvironmentScope, page: IdentitiesPage & { externalId?: string }): Promise<Page<ListedMember>>;
+  /** @param page `externalId`: the one whom the application knows by that; `email`: the one with that address */
+  list(scope: EnvironmentScope, page: IdentitiesPage & Exactly): Promise<Page<ListedMember>>;
   listWithRoles(scope: EnvironmentScope, page: IdentitiesWithRolesPage): Promise<Page<ListedWithRoles>>;
   /** Who holds a role at a node itself. @throws DomainError nodes.node_not_found */
   listAtNode(scope: EnvironmentScope, nodeId: string, page: NodeIdentitiesPage): Promise<Page<ListedWithRoles>>;
@@ -51,18 +53,35 @@ export interface Identities {
   create(scope: EnvironmentScope, input: NewIdentity, alongside?: ForNewcomer): Promise<MemberInDetail>;
 }
 
-const meantBy = (isActive: boolean | undefined, externalId: string | undefined): Meant =>
-  externalId === undefined
-    ? { isActive }
-    : {
-        isActive,
-        and: (put) =>
-          `m.identity_id = (select id from identities where account_id = $1 and external_id = ${put(externalId)})`,
-      };
+/** Who is meant alone; with both, whom both mean. */
+interface Exactly {
+  externalId?: string | undefined;
+  email?: string | undefined;
+}
+
+function meantBy(isActive: boolean | undefined, { externalId, email }: Exactly): Meant {
+  if (externalId === undefined && email === undefined) return { isActive };
+  const conditions = (put: Put) => [
+    ...(externalId === undefined
+      ? []
+      : [`m.identity_id = (select id from identities where account_id = $1 and external_id = ${put(externalId)})`]),
+    ...(email === undefined ? [] : [`m.identity_id = (select gatehouse_identity_id($1, ${put(email)}::citext))`]),
+  ];
+  return { isActive, and: (put) => conditions(put).join(' and ') };
+}
 
 export function createIdentities({ db, now, passwords }: { db: Db; now: Clock; passwords: Passwords }): Identities {
+  /** They come in as somebody who is kept out, with whatever else belongs to them. */
+  const keptOut =
+    (scope: EnvironmentScope, alongside: ForNewcomer | undefined): ForNewcomer =>
+    async (tx, id) => {
+      await alongside?.(tx, id);
+      await setActive(tx, scope, id, { isActive: false, at: now() });
+    };
+
   return {
-    list: (scope, { externalId, ...page }) => readMembers(db, scope, page, meantBy(page.isActive, externalId)),
+    list: (scope, { externalId, email, ...page }) =>
+      readMembers(db, scope, page, meantBy(page.isActive, { externalId, email })),
     listWithRoles: (scope, page) => db.transaction(scope, (tx) => listWithRoles(tx, scope, page, now())),
     listAtNode: (scope, nodeId, page) => db.transaction(scope, (tx) => identitiesAt(tx, scope, nodeId, page, now())),
     get: (scope, id) => db.transaction(scope, (tx) => findMember(tx, scope, id)),
@@ -73,15 +92,16 @@ export function createIdentities({ db, now, passwords }: { db: Db; now: Clock; p
       assertMetadata(input.metadata);
       const passwordHash =
         input.password === null ? null : await hashAcceptable({ db, passwords }, scope, input.password, input);
+      const besides = input.isActive === false ? keptOut(scope, alongside) : alongside;
       const identity = newIdentity(scope, input, passwordHash, now());
       const made = { identity, membership: newMembership(scope, identity.id, identity.createdAt) };
       const add = async (): Promise<MemberInDetail> => {
-        if (!alongside && (await addNewcomer(alone(db, scope), scope, made))) return { ...made, roles: [] };
+        if (!besides && (await addNewcomer(alone(db, scope), scope, made))) return { ...made, roles: [] };
         return db.transaction(scope, async (tx) => {
           const run = inTransaction(tx);
-          const isNew = alongside !== undefined && (await addNewcomer(run, scope, made));
+          const isNew = besides !== undefined && (await addNewcomer(run, scope, made));
           const { id } = (isNew ? made : await addKnown(tx, scope, identity)).identity;
-          await alongside?.(tx, id);
+          await besides?.(tx, id);
           return findMemberInDetail(run, scope, id, now());
         });
       };

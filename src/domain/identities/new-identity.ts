@@ -8,6 +8,8 @@ export interface NewIdentity extends Partial<Profile> {
   email: string;
   emailVerified: boolean;
   password: string | null;
+  /** False: kept out of the Environment from the beginning. */
+  isActive?: boolean;
 }
 
 /** The row of somebody new in the Account's directory. */

@@ -9,11 +9,12 @@ import { takeAway } from '../access/taking.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
-import type { Page } from '../paging.js';
+import type { Page, PageRequest } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
 import { findOneMember, listMembers, type Member, type MembersPage } from './member-lists.js';
 import { giveRoles, heldInside } from './member-roles.js';
 import { addMember, addToMemberCount, lockIdentity, lockOrganization } from './members.js';
+import { type OfPersonSort, type OrganizationOfPerson, organizationsOfPerson } from './of-person.js';
 
 export type { Member, MemberSort } from './member-lists.js';
 
@@ -39,6 +40,13 @@ export function createMemberships({ db, assignments, endInvitations, now }: Memb
     /** @throws DomainError organization.not_found */
     list: (scope: EnvironmentScope, organizationId: string, page: MembersPage): Promise<Page<Member>> =>
       listMembers(db, scope, organizationId, page, now()),
+
+    /** The organizations of an Identity. @throws DomainError identity.not_found */
+    listOf: (
+      scope: EnvironmentScope,
+      identityId: string,
+      page: PageRequest<OfPersonSort>,
+    ): Promise<Page<OrganizationOfPerson>> => organizationsOfPerson(db, scope, identityId, page),
 
     /** @throws DomainError organization.not_found, organization.member_not_found */
     get: (scope: EnvironmentScope, member: MemberOf): Promise<Member> =>

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox';
 import type { BulkIdentity } from '../../domain/identities/bulk.js';
-import { itemError, itemsOf } from '../bulk-items.js';
+import { itemError, itemsWith } from '../bulk-items.js';
 import { joiningEvents } from '../joining-events.js';
 import { errors, operation } from '../operation.js';
 import { Body, Nullable } from '../schemas.js';
@@ -23,6 +23,17 @@ const BulkIdentityFields = {
   ),
 };
 const Element = Body(BulkIdentityFields);
+const Results = itemsWith(
+  {
+    joined: Type.Boolean({
+      description:
+        'Whether they were in another Environment of the Account before: what the element says of profile, address and password is not taken then.',
+    }),
+  },
+  'created',
+  'exists',
+  'failed',
+);
 
 export const createIdentities = operation({
   ...changing,
@@ -44,16 +55,16 @@ export const createIdentities = operation({
   bodyLimit: 8 * mebibyte,
   eachAlone: 'identities',
   body: Body({ identities: Type.Array(Element, { minItems: 1, maxItems: 1000 }) }),
-  events: [...joiningEvents, 'role_assignment.created'],
-  answers: { 200: itemsOf('created', 'exists', 'failed'), ...errors('validation.failed', 'body.too_large') },
+  events: [...joiningEvents, 'identity.deactivated', 'role_assignment.created'],
+  answers: { 200: Results, ...errors('validation.failed', 'body.too_large') },
   async handle({ services, scope, caller, body, refusals }) {
     const wanted = body.identities.map((one, index) => refusals.get(index) ?? bulkIdentityOf(one));
     const results = await services.bulkIdentities(scope, caller, wanted);
     return {
       items: results.map((result, index) =>
         result.status === 'failed'
-          ? { index, status: result.status, id: null, error: itemError(result.error) }
-          : { index, status: result.status, id: result.id, error: null },
+          ? { index, status: result.status, id: null, error: itemError(result.error), joined: false }
+          : { index, status: result.status, id: result.id, error: null, joined: result.joined },
       ),
     };
   },

@@ -36,6 +36,12 @@ export const NewIdentityFields = {
   ...ProfileFields,
   email_verified: Type.Optional(Type.Boolean({ default: false })),
   password: Type.Optional(Nullable(Type.String({ maxLength: 1024 }))),
+  is_active: Type.Optional(
+    Type.Boolean({
+      default: true,
+      description: 'False for whoever is not to come in yet, or was kept out where they come from.',
+    }),
+  ),
   role_id: Type.Optional(Nullable(Id)),
   node_id: Type.Optional(Nullable(Type.String({ format: 'uuid', description: 'Only with `role_id`.' }))),
 };
@@ -46,6 +52,7 @@ export const newIdentityOf = (body: Static<typeof New>): NewIdentity => ({
   ...profileIn(body),
   emailVerified: body.email_verified ?? false,
   password: body.password ?? null,
+  isActive: body.is_active ?? true,
 });
 
 export const presentRow = ({ identity, membership }: ListedMember) => ({

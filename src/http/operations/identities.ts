@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import type { Caller } from '../../domain/caller.js';
 import { invalidField } from '../../domain/errors.js';
+import { addressTyped } from '../../domain/logins/address.js';
 import type { EnvironmentScope } from '../../domain/scope.js';
 import type { Services } from '../../services.js';
 import { joiningEvents } from '../joining-events.js';
@@ -35,7 +36,7 @@ export const listIdentities = operation({
   path: '/identities',
   summary: 'List identities',
   description:
-    'Profile data only: no credentials, no assignments. `external_id` finds whom the application knows by that. `q` searches first name, last name and email; one that finds more than 100 000 is ' +
+    'Profile data only: no credentials, no assignments. `external_id` finds whom the application knows by that, and `email` the one with that address. `q` searches first name, last name and email; one that finds more than 100 000 is ' +
     'refused, as is one without three letters or digits in a row where there are more members than that. Without `status` those who are ' +
     'deactivated are listed, too, with `is_active` false. `sort_by=created_at` is by when they came into this environment: for whoever was in ' +
     'another one of the account before, that is later than the `created_at` that is shown.',
@@ -44,14 +45,24 @@ export const listIdentities = operation({
   query: listQuery(personSorts, {
     status: Status,
     external_id: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'Exactly this one.' })),
+    email: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 254,
+        description: 'Exactly this address; capital letters are as good as small ones.',
+      }),
+    ),
   }),
   answers: { 200: listOf(IdentityRow) },
   isBroad: goesFar,
-  async handle({ services, scope, query: { sort_by: sortBy, status, external_id: externalId, ...page } }) {
-    return paginated(
-      await services.identities.list(scope, { ...page, sortBy, isActive: isActiveOf(status), externalId }),
-      presentRow,
-    );
+  async handle({
+    services,
+    scope,
+    query: { sort_by: sortBy, status, external_id: externalId, email: typed, ...page },
+  }) {
+    const email = typed && addressTyped(typed);
+    const meant = { ...page, sortBy, isActive: isActiveOf(status), externalId, email };
+    return paginated(await services.identities.list(scope, meant), presentRow);
   },
 });
 
@@ -97,7 +108,7 @@ export const createIdentity = operation({
   tag: 'Identities',
   level: 'environment',
   body: Body(NewIdentityFields),
-  events: [...joiningEvents, 'role_assignment.created'],
+  events: [...joiningEvents, 'identity.deactivated', 'role_assignment.created'],
   answers: {
     201: single(IdentityDetail),
     ...errors(

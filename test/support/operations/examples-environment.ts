@@ -49,6 +49,7 @@ const identities: Record<string, Example> = {
     return { path: { id: identityId, session_id: await id('session', identityId) } };
   },
   listIdentityApplications: ofIdentity,
+  listIdentityOrganizations: ofIdentity,
   endIdentityApplication: async ({ id }) => {
     const identityId = await id('identity');
     return { path: { id: identityId, oauth_client_id: await id('allowedClient', identityId) } };

@@ -1,0 +1,33 @@
+import { Type } from 'typebox';
+import type { OrganizationOfPerson } from '../../domain/organizations/of-person.js';
+import { listQuery, paginated } from '../lists.js';
+import { errors, operation } from '../operation.js';
+import { Id, listOf, OneOf, Timestamp } from '../schemas.js';
+import { ofOne, viewing } from './identities-views.js';
+
+const OrganizationOfIdentity = Type.Object({
+  id: Id,
+  name: Type.String(),
+  slug: Type.String(),
+  status: OneOf(['active', 'inactive']),
+  joined_at: Timestamp,
+});
+
+const present = ({ joinedAt, ...organization }: OrganizationOfPerson) => ({ ...organization, joined_at: joinedAt });
+
+export const listIdentityOrganizations = operation({
+  ...ofOne,
+  ...viewing,
+  id: 'listIdentityOrganizations',
+  method: 'GET',
+  path: '/identities/:id/organizations',
+  summary: 'List the organizations of an identity',
+  description:
+    'Of which they are a member, inactive ones too; `sort_by=created_at` is by when they became one. What they hold there is among the ' +
+    '`roles` of the identity, by `node_id`. `q` searches the name.',
+  query: listQuery(['created_at', 'name', 'slug']),
+  answers: { 200: listOf(OrganizationOfIdentity), ...errors('identity.not_found') },
+  async handle({ services, scope, params, query: { sort_by: sortBy, ...page } }) {
+    return paginated(await services.memberships.listOf(scope, params.id, { ...page, sortBy }), present);
+  },
+});
