@@ -1,15 +1,36 @@
 import createClient, { type FetchResponse, type MaybeOptionalInit } from 'openapi-fetch';
 import { GatehouseError } from './errors.js';
 import { isJson, type RetryOptions, retrying } from './retries.js';
-import type { EventData, paths } from './schema.js';
+import type { EventData, ListChangesResponse, paths } from './schema.js';
 
 export { type ErrorCode, type ErrorDetail, GatehouseError } from './errors.js';
 export type * from './schema.js';
 
-/** What tells events apart, in the change feed and in what webhooks are told: by its `type` one knows what its `data` holds. */
-export type GatehouseEvent = {
-  [T in keyof EventData]-?: { type: T; data: NonNullable<EventData[T]> };
+/** By its `type` one knows what the `data` of an event holds. */
+type Events<Told, Data> = {
+  [T in keyof EventData]-?: Told & { type: T; data: NonNullable<EventData[T]> & Data };
 }[keyof EventData];
+
+/** What an event is about. */
+interface About {
+  resource_type: string;
+  resource_id: string | null;
+}
+
+/** Around the data of every call of a webhook. */
+interface Told {
+  /** When it happened (RFC 3339). */
+  timestamp: string;
+  account_id: string;
+  /** Null where it happened in the Account itself. */
+  environment_id: string | null;
+}
+
+/** What a webhook is told, once the signature of the call is right; `webhook.test` is what `POST /webhooks/{id}/test` sends. */
+export type WebhookEvent = Events<Told, About> | (Told & { type: 'webhook.test'; data: About });
+
+/** An item of the change feed. */
+export type ChangeEvent = Events<Omit<ListChangesResponse['items'][number], 'type' | 'data'>, unknown>;
 
 /** What a call takes besides its path: optional where nothing in it is required. */
 type InitParam<I> = undefined extends I ? [init?: I] : [init: I];

@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * List identities
-         * @description Profile data only: no credentials, no assignments. `external_id` finds whom the application knows by that. `q` searches first name, last name and email; one that finds more than 100 000 is refused, as is one without three letters or digits in a row where there are more members than that. Without `status` those who are deactivated are listed, too, with `is_active` false. `sort_by=created_at` is by when they came into this environment: for whoever was in another one of the account before, that is later than the `created_at` that is shown.
+         * @description Profile data only: no credentials, no assignments. `external_id` finds whom the application knows by that, and `email` the one with that address. `q` searches first name, last name and email; one that finds more than 100 000 is refused, as is one without three letters or digits in a row where there are more members than that. Without `status` those who are deactivated are listed, too, with `is_active` false. `sort_by=created_at` is by when they came into this environment: for whoever was in another one of the account before, that is later than the `created_at` that is shown.
          *
          *     Requires `identity.view` at the environment's root.
          */
@@ -101,7 +101,7 @@ export interface paths {
         head?: never;
         /**
          * Change an identity
-         * @description The profile is one for all Environments of the Account; of who is in a production Environment it is not changed from a development one. Another address is unverified unless `email_verified` says otherwise, and links and codes that were mailed to the one before work no more.
+         * @description The profile is one for all Environments of the Account; of who is in a production Environment it is not changed from a development one. Another address is unverified unless `email_verified` says otherwise, and links and codes that were mailed to the one before work no more. `metadata` is replaced as a whole.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -256,6 +256,28 @@ export interface paths {
          *     Requires `identity.manage` at the environment's root.
          */
         get: operations["listIdentityApplications"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/identities/{id}/organizations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the organizations of an identity
+         * @description Of which they are a member, inactive ones too; `sort_by=created_at` is by when they became one. What they hold there is among the `roles` of the identity, by `node_id`. `q` searches the name.
+         *
+         *     Requires `identity.view` at the environment's root.
+         */
+        get: operations["listIdentityOrganizations"];
         put?: never;
         post?: never;
         delete?: never;
@@ -4944,6 +4966,11 @@ export interface components {
             /** @default false */
             email_verified?: boolean;
             password?: string | null;
+            /**
+             * @description False for whoever is not to come in yet, or was kept out where they come from.
+             * @default true
+             */
+            is_active?: boolean;
             /** Format: uuid */
             role_id?: string | null;
             /**
@@ -5041,6 +5068,11 @@ export interface components {
                 /** @default false */
                 email_verified?: boolean;
                 password?: string | null;
+                /**
+                 * @description False for whoever is not to come in yet, or was kept out where they come from.
+                 * @default true
+                 */
+                is_active?: boolean;
                 /** Format: uuid */
                 role_id?: string | null;
                 /**
@@ -5054,6 +5086,8 @@ export interface components {
         };
         CreateIdentitiesResponse: {
             items: {
+                /** @description Whether they were in another Environment of the Account before: what the element says of profile, address and password is not taken then. */
+                joined: boolean;
                 index: number;
                 /** @enum {string} */
                 status: "created" | "exists" | "failed";
@@ -5118,6 +5152,26 @@ export interface components {
                 /** @description What the person was asked for and has allowed (`consent_required`); null where nobody asked. */
                 scopes: string[] | null;
             }[];
+        };
+        ListIdentityOrganizationsResponse: {
+            items: {
+                /** Format: uuid */
+                id: string;
+                name: string;
+                slug: string;
+                /** @enum {string} */
+                status: "active" | "inactive";
+                /** Format: date-time */
+                joined_at: string;
+            }[];
+            pagination: {
+                page: number;
+                take: number;
+                item_count: number;
+                page_count: number;
+                has_previous_page: boolean;
+                has_next_page: boolean;
+            };
         };
         ResetIdentityPasswordRequest: {
             client_id?: string;
@@ -6544,6 +6598,23 @@ export interface components {
                  * @default false
                  */
                 notify_holder?: boolean;
+            }[];
+        };
+        AssignRolesResponse: {
+            items: {
+                index: number;
+                /** @enum {string} */
+                status: "created" | "exists" | "failed";
+                id: string | null;
+                error: {
+                    code: string;
+                    message: string;
+                    details?: {
+                        field: string;
+                        code: string;
+                        message: string;
+                    }[];
+                } | null;
             }[];
         };
         UnassignRolesRequest: {
@@ -9053,6 +9124,7 @@ export type CreateIdentitiesResponse = components['schemas']['CreateIdentitiesRe
 export type UpdateIdentityRequest = components['schemas']['UpdateIdentityRequest'];
 export type ListIdentitySessionsResponse = components['schemas']['ListIdentitySessionsResponse'];
 export type ListIdentityApplicationsResponse = components['schemas']['ListIdentityApplicationsResponse'];
+export type ListIdentityOrganizationsResponse = components['schemas']['ListIdentityOrganizationsResponse'];
 export type ResetIdentityPasswordRequest = components['schemas']['ResetIdentityPasswordRequest'];
 export type SetIdentityPasswordRequest = components['schemas']['SetIdentityPasswordRequest'];
 export type GetIdentitiesSummaryResponse = components['schemas']['GetIdentitiesSummaryResponse'];
@@ -9119,6 +9191,7 @@ export type ListIdentityRoleAssignmentsResponse = components['schemas']['ListIde
 export type AssignRoleRequest = components['schemas']['AssignRoleRequest'];
 export type AssignRoleResponse = components['schemas']['AssignRoleResponse'];
 export type AssignRolesRequest = components['schemas']['AssignRolesRequest'];
+export type AssignRolesResponse = components['schemas']['AssignRolesResponse'];
 export type UnassignRolesRequest = components['schemas']['UnassignRolesRequest'];
 export type UnassignRolesResponse = components['schemas']['UnassignRolesResponse'];
 export type ListOrganizationInvitationsResponse = components['schemas']['ListOrganizationInvitationsResponse'];
@@ -9229,6 +9302,8 @@ export interface operations {
                 status?: "active" | "inactive";
                 /** @description Exactly this one. */
                 external_id?: string;
+                /** @description Exactly this address; capital letters are as good as small ones. */
+                email?: string;
             };
             header?: never;
             path?: never;
@@ -9613,6 +9688,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ListIdentityApplicationsResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    listIdentityOrganizations: {
+        parameters: {
+            query?: {
+                /** @description Which page, from 1. */
+                page?: number;
+                /** @description How many items a page has at most. */
+                take?: number;
+                /** @description Substring filter. */
+                q?: string;
+                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                sort_by?: "created_at" | "name" | "slug";
+                /** @description Whether the sort ascends or descends. */
+                order?: "asc" | "desc";
+                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                after?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListIdentityOrganizationsResponse"];
                 };
             };
             default: components["responses"]["Refusal"];
@@ -11869,7 +11980,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["CreateIdentitiesResponse"];
+                    "application/json": components["schemas"]["AssignRolesResponse"];
                 };
             };
             default: components["responses"]["Refusal"];

@@ -161,7 +161,7 @@ export const updateIdentity = operation({
   description:
     'The profile is one for all Environments of the Account; of who is in a production Environment it is not changed from a ' +
     'development one. Another address is unverified unless `email_verified` says ' +
-    'otherwise, and links and codes that were mailed to the one before work no more.',
+    'otherwise, and links and codes that were mailed to the one before work no more. `metadata` is replaced as a whole.',
   body: Body({
     email: Type.Optional(Address),
     ...ProfileFields,
