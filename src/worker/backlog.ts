@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Gauge, type Registry } from 'prom-client';
 import { countWaitingProcesses } from '../domain/processes/counts.js';
 import type { Db, Statement } from '../platform/db.js';
@@ -97,21 +98,31 @@ function watchStanding(registers: Registry[], db: Pick<Db, 'statement'>): void {
   });
 }
 
+/** How long a scrape waits for figures of the database: a PostgreSQL that says nothing at all must not hide what the worker knows itself. */
+const patienceMs = 1_000;
+
 /**
  * Asks once in a time, and answers all who ask meanwhile with that. Without PostgreSQL it answers nothing: the last figures stay,
  * and the other metrics are still told.
  */
-function remembered<T>(forMs: number, read: () => Promise<T>): () => Promise<T | undefined> {
-  let [answer, until]: [Promise<T | undefined>, number] = [Promise.resolve(undefined), 0];
+export function remembered<T>(forMs: number, read: () => Promise<T>): () => Promise<T | undefined> {
+  let answer: Promise<T | undefined> = Promise.resolve(undefined);
+  let until = 0;
+  let isUnderWay = false;
   return () => {
     const now = performance.now();
-    if (now >= until) {
+    if (now >= until && !isUnderWay) {
       until = now + forMs;
-      answer = read().catch(() => {
-        until = 0;
-        return undefined;
-      });
+      isUnderWay = true;
+      answer = read()
+        .catch(() => {
+          until = 0;
+          return undefined;
+        })
+        .finally(() => {
+          isUnderWay = false;
+        });
     }
-    return answer;
+    return Promise.race([answer, sleep(patienceMs, undefined, { ref: false })]);
   };
 }

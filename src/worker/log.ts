@@ -10,6 +10,9 @@ const levels: Record<LogLevel, 'trace' | 'debug' | 'info' | 'warn' | 'error'> = 
   ERROR: 'error',
 };
 
+/** In seconds, how long tasks wait for a worker: the SDK's go from 100 to 1000 in a step, which told of waits that nobody had. */
+const waitBuckets = [0.1, 0.5, 1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600];
+
 /**
  * Sends what the Temporal SDK logs, its native part included, through the same log. We handle signals ourselves.
  * @param metricsAddress where it serves its own metrics; null: nowhere
@@ -33,6 +36,10 @@ export function installRuntime(log: Logger, metricsAddress: string | null = null
             countersTotalSuffix: true,
             unitSuffix: true,
             useSecondsForDurations: true,
+            histogramBucketOverrides: {
+              activity_schedule_to_start_latency: waitBuckets,
+              workflow_task_schedule_to_start_latency: waitBuckets,
+            },
           },
         },
       }),

@@ -128,6 +128,26 @@ test('the password that a sign-up chose, by its link', async () => {
   expect(await confirm(held)).toMatchObject({ outcome: 'confirmed' });
 });
 
+test('the form of a sign-up’s link that is sent twice is told of the link as the first has left it', async () => {
+  const { passwords, state } = crowded();
+  state.isFull = false;
+  const browser = world.browser();
+  const form = await browser.get(
+    authorizeUrl(await environment.newClient()).replace('/oauth/authorize?', '/oauth/register?'),
+  );
+  await browser.submit(form, { email: `${uuidv7()}@example.com`, password });
+  const link = await lastLink(world, environment.environmentId);
+  const held = { token: new URL(link, world.baseUrl).searchParams.get('token') ?? '', browser: null, password };
+  const first = createConfirmSignUp({ ...deps(), passwords });
+  // The first one is done between this one's look and its try.
+  const statement: typeof world.db.statement = async (asked, values) => {
+    if (asked.name === 'try_identity_link') expect((await first.confirm(held)).outcome).toBe('confirmed');
+    return world.db.statement(asked, values);
+  };
+  const second = createConfirmSignUp({ ...deps(), db: { ...world.db, statement }, passwords });
+  expect(await second.confirm(held)).toMatchObject({ outcome: 'void', link: { standing: 'used' } });
+});
+
 test('and what was looked at counts, also where writing it down fails', async () => {
   const { passwords } = crowded();
   const guesses = createUserGuesses(deps());

@@ -100,6 +100,13 @@ describe('an authenticator app', () => {
     const again = await follow(laptop, added);
     expect(noticeOf(again)).toMatch(/^Those recovery codes were shown before/);
     expect(codesIn(again.body)).toEqual([]);
+    // As Firefox and Safari call a reload; of a link of somebody else it is not taken, nor anything else that was done.
+    const account = locationOf(await laptop.get(added.headers.location as string)).href;
+    const notices = async (site: string, url = account) =>
+      noticeOf(await laptop.get(url, { 'sec-fetch-site': site })) ?? null;
+    expect(await notices('none')).toMatch(/^Those recovery codes were shown before/);
+    expect(await notices('cross-site')).toBeNull();
+    expect(await notices('none', account.replace('codes_shown', 'password'))).toBeNull();
     const overview = await open();
     expect(overview.body).toContain('Ana’s phone');
     expect(overview.body).toContain('10 left');

@@ -107,6 +107,21 @@ test('a browser is refused with a page in the language that was asked for', asyn
   expect(page.body).toMatch(/in \d+ Minuten/);
 });
 
+test('and with the way back to the sign-in that its form is of, in another way if they like', async () => {
+  const from = newAddress();
+  const route = 'POST /oauth/login/email-otp/start';
+  await Promise.all(Array.from({ length: throttles[route].points }, () => send(route, from)));
+  const { body } = await send(route, from, { fields: { email: 'ana@example.com', method: 'code', state: 'a"b' } });
+  const href = /<a [^>]*href="(\/oauth\/authorize\?[^"]*)"/.exec(body)?.[1]?.replaceAll('&amp;', '&') ?? '';
+  const asked = Object.fromEntries(new URL(href, processes[0].baseUrl).searchParams);
+  expect(asked).toEqual({ ...parameters, state: 'a"b' });
+  expect((await processes[0].app.inject({ url: href, headers: { accept: 'text/html' } })).statusCode).toBe(200);
+  // One that is of no request leads nowhere.
+  const lost = await send(route, from, { fields: { client_id: '' } });
+  expect(lost.statusCode).toBe(429);
+  expect(lost.body).not.toContain('/oauth/authorize');
+});
+
 test('the general limit of a process refuses pages alike, and names itself', async () => {
   const api = await startApi({ RATE_LIMITS: 'on', REQUESTS_PER_MINUTE_ADDRESS: '3' });
   const get = (headers: Record<string, string>) => api.app.inject({ url: '/oauth/authorize?ui_locales=de', headers });

@@ -69,7 +69,8 @@ class Model {
 
   /** What giving this answers: an outcome. */
   giving(wanted: Pick<Held, 'identity' | 'role' | 'node' | 'from' | 'to'>, at: number): string {
-    if (wanted.to !== null && wanted.to <= (wanted.from ?? at)) return '400 role_assignments.window_empty';
+    if (wanted.to !== null && wanted.to <= (wanted.from !== null && wanted.from > at ? wanted.from : at))
+      return '400 role_assignments.window_empty';
     const same = this.held.filter(
       ({ identity, role, node, removed }) =>
         removed === null && identity === wanted.identity && role === wanted.role && node === wanted.node,

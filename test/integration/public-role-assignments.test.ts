@@ -153,6 +153,7 @@ test.each([
   ['ends before it begins', { effective_from: '2031-01-01T00:00:00Z', effective_to: '2030-01-01T00:00:00Z' }],
   ['ends as it begins', { effective_from: '2031-01-01T00:00:00Z', effective_to: '2031-01-01T00:00:00Z' }],
   ['is over already', { effective_to: '2020-01-01T00:00:00Z' }],
+  ['has begun and is over already', { effective_from: '2019-01-01T00:00:00Z', effective_to: '2020-01-01T00:00:00Z' }],
 ])('a window that %s is refused', async (_name, window) => {
   const path = `/identities/${await newIdentity()}/role-assignments`;
   expect(codeOf(await call('POST', path, 400, { role_id: roleId, ...window }))).toBe('role_assignments.window_empty');

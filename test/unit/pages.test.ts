@@ -622,7 +622,14 @@ describe('colors', () => {
   test('a German heading with a long word has a hyphen where a telephone breaks it', () => {
     const html = render('account-recovery', everyPage('ana@example.com')['account-recovery'], acme, 'de');
     expect(html).toMatch(/<html lang="de">/);
-    expect(html).toMatch(/h1:lang\(de\) \{ hyphens: auto; -webkit-hyphens: auto;/);
+    expect(html).toMatch(/h1:lang\(de\), .* \{ hyphens: auto; -webkit-hyphens: auto;/);
+  });
+
+  test('a hyphen that is only for the page is not in the tab, nor in a file that is named after it: both are searched for the word', () => {
+    const all = Object.entries(everyPage('ana@example.com')) as [keyof Pages, never][];
+    const pages = all.map(([name, data]) => render(name, data, acme, 'de'));
+    expect(pages.some((html) => /<h1[^>]*>[^<]*\u00ad/.test(html))).toBe(true);
+    for (const html of pages) expect(/<title>(.*)<\/title>/.exec(html)?.[1]).not.toContain('\u00ad');
   });
 
   test('the tab has the logo, the tile or our sign, and nothing of a name is markup there', () => {

@@ -62,8 +62,8 @@ export async function place<W extends WantedByNewcomer & { identityId?: string }
     if (one.identityId !== undefined && !known.identity.has(one.identityId)) return 'identity.not_found';
     if (!known.role.has(one.roleId)) return 'role.not_found';
     if (!known.node.has(nodeId)) return 'nodes.node_not_found';
-    if (one.effectiveTo !== null && one.effectiveTo <= (one.effectiveFrom ?? at))
-      return 'role_assignments.window_empty';
+    const begins = one.effectiveFrom !== null && one.effectiveFrom > at ? one.effectiveFrom : at;
+    if (one.effectiveTo !== null && one.effectiveTo <= begins) return 'role_assignments.window_empty';
     return { ...one, nodeId };
   });
 }

@@ -77,7 +77,8 @@ const known = [
   'request_uri',
   'registration',
 ] as const;
-const isKnown = (name: string) => (known as readonly string[]).includes(name);
+/** Whether an authorization request may have a parameter of this name. */
+export const isKnown = (name: string): boolean => (known as readonly string[]).includes(name);
 /** RFC 6749 leaves lengths open; these leave room in a request line, whose limit is 16 KiB with all headers. In `state` some keep where to go on. */
 const longest: Readonly<Record<string, number>> = { id_token_hint: longestHint, claims: 8192, state: 8192 };
 const longestOther = 2048;

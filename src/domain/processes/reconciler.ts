@@ -44,6 +44,11 @@ export type Reconciler = ReturnType<typeof createReconciler>;
  */
 export function createReconciler({ db, now, kinds, processes, settledMs: oldEnough = settledMs }: ReconcilerDeps) {
   const names = Object.keys(kinds) as ProcessName[];
+  // Prometheus sees no increase in what a series begins with.
+  for (const name of names) {
+    workflowsRestarted.inc({ workflow_type: name }, 0);
+    workflowsUnhealed.inc({ workflow_type: name }, 0);
+  }
 
   return {
     /** Looks at one page of rows. @param place where the page before ended; null begins a run */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../../domain/errors.js';
-import type { AuthorizeRequest } from '../../domain/oidc/authorize-request.js';
+import { type AuthorizeRequest, isKnown } from '../../domain/oidc/authorize-request.js';
 import type { Client } from '../../domain/oidc/clients.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { readParameters } from '../../domain/oidc/parameters.js';
@@ -167,11 +167,21 @@ export function sendErrorPage(
 }
 
 /** Back to the sign-in, where the same may go well later; too many wrong passwords are forgotten with a new one, wrong codes are not. */
-function waysOn({ way, url }: FastifyRequest, status: number, code: string) {
-  if (!way || ![429, 500, 503].includes(status)) return {};
+function waysOn(request: FastifyRequest, status: number, code: string) {
+  const { way, url } = request;
+  if (![429, 500, 503].includes(status)) return {};
+  if (!way) return status === 429 ? wayOfForm(request) : {};
   const mayForget = status === 429 && code !== locked && !url.startsWith('/oauth/password/');
   const { signInUrl, forgotUrl } = way();
   return { signInUrl, forgotUrl: mayForget ? forgotUrl : null };
+}
+
+/** The same where a throttle was faster than whoever looks at the request: what the form carries of it is looked at where it leads. */
+function wayOfForm({ query, body }: FastifyRequest) {
+  const { values } = readParameters(query, body);
+  if (!values.has('client_id') || !values.has('redirect_uri')) return {};
+  const asked = [...values].filter(([name]) => isKnown(name) && name !== 'method');
+  return { signInUrl: `/oauth/authorize?${new URLSearchParams(asked)}` };
 }
 
 /** Whatever is wrong with a request, its reader's language counts. */

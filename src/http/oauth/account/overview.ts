@@ -104,10 +104,14 @@ function markOf(application: OwnApplication, all: readonly OwnApplication[]): st
   return alike.some((other) => placeOf(other) === place) ? application.clientId : place;
 }
 
+/** Says of nothing that it was done, and comes after a reload, which browsers but Chromium do not call one of ours. */
+const harmless = 'codes_shown';
+
 /** What was done, as the way back from its form says; a link from elsewhere must not claim it. */
 function doneOf({ request, form }: AccountVisit): TextKey | null {
   const site = request.headers['sec-fetch-site'];
-  if (site !== undefined && site !== 'same-origin') return null;
+  const isReload = site === 'none' && form.get('done') === harmless;
+  if (site !== undefined && site !== 'same-origin' && !isReload) return null;
   const key = `account.done.${form.get('done')}` as TextKey;
   return textKeys('en').includes(key) ? key : null;
 }
