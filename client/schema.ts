@@ -5086,8 +5086,6 @@ export interface components {
         };
         CreateIdentitiesResponse: {
             items: {
-                /** @description Whether they were in another Environment of the Account before: what the element says of profile, address and password is not taken then. */
-                joined: boolean;
                 index: number;
                 /** @enum {string} */
                 status: "created" | "exists" | "failed";
@@ -5101,6 +5099,8 @@ export interface components {
                         message: string;
                     }[];
                 } | null;
+                /** @description Whether they were in another Environment of the Account before: what the element says of profile, address and password is not taken then. */
+                joined: boolean;
             }[];
         };
         UpdateIdentityRequest: {

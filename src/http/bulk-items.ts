@@ -12,7 +12,6 @@ export const itemsWith = <P extends TProperties>(more: P, ...statuses: string[])
   Type.Object({
     items: Type.Array(
       Type.Object({
-        ...more,
         index: Type.Integer(),
         status: OneOf(statuses),
         id: Nullable(Type.String()),
@@ -25,6 +24,7 @@ export const itemsWith = <P extends TProperties>(more: P, ...statuses: string[])
             ),
           }),
         ),
+        ...more,
       }),
     ),
   });
