@@ -5054,6 +5054,21 @@ export interface components {
             };
         };
         CreateIdentitiesRequest: {
+            /**
+             * @example [
+             *       {
+             *         "email": "ana@example.com",
+             *         "first_name": "Ana",
+             *         "last_name": "Berger",
+             *         "email_verified": true,
+             *         "external_id": "crm-4711",
+             *         "metadata": {
+             *           "plan": "gold"
+             *         },
+             *         "password_hash": "$2b$12$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy"
+             *       }
+             *     ]
+             */
             identities: {
                 /** Format: email */
                 email: string;
@@ -5086,10 +5101,12 @@ export interface components {
         };
         CreateIdentitiesResponse: {
             items: {
+                /** @example 0 */
                 index: number;
                 /** @enum {string} */
                 status: "created" | "exists" | "failed";
                 id: string | null;
+                /** @example null */
                 error: {
                     code: string;
                     message: string;
@@ -6602,10 +6619,12 @@ export interface components {
         };
         AssignRolesResponse: {
             items: {
+                /** @example 0 */
                 index: number;
                 /** @enum {string} */
                 status: "created" | "exists" | "failed";
                 id: string | null;
+                /** @example null */
                 error: {
                     code: string;
                     message: string;
@@ -6622,10 +6641,12 @@ export interface components {
         };
         UnassignRolesResponse: {
             items: {
+                /** @example 0 */
                 index: number;
                 /** @enum {string} */
                 status: "removed" | "failed";
                 id: string | null;
+                /** @example null */
                 error: {
                     code: string;
                     message: string;

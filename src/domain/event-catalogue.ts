@@ -225,6 +225,7 @@ export const eventCatalogue = {
   'identity.mfa_enrolled': ofIdentity({ severity: 'notice' }),
   'identity.mfa_removed': ofIdentity({ severity: 'notice' }),
   'identity.mfa_reset': ofIdentity({ severity: 'notice' }),
+  'auth.mfa_renamed': auth('identity', { identityVisible: true }),
   'auth.mfa_challenge_passed': auth('identity', { identityVisible: true }),
   'auth.mfa_challenge_failed': auth('identity', { severity: 'notice', identityVisible: true }),
   'auth.recovery_code_used': auth('identity', { severity: 'notice', identityVisible: true }),

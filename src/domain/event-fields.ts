@@ -271,6 +271,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'auth.emailed_code_requested': { purpose: 'What the code is for.' },
   'auth.sign_up_refused': why,
   'auth.identity_signed_out': { reason: 'Why, where it was not asked for.' },
+  'auth.mfa_renamed': factor,
   'auth.mfa_challenge_passed': challenge,
   'auth.mfa_challenge_failed': challenge,
   'auth.recovery_code_used': challenge,

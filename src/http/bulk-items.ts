@@ -12,17 +12,20 @@ export const itemsWith = <P extends TProperties>(more: P, ...statuses: string[])
   Type.Object({
     items: Type.Array(
       Type.Object({
-        index: Type.Integer(),
+        index: Type.Integer({ example: 0 }),
         status: OneOf(statuses),
         id: Nullable(Type.String()),
         error: Nullable(
-          Type.Object({
-            code: Type.String(),
-            message: Type.String(),
-            details: Type.Optional(
-              Type.Array(Type.Object({ field: Type.String(), code: Type.String(), message: Type.String() })),
-            ),
-          }),
+          Type.Object(
+            {
+              code: Type.String(),
+              message: Type.String(),
+              details: Type.Optional(
+                Type.Array(Type.Object({ field: Type.String(), code: Type.String(), message: Type.String() })),
+              ),
+            },
+            { example: null },
+          ),
         ),
         ...more,
       }),

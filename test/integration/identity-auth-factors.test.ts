@@ -224,6 +224,31 @@ test('a first factor is added by a recent sign-in, not by a token alone', async 
   expect((await enrolled(bearer(pending.access_token))).answer.statusCode).toBe(201);
 });
 
+test('a factor is called otherwise by any sign-in of its person, and by nobody else’s', async () => {
+  const { place, client, ana } = await withApp({ mfaPolicy: 'off' });
+  const plain = bearer((await api.signedIn(client, ana)).access_token);
+  const [{ id }] = (await summary(plain)).factors;
+  const renamed = await api.patch(`/mfa/factors/${id}`, { label: ' Ana’s telephone ' }, plain);
+  expect([renamed.statusCode, renamed.json().data]).toEqual([
+    200,
+    expect.objectContaining({ id, label: 'Ana’s telephone' }),
+  ]);
+  await api.patch(`/mfa/factors/${id}`, { label: 'Ana’s telephone' }, plain);
+  expect((await summary(plain)).factors).toMatchObject([{ id, label: 'Ana’s telephone' }]);
+  const events = await provider.query<{ metadata: object }>(
+    `select metadata from events where action = 'auth.mfa_renamed' and actor_id = $1`,
+    [ana.id],
+  );
+  expect(events).toEqual([{ metadata: { factor_id: id, factor: 'totp' } }]);
+  const ben = bearer((await api.signedIn(client, await place.newIdentity())).access_token);
+  expect(refusalOf(await api.patch(`/mfa/factors/${id}`, { label: 'Mine' }, ben))).toEqual([
+    404,
+    'mfa.factor_not_found',
+  ]);
+  for (const label of ['', 'a\nb', 'x'.repeat(101)])
+    expect(refusalOf(await api.patch(`/mfa/factors/${id}`, { label }, plain))).toEqual([400, 'validation.failed']);
+});
+
 test('an environment for tests changes no factors of who is in production', async () => {
   const { place, client, ana, totp, as } = await withApp({ mfaPolicy: 'off' });
   const production = await newOther(provider, place, { type: 'production' });
@@ -233,6 +258,7 @@ test('an environment for tests changes no factors of who is in production', asyn
   expect(refusalOf(await api.post('/mfa/totp/enroll', undefined, as))).toEqual(refused);
   expect(refusalOf(await api.post('/mfa/webauthn/enroll/options', undefined, as))).toEqual(refused);
   expect(refusalOf(await api.delete(`/mfa/factors/${id}`, as))).toEqual(refused);
+  expect(refusalOf(await api.patch(`/mfa/factors/${id}`, { label: 'Mine' }, as))).toEqual(refused);
   expect(refusalOf(await api.post('/mfa/recovery-codes', undefined, as))).toEqual(refused);
   const asked = await api.signedIn(production.client, ana, { acr_values: 'urn:gatehouse:aal2' });
   const answer = { challenge_token: asked.mfa_challenge.challenge_token, code: totp.code() };

@@ -6,7 +6,7 @@ type Headers = Record<string, string>;
 /** What a client with pages of its own sends to `/v1/identity/auth`. */
 export function apiOf({ app }: Pick<TestProvider, 'app'>) {
   const send =
-    (method: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'OPTIONS') =>
+    (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS') =>
     (path: string, payload?: object, headers: Headers = {}): Promise<LightMyRequestResponse> =>
       app.inject({ method, url: `/v1/identity/auth${path}`, headers, ...(payload && { payload }) });
   const post = send('POST');
@@ -15,6 +15,7 @@ export function apiOf({ app }: Pick<TestProvider, 'app'>) {
     delete: (path: string, headers: Headers = {}) => send('DELETE')(path, undefined, headers),
     options: (path: string, headers: Headers = {}) => send('OPTIONS')(path, undefined, headers),
     put: send('PUT'),
+    patch: send('PATCH'),
     post,
     login: (
       client: Pick<TestClient, 'clientId'>,

@@ -113,13 +113,25 @@ test(
     expect(more).toEqual([]);
     expect(failed).toMatchObject({ email: 'no address', error: { code: 'validation.failed' } });
     await writeFile(pathOf('mended.ndjson'), JSON.stringify({ ...failed, email: emails[333] }));
-    expect(await run('mended.ndjson')).toEqual({ created: 1, exists: 0, failed: 0 });
+    expect(await run('mended.ndjson')).toEqual({ created: 1, joined: 0, exists: 0, failed: 0 });
     requests = 0;
-    expect(await run('people.ndjson')).toEqual({ created: 0, exists: 0, failed: 0 }); // all of it is through
+    expect(await run('people.ndjson')).toEqual({ created: 0, joined: 0, exists: 0, failed: 0 }); // all of it is through
     expect(requests).toBe(0);
   },
   patience,
 );
+
+test('begun anew it asks anew, and tells who was in another Environment before', async () => {
+  const [ana, ben] = ['rehearsed@example.com', 'elsewhere@example.com'];
+  await api.services.identities.create(account.productionScope, { email: ben, emailVerified: true, password: null });
+  await writeFile(pathOf('again.ndjson'), [ana, ben].map((email) => `${JSON.stringify({ email })}\n`).join(''));
+  expect(await run('again.ndjson')).toEqual({ created: 1, joined: 1, exists: 0, failed: 0 });
+  // Without the second file it is the same import, which was answered already.
+  await rm(pathOf('again.ndjson.done'));
+  expect(await run('again.ndjson')).toEqual({ created: 1, joined: 1, exists: 0, failed: 0 });
+  for (const name of ['again.ndjson.done', 'again.ndjson.run']) await rm(pathOf(name));
+  expect(await run('again.ndjson')).toEqual({ created: 0, joined: 0, exists: 2, failed: 0 });
+});
 
 test('what no pause mends ends it, and says why', async () => {
   await writeFile(pathOf('other.ndjson'), '{"email":"somebody@example.com"}\n');

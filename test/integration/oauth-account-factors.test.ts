@@ -278,6 +278,31 @@ describe('a passkey', () => {
   });
 });
 
+describe('a name', () => {
+  test('is given to a factor by whoever is signed in, shown in the list, and needs no proof', async () => {
+    const { page: before } = await addApp({ label: 'Old' });
+    const [factor] = await factors();
+    const page = await open();
+    expect(page.body).toContain(`/oauth/account/factors/${factor?.id}/name?`);
+    const asked = await laptop.get(accountUrl(client, {}, `/factors/${factor?.id}/name`));
+    expect(asked.body).toContain('value="Old"');
+    const done = await follow(
+      laptop,
+      await send(laptop, before, `factors/${factor?.id}/name`, { label: ' <b>New</b> ' }),
+    );
+    expect(noticeOf(done)).toBe('It has the new name.');
+    expect(done.body).toContain('&lt;b&gt;New&lt;/b&gt;');
+    expect(await factors()).toMatchObject([{ label: '<b>New</b>' }]);
+    expect(await events('auth.mfa_renamed')).toHaveLength(1);
+    const unnamed = await follow(laptop, await send(laptop, before, `factors/${factor?.id}/name`, { label: '  ' }));
+    expect(noticeOf(unnamed)).toMatch(/^You gave no name/);
+    expect(await factors()).toMatchObject([{ label: '<b>New</b>' }]);
+    const gone = await send(laptop, before, `factors/${uuidv7()}/name`, { label: 'x' });
+    expect(locationOf(gone).searchParams.get('done')).toBe('gone');
+    expect((await laptop.get(`/oauth/account/factors/none/name?client_id=${client.clientId}`)).statusCode).toBe(404);
+  });
+});
+
 describe('removing', () => {
   test('takes a recent sign-in with a second factor, says what it means, and distrusts browsers', async () => {
     const totp = await enrollTotp(world, environment, ana);
@@ -593,13 +618,19 @@ test('of two that would be the first, added at once in two browsers, one is; the
 test.each([
   ['adds no factor', 'factors/totp'],
   ['removes none', 'factors/:id'],
+  ['renames none', 'factors/:id/name'],
   ['makes no recovery codes', 'recovery-codes'],
   ['changes no password', 'password'],
 ])('a form whose session ends at the same moment %s, and leads through the sign-in to its page', async (_, form) => {
   await signInWith(await enrollTotp(world, environment, ana));
   const before = await factors();
   const page = await laptop.get(accountUrl(client, {}, '/factors/totp'));
-  const fields = { ...firstCode(page), current_password: password, new_password: 'plumage over the harbour' };
+  const fields = {
+    ...firstCode(page),
+    label: 'Another',
+    current_password: password,
+    new_password: 'plumage over the harbour',
+  };
   const path = form.replace(':id', before[0]?.id ?? '');
   let sent: ReturnType<typeof send> | undefined;
   await world.db.transaction({ accountId: environment.accountId }, async (tx) => {

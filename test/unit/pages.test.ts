@@ -356,6 +356,7 @@ const everyAccountPage = (value: string): AccountPages => {
     'account-webauthn': common,
     'account-email-otp': { ...common, email: value, isSent: true, isAgain: true, error: 'account.factor.error.code' },
     'account-remove': { ...common, factor, isOnlyOne: true, isRequired: false },
+    'account-name': { ...common, factor },
     'account-recovery': { ...common, left: 3 },
     'account-codes': { ...common, codes: ['ABCD-EFGH-IJKL-MNOP', 'QRST-UVWX-YZ23-4567'] },
   };
@@ -761,6 +762,7 @@ describe('headers', () => {
 test('a form that does something which counts once is sent once; of the others it is known why they need not be', () => {
   const oftenIsOnce: (keyof Pages)[] = [
     'account-remove', // a second one finds it gone, and says so
+    'account-name', // a second one says the same
     'account', // likewise
     'account-webauthn', // its script keeps a second one back
     'choose-application', // the token works once, and its answer leads away

@@ -109,6 +109,12 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
       );
     },
 
+    /** @throws DomainError mfa.factor_not_found, identity.in_production */
+    async rename(subject: ApiProofOf, factorId: string, label: string): Promise<FactorSummary> {
+      await own.assertOwn(subject);
+      return factors.rename(subject, factorId, label);
+    },
+
     /** @throws DomainError mfa.factor_not_found, mfa.last_factor, auth.reauthentication_required, identity.in_production */
     async remove(subject: ApiProofOf, factorId: string): Promise<void> {
       await own.assertRecent(subject);

@@ -83,15 +83,26 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
     return (await proofOf(subject, standing)).isEnough;
   }
 
+  /**
+   * Who changes what they sign in with, and what it is called: not from a test environment where they are in production.
+   * @throws DomainError identity.in_production
+   */
+  async function assertOwn(subject: ApiSubject): Promise<ApiStanding> {
+    const standing = await standingOf(subject);
+    if (standing.isTestOfProduction) throw new DomainError('identity.in_production');
+    return standing;
+  }
+
   return {
+    assertOwn,
+
     /**
      * A sign-in of the last ten minutes, with a second factor of their own where the person has one, and none of a test environment for who is in
      * production: factors are the Account's, and a passkey signs in alone.
      * @throws DomainError identity.in_production, auth.reauthentication_required
      */
     async assertRecent(subject: ApiProofOf): Promise<ApiStanding> {
-      const standing = await standingOf(subject);
-      if (standing.isTestOfProduction) throw new DomainError('identity.in_production');
+      const standing = await assertOwn(subject);
       if (!(await isRecent(subject, standing))) throw new DomainError('auth.reauthentication_required');
       return standing;
     },

@@ -5,12 +5,13 @@ import type { Clock } from '../../platform/clock.js';
 import type { AccountScope, Db, EnvironmentScope } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { DomainError } from '../errors.js';
+import { recordEvent } from '../events.js';
 import { recordOfIdentity } from '../identity-events.js';
 import { requiredToHaveMfa } from '../organizations/belonging.js';
 import type { OwnProofOf } from '../sessions/own-proof.js';
 import { settleEnrollment, settleLastRemoval } from './grace-rules.js';
 import { noticeEmail } from './notices.js';
-import { holdOwnProof } from './own-changes.js';
+import { holdOwnProof, holdOwnSession } from './own-changes.js';
 import type { RecoveryCodeSet } from './recovery-code-hashes.js';
 import type { RecoveryCodes } from './recovery-codes.js';
 import { bringsRecoveryCodes, lockedStandingOf, standingOf } from './standing.js';
@@ -118,6 +119,27 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
           order: { enrolledAt: 'asc', id: 'asc' },
         }),
       ),
+
+    /**
+     * Calls a factor of somebody who is signed in otherwise. It opens nothing and locks nobody out, so that no proof is asked for.
+     * @throws DomainError mfa.factor_not_found, auth.invalid_credentials, identity.in_production
+     */
+    rename: (person: OwnProofOf, factorId: string, label: string): Promise<FactorSummary> =>
+      db.transaction({ accountId: person.accountId }, async (tx) => {
+        const { accountId, applicationId, environmentId, identityId } = person;
+        await holdOwnSession(tx, person);
+        const factor = await tx.findOneBy(MfaFactor, { accountId, identityId, id: factorId });
+        if (!factor) throw new DomainError('mfa.factor_not_found');
+        if (factor.label === label) return factor;
+        await tx.update(MfaFactor, { accountId, identityId, id: factorId }, { label });
+        await recordEvent(tx, 'auth.mfa_renamed', {
+          ...{ accountId, applicationId, environmentId },
+          resourceId: identityId,
+          actor: { type: 'identity', id: identityId },
+          metadata: { factor_id: factorId, factor: factor.type },
+        });
+        return { ...factor, label };
+      }),
 
     /**
      * Removes a factor of somebody who is signed in, whose sign-in the caller has looked at; with the last one the recovery codes go.

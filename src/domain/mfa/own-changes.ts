@@ -12,6 +12,17 @@ export interface OwnStanding extends Standing {
 }
 
 /**
+ * Who changes something of their own: a session that has not ended, by no provider of an Environment for tests where its person is in production.
+ * @param tx a transaction of the Account
+ * @throws DomainError auth.invalid_credentials, identity.in_production
+ */
+export async function holdOwnSession(tx: EntityManager, person: OwnProofOf) {
+  const session = await holdSession(tx, person);
+  await assertNotByTestProvider(tx, person, person.identityId, session.ssoConnectionId);
+  return session;
+}
+
+/**
  * Looks once more at who changes their own factors, as `OwnProof` did before, and keeps it so for the change itself: the session can have
  * ended meanwhile, and a factor that came is one to be shown. Who has none has nothing to show; whether a first one needs a recent
  * sign-in is looked at before, and nothing but time changes it.
@@ -20,9 +31,8 @@ export interface OwnStanding extends Standing {
  * @throws DomainError auth.invalid_credentials, auth.reauthentication_required, identity.in_production
  */
 export async function holdOwnProof(tx: EntityManager, person: OwnProofOf, at: Date): Promise<OwnStanding> {
-  const session = await holdSession(tx, person);
+  const session = await holdOwnSession(tx, person);
   const { amr, acr, ssoConnectionId, ownFactorAt } = session;
-  await assertNotByTestProvider(tx, person, person.identityId, ssoConnectionId);
   const standing = {
     ...(await standingOf(joining(tx), person)),
     byMail: cameByMail({ ...session, method: 'session' }),

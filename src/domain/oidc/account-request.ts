@@ -7,7 +7,7 @@ import { withParameters } from './redirect-uris.js';
 export type AccountPage = `account${string}`;
 
 const accountPages =
-  /^account(?:\/(?:password|recovery-codes|launch|factors\/(?:totp|webauthn|email-otp|[0-9a-f-]{36})))?$/;
+  /^account(?:\/(?:password|recovery-codes|launch|factors\/(?:totp|webauthn|email-otp|[0-9a-f-]{36}(?:\/name)?)))?$/;
 /** What a relying party's request always has, and ours never. */
 const ofClients = ['redirect_uri', 'response_type'];
 

@@ -13,6 +13,7 @@ import { emailOtpChallenge } from './mfa/challenge/email-otp.js';
 import { recoveryCodeChallenge } from './mfa/challenge/recovery-code.js';
 import { totpChallenge } from './mfa/challenge/totp.js';
 import { webauthnChallenge } from './mfa/challenge/webauthn.js';
+import { factorName } from './mfa/factor-name.js';
 import { factors } from './mfa/factors.js';
 import { recoveryCodes } from './mfa/recovery-codes.js';
 import { totp } from './mfa/totp.js';
@@ -47,6 +48,6 @@ export const identityAuth: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asyn
       requests: idempotentRequests,
       credentialOf: (request) => identityCredential(provenOf(request)),
     });
-    await registerEach(signedIn, [me, sessions, password, totp, webauthn, factors, recoveryCodes], options);
+    await registerEach(signedIn, [me, sessions, password, totp, webauthn, factors, factorName, recoveryCodes], options);
   });
 };

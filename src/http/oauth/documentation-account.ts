@@ -197,6 +197,15 @@ export const accountDocumentation: Documentation = {
       409: Page('It is the last one, and the Environment requires one; or as for the others'),
     }),
   ),
+  'GET /oauth/account/factors/:id/name': show('askForOwnFactorName', 'Ask how a factor is called', Page('The form'), {
+    answers: { 404: NotFound },
+  }),
+  'POST /oauth/account/factors/:id/name': form(
+    'renameOwnFactor',
+    'Rename a second factor',
+    { label: text('Its name; where there is none, it stays as it is') },
+    { answers: { 404: NotFound } },
+  ),
   'GET /oauth/account/recovery-codes': show(
     'askForNewRecoveryCodes',
     'Ask before recovery codes are renewed; show new ones, once',

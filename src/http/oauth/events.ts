@@ -79,6 +79,7 @@ export const oauthEvents: Readonly<Record<string, readonly EventAction[]>> = {
   'POST /oauth/account/factors/webauthn': enrollmentEvents,
   'POST /oauth/account/factors/email-otp': ['auth.emailed_code_requested', ...enrollmentEvents],
   'POST /oauth/account/factors/:id': ['identity.mfa_removed', 'auth.mfa_grace_reset'],
+  'POST /oauth/account/factors/:id/name': ['auth.mfa_renamed'],
   'POST /oauth/account/recovery-codes': ['auth.recovery_codes_renewed'],
   'POST /oauth/account/sessions': ['identity.sessions_revoked', 'auth.identity_signed_out'],
   'POST /oauth/account/devices': ['auth.trusted_devices_revoked'],

@@ -23,6 +23,18 @@ const BulkIdentityFields = {
   ),
 };
 const Element = Body(BulkIdentityFields);
+/** What the document shows: a hash or a password, of which each excludes the other. */
+const imported = [
+  {
+    email: 'ana@example.com',
+    first_name: 'Ana',
+    last_name: 'Berger',
+    email_verified: true,
+    external_id: 'crm-4711',
+    metadata: { plan: 'gold' },
+    password_hash: '$2b$12$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy',
+  },
+];
 const Results = itemsWith(
   {
     joined: Type.Boolean({
@@ -54,7 +66,7 @@ export const createIdentities = operation({
   level: 'environment',
   bodyLimit: 8 * mebibyte,
   eachAlone: 'identities',
-  body: Body({ identities: Type.Array(Element, { minItems: 1, maxItems: 1000 }) }),
+  body: Body({ identities: Type.Array(Element, { minItems: 1, maxItems: 1000, example: imported }) }),
   events: [...joiningEvents, 'identity.deactivated', 'role_assignment.created'],
   answers: { 200: Results, ...errors('validation.failed', 'body.too_large') },
   async handle({ services, scope, caller, body, refusals }) {

@@ -81,6 +81,7 @@ export interface AccountPages {
   'account-webauthn': AccountPage;
   'account-email-otp': AccountPage & { email: string; isSent: boolean; isAgain: boolean; error: TextKey | null };
   'account-remove': AccountPage & { factor: ShownFactor; isOnlyOne: boolean; isRequired: boolean };
+  'account-name': AccountPage & { factor: ShownFactor };
   'account-recovery': AccountPage & { left: number };
   'account-codes': AccountPage & { codes: readonly string[] };
 }

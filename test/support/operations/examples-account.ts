@@ -142,6 +142,7 @@ const own: Record<string, Example> = {
   adminRenameFactor: of('userFactor', { label: 'Phone' }),
   adminRemoveFactor: of('userFactor'),
   identityRevokeSession: of('ownSession'),
+  identityRenameFactor: of('factor', { label: 'Phone' }),
   identityRemoveFactor: of('factor'),
 };
 

@@ -5,6 +5,7 @@ import { applications } from './applications.js';
 import { devices } from './devices.js';
 import { emailOtp } from './factors/email-otp.js';
 import { removeFactor } from './factors/remove.js';
+import { renameFactor } from './factors/rename.js';
 import { totp } from './factors/totp.js';
 import { webauthn } from './factors/webauthn.js';
 import { launch } from './launch.js';
@@ -27,6 +28,7 @@ export const account: FastifyPluginAsyncTypebox<HostedOptions> = async (app, giv
       webauthn,
       emailOtp,
       removeFactor,
+      renameFactor,
       recoveryCodes,
       sessions,
       devices,

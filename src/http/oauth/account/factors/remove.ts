@@ -1,15 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DomainError } from '../../../../domain/errors.js';
-import { isUuid } from '../../../../domain/uuid.js';
 import { wantsJson } from '../../pages.js';
 import { shownFactor } from '../factor-name.js';
 import type { AccountOptions } from '../options.js';
 import { sendAccountPage } from '../page.js';
 import { type AccountVisit, personOf } from '../visit.js';
-
-interface ById {
-  Params: { id: string };
-}
+import { type ById, idIn } from './by-id.js';
 
 /** Removes a second factor, after a page that says what that means. */
 export const removeFactor: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { logins, visits }) => {
@@ -50,8 +46,3 @@ export const removeFactor: FastifyPluginAsyncTypebox<AccountOptions> = async (ap
   const show = (visit: AccountVisit, found: NonNullable<Awaited<ReturnType<typeof find>>>, isRequired: boolean) =>
     sendAccountPage(visit, 'account-remove', { ...found, isRequired }, { status: isRequired ? 409 : 200 });
 };
-
-function idIn({ id }: ById['Params']): string {
-  if (!isUuid(id)) throw new DomainError('mfa.factor_not_found');
-  return id;
-}

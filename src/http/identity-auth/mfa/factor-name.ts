@@ -1,0 +1,43 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { Type } from 'typebox';
+import { presentFactor } from '../../mfa-schemas.js';
+import { errors } from '../../operation.js';
+import { Body, Id, Label, single } from '../../schemas.js';
+import type { IdentityAuthOptions } from '../options.js';
+import { proofOf } from '../signed-in.js';
+import { FactorView } from './factor-view.js';
+
+/** What somebody calls a second factor of theirs. */
+export const factorName: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, { api }) => {
+  app.patch(
+    '/mfa/factors/:id',
+    {
+      config: { events: ['auth.mfa_renamed'] },
+      schema: {
+        operationId: 'identityRenameFactor',
+        summary: 'Rename a second factor',
+        description: 'Only its name changes, and no second factor is asked for.',
+        tags: ['End-user authentication'],
+        security: [{ bearer: [] }],
+        params: Type.Object({ id: Id }),
+        body: Body({ label: Label }),
+        response: {
+          200: single(FactorView),
+          ...errors(
+            'validation.failed',
+            'auth.invalid_credentials',
+            'identity.in_production',
+            'principal.wrong_type',
+            'mfa.factor_not_found',
+            'rate_limit.exceeded',
+            'service.unavailable',
+          ),
+        },
+      },
+    },
+    async (request, reply) => {
+      const renamed = await api.factors.rename(proofOf(request), request.params.id, request.body.label.trim());
+      return reply.send({ data: presentFactor(renamed) });
+    },
+  );
+};
