@@ -1,8 +1,8 @@
 import { v7 as uuidv7 } from 'uuid';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
-import { newMember } from './administrators-setup.js';
+import { newMember, rolesByKey } from './administrators-setup.js';
 import { type Calls, callsWith, newIdentity, newNode, rootOf } from './nodes-setup.js';
-import { outcomeOf } from './portal-setup.js';
+import { callsOf, outcomeOf } from './portal-setup.js';
 
 /** Roles that are given by an administrator whose own role is limited to nodes (contract §6). */
 
@@ -103,6 +103,24 @@ test('they are given to those who belong there; everybody else is like nobody', 
     const { items } = (await calls('POST', '/role-assignments', { role_assignments: wanted })).json();
     expect(items[0].error.code).toBe('identity.not_found');
   }
+});
+
+test('they are given to anybody by whoever reads all people of the environment anyway', async () => {
+  const inAccount = callsOf(api, account.accountSlug, await account.as('owner'));
+  const roles = await rolesByKey(inAccount);
+  const member = await newMember(api, account, 'support');
+  const given = [
+    { role_id: roles.support, limits: null },
+    { role_id: roles.developer, limits: { node_ids: [nodes.mine] } },
+  ];
+  const path = `/members/${member.membershipId}`;
+  expect(outcomeOf(await inAccount('PATCH', path, { roles: given }))).toBe('200');
+  const calls = callsWith(api, member.headers, account.portalPath(''));
+  const ben = await holder(nodes.beside);
+  expect(outcomeOf(await give(calls, ben, nodes.mine))).toBe('201');
+  expect(outcomeOf(await give(calls, ben, nodes.top))).toBe('403 account.capability_required');
+  expect(outcomeOf(await give(calls, uuidv7(), nodes.mine))).toBe('404 identity.not_found');
+  expect(await heldBy(calls, ben)).toEqual(['Mine']);
 });
 
 test('they are read with what they allow, and with the holders of that part alone', async () => {

@@ -8,7 +8,7 @@ import { type Placed, place, type WantedByNewcomer } from './assigning.js';
 import type { Evaluation } from './evaluate.js';
 import { lackingAtEach, type WantedGrant } from './granting.js';
 import type { Asked, Rights } from './rights.js';
-import { tiesInside } from './strangers.js';
+import { readingPeople, tiesInside } from './strangers.js';
 
 export interface GivingDeps {
   db: Db;
@@ -69,7 +69,10 @@ export function createGiving({ db, evaluation, rights }: GivingDeps) {
       );
     },
 
-    /** Who of some Identities is nobody to an administrator of a part: without a role and without an organization in it. */
+    /**
+     * Who of some Identities is nobody to an administrator of a part: without a role and without an organization in it, unless they
+     * read all people anyway.
+     */
     async strangers(
       scope: EnvironmentScope,
       caller: Caller,
@@ -77,7 +80,7 @@ export function createGiving({ db, evaluation, rights }: GivingDeps) {
       ids: readonly string[],
     ): Promise<Set<string>> {
       const reach = rights.partOf(scope, caller, asked);
-      if (reach === null) return new Set();
+      if (reach === null || rights.partOf(scope, caller, readingPeople) === null) return new Set();
       const ties = await tiesInside(db, scope, caller, { identityIds: ids, reach });
       return new Set(ids.filter((id) => !ties.get(id)?.isMember && !ties.get(id)?.isHolder));
     },

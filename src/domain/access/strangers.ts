@@ -12,6 +12,12 @@ export interface Ties {
   isHolder: boolean;
 }
 
+/** Who reads all people knows them, wherever else they may do more. */
+export const readingPeople = {
+  permissions: ['identity.view', 'identity.manage'],
+  capability: 'identities.view',
+} as const;
+
 const tiesStatement = {
   name: 'what_ties_identities_to_a_part',
   text: `

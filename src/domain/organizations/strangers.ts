@@ -1,6 +1,6 @@
 import type { Db } from '../../platform/db.js';
 import type { Rights } from '../access/rights.js';
-import { tiesInside } from '../access/strangers.js';
+import { readingPeople, tiesInside } from '../access/strangers.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 import type { EnvironmentScope } from '../scope.js';
@@ -10,7 +10,6 @@ export const managing = {
   permissions: ['hierarchy.manage', 'svc:organization.manage'],
   capability: 'env_organizations.manage',
 } as const;
-const readingPeople = { permissions: ['identity.view', 'identity.manage'], capability: 'identities.view' } as const;
 
 /** @throws DomainError identity.not_found */
 export type AssertNoStranger = (scope: EnvironmentScope, caller: Caller, identityId: string) => Promise<void>;
