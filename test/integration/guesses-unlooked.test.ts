@@ -113,16 +113,21 @@ test("an administrator's password, at sign-in and when it is changed", async () 
   await expect(change(who, asked)).rejects.toMatchObject({ code: 'password.wrong' });
 });
 
-test('the password that a sign-up chose, by its link', async () => {
-  const { state, passwords } = crowded();
-  const { confirm } = createConfirmSignUp({ ...deps(), passwords });
+/** What whoever opens the link of a sign-up in another browser sends. */
+async function signedUp() {
   const browser = world.browser();
   const form = await browser.get(
     authorizeUrl(await environment.newClient()).replace('/oauth/authorize?', '/oauth/register?'),
   );
   await browser.submit(form, { email: `${uuidv7()}@example.com`, password });
   const link = await lastLink(world, environment.environmentId);
-  const held = { token: new URL(link, world.baseUrl).searchParams.get('token') ?? '', browser: null, password };
+  return { token: new URL(link, world.baseUrl).searchParams.get('token') ?? '', browser: null, password };
+}
+
+test('the password that a sign-up chose, by its link', async () => {
+  const { state, passwords } = crowded();
+  const { confirm } = createConfirmSignUp({ ...deps(), passwords });
+  const held = await signedUp();
   await burst(() => confirm(held));
   state.isFull = false;
   expect(await confirm(held)).toMatchObject({ outcome: 'confirmed' });
@@ -131,13 +136,7 @@ test('the password that a sign-up chose, by its link', async () => {
 test('the form of a sign-up’s link that is sent twice is told of the link as the first has left it', async () => {
   const { passwords, state } = crowded();
   state.isFull = false;
-  const browser = world.browser();
-  const form = await browser.get(
-    authorizeUrl(await environment.newClient()).replace('/oauth/authorize?', '/oauth/register?'),
-  );
-  await browser.submit(form, { email: `${uuidv7()}@example.com`, password });
-  const link = await lastLink(world, environment.environmentId);
-  const held = { token: new URL(link, world.baseUrl).searchParams.get('token') ?? '', browser: null, password };
+  const held = await signedUp();
   const first = createConfirmSignUp({ ...deps(), passwords });
   // The first one is done between this one's look and its try.
   const statement: typeof world.db.statement = async (asked, values) => {
