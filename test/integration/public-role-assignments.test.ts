@@ -97,10 +97,18 @@ test('one that exists alike is answered with itself; one that overlaps otherwise
   const first = (await call('POST', path, 201, window)).json().data;
   expect((await call('POST', path, 200, window)).json().data).toEqual(first);
   const overlapping = { ...window, effective_to: '2030-06-01T00:00:00Z' };
-  expect(codeOf(await call('POST', path, 409, overlapping))).toBe('role_assignments.overlapping');
+  const refused = await call('POST', path, 409, overlapping);
+  expect(refused.json().error).toMatchObject({
+    code: 'role_assignments.overlapping',
+    details: [{ field: '', code: 'overlapping', message: `overlaps the assignment ${first.assignment_id}` }],
+  });
   const later = { ...window, effective_from: '2030-06-01T00:00:00Z' };
   expect(codeOf(await call('POST', path, 409, later))).toBe('role_assignments.overlapping');
-  await call('POST', path, 201, { role_id: roleId, effective_from: window.effective_to });
+  const second = (await call('POST', path, 201, { role_id: roleId, effective_from: window.effective_to })).json().data;
+  const both = (await call('POST', path, 409, { role_id: roleId })).json().error.details;
+  expect(both.map(({ message }: { message: string }) => message.slice(-36)).sort()).toEqual(
+    [first.assignment_id, second.assignment_id].sort(),
+  );
 });
 
 test('alike is what the same person holds of the same role at the same node and still has', async () => {

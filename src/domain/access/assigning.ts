@@ -12,6 +12,8 @@ import type { EnvironmentScope } from '../scope.js';
 import { vanished } from './vanishing.js';
 import { openWindows } from './window-rows.js';
 
+const mostNamed = 20;
+
 /** What somebody is to hold. Null bounds are open; null as the node is the Environment's root. */
 export interface WantedAssignment {
   identityId: string;
@@ -109,9 +111,10 @@ export async function write(
   });
   return rows.map((row): AssignmentResult => {
     if (made.has(row.id)) return { status: 'created', assignment: row };
-    const alike = there.find((other) => other.removedAt === null && isAlike(row, other));
+    const held = there.filter((other) => other.removedAt === null && isAtSamePlace(row, other));
+    const alike = held.find((other) => isOfSameTime(row, other));
     if (alike) return { status: 'exists', assignment: alike };
-    return { status: 'failed', error: new DomainError('role_assignments.overlapping') };
+    return { status: 'failed', error: overlapping(held.filter((other) => overlaps(row, other))) };
   });
 }
 
@@ -127,9 +130,24 @@ export const metadataOf = ({ identityId, roleId, nodeId, effectiveFrom, effectiv
 const inOrder = (a: RoleAssignment, b: RoleAssignment): number => placeOf(a).localeCompare(placeOf(b));
 const placeOf = ({ identityId, roleId, nodeId }: RoleAssignment) => `${identityId} ${roleId} ${nodeId}`;
 
-const isAlike = (a: RoleAssignment, b: RoleAssignment) =>
-  a.identityId === b.identityId &&
-  a.roleId === b.roleId &&
-  a.nodeId === b.nodeId &&
-  a.effectiveFrom?.getTime() === b.effectiveFrom?.getTime() &&
-  a.effectiveTo?.getTime() === b.effectiveTo?.getTime();
+const isAtSamePlace = (a: RoleAssignment, b: RoleAssignment) =>
+  a.identityId === b.identityId && a.roleId === b.roleId && a.nodeId === b.nodeId;
+
+type Window = Pick<RoleAssignment, 'effectiveFrom' | 'effectiveTo'>;
+
+const isOfSameTime = (a: Window, b: Window) =>
+  a.effectiveFrom?.getTime() === b.effectiveFrom?.getTime() && a.effectiveTo?.getTime() === b.effectiveTo?.getTime();
+
+const overlaps = (a: Window, b: Window) => begins(a) < ends(b) && begins(b) < ends(a);
+const begins = ({ effectiveFrom }: Window) => effectiveFrom?.getTime() ?? -Infinity;
+const ends = ({ effectiveTo }: Window) => effectiveTo?.getTime() ?? Infinity;
+
+/** Names those in the way, as far as they are there still. */
+function overlapping(held: readonly RoleAssignment[]): DomainError {
+  const details = held.slice(0, mostNamed).map(({ id }) => ({
+    field: '',
+    code: 'overlapping',
+    message: `overlaps the assignment ${id}`,
+  }));
+  return new DomainError('role_assignments.overlapping', details.length > 0 ? { details } : {});
+}
