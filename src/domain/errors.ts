@@ -194,6 +194,9 @@ export interface ErrorDetail {
   message: string;
 }
 
+/** As many are named by `details` as are worth reading, where there may be more. */
+export const mostNamed = 20;
+
 export interface DomainErrorOptions {
   details?: ErrorDetail[];
   /** The resource as it is now, for a version conflict. */

@@ -1,5 +1,5 @@
 import type { Caller } from './caller.js';
-import { DomainError } from './errors.js';
+import { DomainError, mostNamed } from './errors.js';
 
 /** What a 403 for want of a right says, by who called (specification, "Authentication", rules 4 and 5). */
 export const lackingOf = {
@@ -24,8 +24,6 @@ export const refusedTo = ({ type }: Pick<Caller, 'type'>, { permissions, capabil
 /** That of an administrator who lacks a capability. */
 export const lacksCapability = (capability: string | undefined): DomainError =>
   refusedTo({ type: 'platform_admin' }, { permissions: [], ...(capability && { capability }) });
-
-const mostNamed = 20;
 
 /** The refusal to give what one does not hold oneself, with as much of it as a person reads. `field` names it in the request. */
 export function cannotGrant(

@@ -6,13 +6,11 @@ import { Role } from '../../../entities/role.js';
 import { RoleAssignment } from '../../../entities/role-assignment.js';
 import { within } from '../../platform/db.js';
 import { insertNew } from '../../platform/insert-new.js';
-import { DomainError, type ErrorCode } from '../errors.js';
+import { DomainError, type ErrorCode, mostNamed } from '../errors.js';
 import { recordEvents } from '../events.js';
 import type { EnvironmentScope } from '../scope.js';
 import { vanished } from './vanishing.js';
 import { openWindows } from './window-rows.js';
-
-const mostNamed = 20;
 
 /** What somebody is to hold. Null bounds are open; null as the node is the Environment's root. */
 export interface WantedAssignment {
@@ -64,8 +62,8 @@ export async function place<W extends WantedByNewcomer & { identityId?: string }
     if (one.identityId !== undefined && !known.identity.has(one.identityId)) return 'identity.not_found';
     if (!known.role.has(one.roleId)) return 'role.not_found';
     if (!known.node.has(nodeId)) return 'nodes.node_not_found';
-    const begins = one.effectiveFrom !== null && one.effectiveFrom > at ? one.effectiveFrom : at;
-    if (one.effectiveTo !== null && one.effectiveTo <= begins) return 'role_assignments.window_empty';
+    const from = one.effectiveFrom !== null && one.effectiveFrom > at ? one.effectiveFrom : at;
+    if (one.effectiveTo !== null && one.effectiveTo <= from) return 'role_assignments.window_empty';
     return { ...one, nodeId };
   });
 }

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import { within } from '../../platform/db.js';
-import { DomainError, type ErrorDetail } from '../errors.js';
+import { DomainError, type ErrorDetail, mostNamed } from '../errors.js';
 import type { EnvironmentScope } from '../scope.js';
 import { type LoginMethod, type MethodSettings, methodsOf } from './login-methods.js';
 
@@ -10,9 +10,6 @@ const fieldOf: Record<LoginMethod, string> = {
   email_otp: 'email_otp_login_enabled',
   passkey: 'passkey_login_enabled',
 };
-
-/** As many are named as are worth reading; there may be more. */
-const mostNamed = 20;
 
 /**
  * Whether people still come in where ways of signing in are switched off: somebody new, and the members of every organization. It stays so

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { type AccessModel, EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { within } from '../../platform/db.js';
-import { DomainError, type ErrorDetail } from '../errors.js';
+import { DomainError, type ErrorDetail, mostNamed } from '../errors.js';
 import type { EnvironmentScope } from '../scope.js';
 import { organizationType, rootType } from './rules.js';
 import { schemaFor } from './schema-row.js';
@@ -12,9 +12,6 @@ const typesOf: Record<AccessModel, readonly string[] | null> = {
   organizations: [organizationType],
   hierarchy: null,
 };
-
-/** As many are named as are worth reading; there may be more. */
-const mostNamed = 20;
 
 /**
  * Whether the Environment's access model has nodes of that type, in a transaction that holds the lock on the tree's shape.

@@ -3,7 +3,7 @@ import { type NodeType, NodeTypeSchema } from '../../../entities/node-type-schem
 import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/db.js';
 import { changedFields } from '../changed-fields.js';
-import { DomainError, type ErrorDetail } from '../errors.js';
+import { DomainError, type ErrorDetail, mostNamed } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { EnvironmentScope } from '../scope.js';
 import { metadataProblems } from './metadata.js';
@@ -28,8 +28,6 @@ export interface NodeTypeSchemas {
   replace(scope: EnvironmentScope, version: number, wanted: WantedSchema): Promise<NodeTypeSchema>;
 }
 
-/** As many problems as an answer tells. */
-const mostNamed = 20;
 const largestTypes = 256 * 1024;
 
 export function createNodeTypeSchemas({ db, now }: { db: Db; now: Clock }): NodeTypeSchemas {

@@ -78,7 +78,7 @@ const known = [
   'registration',
 ] as const;
 /** Whether an authorization request may have a parameter of this name. */
-export const isKnown = (name: string): boolean => (known as readonly string[]).includes(name);
+export const isAuthorizeParameter = (name: string): boolean => (known as readonly string[]).includes(name);
 /** RFC 6749 leaves lengths open; these leave room in a request line, whose limit is 16 KiB with all headers. In `state` some keep where to go on. */
 const longest: Readonly<Record<string, number>> = { id_token_hint: longestHint, claims: 8192, state: 8192 };
 const longestOther = 2048;
@@ -129,7 +129,7 @@ export function parseAuthorizeRequest(read: ReadParameters, client: AuthorizeCli
       idTokenHint: values.get('id_token_hint') ?? null,
       loginHint: values.get('login_hint') ?? null,
       organization: values.get('organization') ?? null,
-      parameters: Object.fromEntries([...values].filter(([name]) => isKnown(name))),
+      parameters: Object.fromEntries([...values].filter(([name]) => isAuthorizeParameter(name))),
     },
   };
   // Whether somebody belongs to it is what `org` tells, and without that scope nobody is asked about it (docs/decisions/0063).

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../../domain/errors.js';
-import { type AuthorizeRequest, isKnown } from '../../domain/oidc/authorize-request.js';
+import { type AuthorizeRequest, isAuthorizeParameter } from '../../domain/oidc/authorize-request.js';
 import type { Client } from '../../domain/oidc/clients.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { readParameters } from '../../domain/oidc/parameters.js';
@@ -180,7 +180,7 @@ function waysOn(request: FastifyRequest, status: number, code: string) {
 function wayOfForm({ query, body }: FastifyRequest) {
   const { values } = readParameters(query, body);
   if (!values.has('client_id') || !values.has('redirect_uri')) return {};
-  const asked = [...values].filter(([name]) => isKnown(name) && name !== 'method');
+  const asked = [...values].filter(([name]) => isAuthorizeParameter(name) && name !== 'method');
   return { signInUrl: `/oauth/authorize?${new URLSearchParams(asked)}` };
 }
 

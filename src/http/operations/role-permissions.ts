@@ -5,7 +5,7 @@ import { errors, operation } from '../operation.js';
 import { Body, Id, single } from '../schemas.js';
 import { conflictAs } from '../version-conflict.js';
 import { PermissionView, presentPermission } from './permissions.js';
-import { managed, PermissionKeys, viewedInPart } from './roles.js';
+import { managed, PermissionKeys, viewed } from './roles.js';
 
 const ById = Type.Object({ id: Id });
 const Held = Type.Object({
@@ -25,7 +25,7 @@ const present = ({ role, permissions }: { role: Role; permissions: Permission[] 
 });
 
 export const getRolePermissions = operation({
-  ...viewedInPart,
+  ...viewed,
   id: 'getRolePermissions',
   method: 'GET',
   path: '/roles/:id/permissions',

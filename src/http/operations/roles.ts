@@ -48,16 +48,20 @@ export const presentRole = (role: CountedRole) => ({
 });
 
 const common = { tag: 'Roles', level: 'environment' } as const;
-export const viewed = { ...common, permission: 'rbac.view_roles', capability: 'env_roles.view' } as const;
 /** Also to an administrator of a part, who gives roles there. */
-export const viewedInPart = { ...viewed, inPart: true } as const;
+export const viewed = {
+  ...common,
+  permission: 'rbac.view_roles',
+  capability: 'env_roles.view',
+  inPart: true,
+} as const;
 export const managed = { ...common, permission: 'rbac.manage_roles', capability: 'env_roles.manage' } as const;
 
 const partOf = ({ services, scope, caller }: { services: Services; scope: EnvironmentScope; caller: Caller }) =>
   services.rights.partOf(scope, caller, { permissions: [], capability: viewed.capability });
 
 export const listRoles = operation({
-  ...viewedInPart,
+  ...viewed,
   id: 'listRoles',
   method: 'GET',
   path: '/roles',
@@ -106,7 +110,7 @@ export const createRole = operation({
 });
 
 export const getRole = operation({
-  ...viewedInPart,
+  ...viewed,
   id: 'getRole',
   method: 'GET',
   path: '/roles/:id',

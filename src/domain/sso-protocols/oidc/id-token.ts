@@ -1,11 +1,7 @@
-import { compactVerify, errors, type JWTVerifyGetKey } from 'jose';
+import { compactVerify, type JWTVerifyGetKey } from 'jose';
 import type { KeySets } from '../../../platform/outbound/key-sets.js';
-import { SsoRefused } from '../assertion.js';
-
-const kindsOfKey = [errors.JWSSignatureVerificationFailed, errors.JWKSNoMatchingKey, errors.JWKSMultipleMatchingKeys];
-
-/** Whether what is wrong with a token is that none of the keys has signed it. */
-export const isOfKey = (error: unknown): boolean => kindsOfKey.some((kind) => error instanceof kind);
+import { refused } from './refusals.js';
+import { isOfKey, refusalOfSignature } from './signature-refusals.js';
 
 /**
  * Checks the signature of an ID token that the provider's token endpoint has just answered; its claims are checked already. A provider may
@@ -30,16 +26,6 @@ export async function assertSignedBy(
 }
 
 function refusalOf(cause: unknown): unknown {
-  if (isOfKey(cause))
-    return new SsoRefused('signature_invalid', 'The signature of the ID token is not by a key of the provider', {
-      cause,
-    });
-  if (cause instanceof errors.JOSEAlgNotAllowed)
-    return new SsoRefused('algorithm_refused', 'The ID token is not signed by an algorithm with a public key', {
-      cause,
-    });
-  // A key of the provider that cannot be imported is a TypeError or a DOMException.
-  if (cause instanceof errors.JOSEError || cause instanceof TypeError || cause instanceof DOMException)
-    return new SsoRefused('malformed', 'The answer is not as OpenID Connect says', { cause });
-  return cause;
+  const code = refusalOfSignature(cause);
+  return code === null ? cause : refused(code, cause);
 }

@@ -4,8 +4,8 @@ import { isStorable } from '../../../platform/storable.js';
 import { isObject } from '../../is-object.js';
 import { type SsoRefusal, SsoRefused } from '../assertion.js';
 import { longestSubject } from './claims.js';
-import { isOfKey } from './id-token.js';
 import { claimRefusals } from './refusals.js';
+import { refusalOfSignature } from './signature-refusals.js';
 
 /** Which session at the provider is over, as its logout token says. */
 export interface LogoutToken {
@@ -84,11 +84,11 @@ function asRefusal(error: unknown): unknown {
   if (error instanceof errors.JWTExpired) return refused('expired', 'has expired');
   if (error instanceof errors.JWTClaimValidationFailed)
     return refused(claimRefusals[error.claim] ?? 'malformed', `has a ${error.claim} that is not taken, or none`);
-  if (error instanceof errors.JOSEAlgNotAllowed || error instanceof errors.JOSENotSupported)
-    return refused('algorithm_refused', 'is not signed by an algorithm with a public key that the provider names');
-  if (isOfKey(error)) return refused('signature_invalid', 'is not signed by a key of the provider');
-  // A key of the provider that cannot be imported is a TypeError or a DOMException.
-  if (error instanceof errors.JOSEError || error instanceof TypeError || error instanceof DOMException)
-    return refused('malformed', 'is not as OpenID Connect says');
-  return error;
+  const code = refusalOfSignature(error);
+  return code === null ? error : refused(code, ofSignature[code] ?? 'is not as OpenID Connect says');
 }
+
+const ofSignature: Partial<Record<SsoRefusal, string>> = {
+  algorithm_refused: 'is not signed by an algorithm with a public key that the provider names',
+  signature_invalid: 'is not signed by a key of the provider',
+};

@@ -76,7 +76,8 @@ const texts: Partial<Record<SsoRefusal, string>> = {
   malformed: 'The answer is not as OpenID Connect says',
   provider_unreachable: 'The provider does not answer as it should',
 };
-const refused = (code: SsoRefusal, cause: unknown): SsoRefused =>
+/** What is wrong with an answer, in words. */
+export const refused = (code: SsoRefusal, cause: unknown): SsoRefused =>
   new SsoRefused(code, texts[code] ?? 'The answer is not taken', { cause });
 
 function ofLibrary(error: ClientError): SsoRefused {
