@@ -4930,27 +4930,31 @@ export interface components {
                 is_active?: boolean;
             };
         };
+        /** Pagination */
+        Pagination: {
+            page: number;
+            take: number;
+            item_count: number;
+            page_count: number;
+            has_previous_page: boolean;
+            has_next_page: boolean;
+        };
+        /** ListedIdentity */
+        ListedIdentity: {
+            /** Format: uuid */
+            id: string;
+            email: string;
+            first_name: string | null;
+            last_name: string | null;
+            avatar_url: string | null;
+            external_id: string | null;
+            is_active: boolean;
+            /** Format: date-time */
+            created_at: string;
+        };
         ListIdentitiesResponse: {
-            items: {
-                /** Format: uuid */
-                id: string;
-                email: string;
-                first_name: string | null;
-                last_name: string | null;
-                avatar_url: string | null;
-                external_id: string | null;
-                is_active: boolean;
-                /** Format: date-time */
-                created_at: string;
-            }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+            items: components["schemas"]["ListedIdentity"][];
+            pagination: components["schemas"]["Pagination"];
         };
         CreateIdentityRequest: {
             /** Format: email */
@@ -4979,79 +4983,65 @@ export interface components {
              */
             node_id?: string | null;
         };
-        CreateIdentityResponse: {
-            data: {
-                /** Format: uuid */
-                id: string;
-                email: string;
-                first_name: string | null;
-                last_name: string | null;
-                avatar_url: string | null;
-                external_id: string | null;
-                is_active: boolean;
-                /** Format: date-time */
-                created_at: string;
-                name: string | null;
-                metadata: {
-                    [key: string]: unknown;
-                };
-                email_verified: boolean;
-                /** @description Held now or at a time to come. */
-                roles: {
-                    /** Format: uuid */
-                    assignment_id: string;
-                    /** Format: uuid */
-                    id: string;
-                    name: string;
-                    /** Format: uuid */
-                    node_id: string;
-                    node_name: string;
-                    /** Format: date-time */
-                    effective_from: string | null;
-                    /** Format: date-time */
-                    effective_to: string | null;
-                }[];
-                /** @description Whether the caller holds `identity.manage`. */
-                can_manage: boolean;
-                /** Format: date-time */
-                updated_at: string;
+        /** AssignedRole */
+        AssignedRole: {
+            /** Format: uuid */
+            assignment_id: string;
+            /** Format: uuid */
+            id: string;
+            name: string;
+            /** Format: uuid */
+            node_id: string;
+            node_name: string;
+            /** Format: date-time */
+            effective_from: string | null;
+            /** Format: date-time */
+            effective_to: string | null;
+        };
+        /** Identity */
+        Identity: {
+            /** Format: uuid */
+            id: string;
+            email: string;
+            first_name: string | null;
+            last_name: string | null;
+            avatar_url: string | null;
+            external_id: string | null;
+            is_active: boolean;
+            /** Format: date-time */
+            created_at: string;
+            name: string | null;
+            metadata: {
+                [key: string]: unknown;
             };
+            email_verified: boolean;
+            /** @description Held now or at a time to come. */
+            roles: components["schemas"]["AssignedRole"][];
+            /** @description Whether the caller holds `identity.manage`. */
+            can_manage: boolean;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        CreateIdentityResponse: {
+            data: components["schemas"]["Identity"];
+        };
+        /** ListedIdentityWithRoles */
+        ListedIdentityWithRoles: {
+            /** Format: uuid */
+            id: string;
+            email: string;
+            first_name: string | null;
+            last_name: string | null;
+            name: string | null;
+            avatar_url: string | null;
+            is_active: boolean;
+            roles: components["schemas"]["AssignedRole"][];
+            /** Format: date-time */
+            created_at: string;
         };
         ListIdentitiesWithRolesResponse: {
-            items: {
-                /** Format: uuid */
-                id: string;
-                email: string;
-                first_name: string | null;
-                last_name: string | null;
-                name: string | null;
-                avatar_url: string | null;
-                is_active: boolean;
-                roles: {
-                    /** Format: uuid */
-                    assignment_id: string;
-                    /** Format: uuid */
-                    id: string;
-                    name: string;
-                    /** Format: uuid */
-                    node_id: string;
-                    node_name: string;
-                    /** Format: date-time */
-                    effective_from: string | null;
-                    /** Format: date-time */
-                    effective_to: string | null;
-                }[];
-                /** Format: date-time */
-                created_at: string;
-            }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+            items: components["schemas"]["ListedIdentityWithRoles"][];
+            pagination: components["schemas"]["Pagination"];
         };
         CreateIdentitiesRequest: {
             /**
@@ -5099,26 +5089,28 @@ export interface components {
                 password_hash?: string | null;
             }[];
         };
-        CreateIdentitiesResponse: {
-            items: {
-                /** @example 0 */
-                index: number;
-                /** @enum {string} */
-                status: "created" | "exists" | "failed";
-                id: string | null;
-                /** @example null */
-                error: {
+        /** IdentityCreationItem */
+        IdentityCreationItem: {
+            /** @example 0 */
+            index: number;
+            /** @enum {string} */
+            status: "created" | "exists" | "failed";
+            id: string | null;
+            /** @example null */
+            error: {
+                code: string;
+                message: string;
+                details?: {
+                    field: string;
                     code: string;
                     message: string;
-                    details?: {
-                        field: string;
-                        code: string;
-                        message: string;
-                    }[];
-                } | null;
-                /** @description Whether they were in another Environment of the Account before: what the element says of profile, address and password is not taken then. */
-                joined: boolean;
-            }[];
+                }[];
+            } | null;
+            /** @description Whether they were in another Environment of the Account before: what the element says of profile, address and password is not taken then. */
+            joined: boolean;
+        };
+        CreateIdentitiesResponse: {
+            items: components["schemas"]["IdentityCreationItem"][];
         };
         UpdateIdentityRequest: {
             /** Format: email */
@@ -5133,62 +5125,54 @@ export interface components {
             };
             email_verified?: boolean;
         };
+        /** IdentitySession */
+        IdentitySession: {
+            /** Format: uuid */
+            id: string;
+            /** Format: date-time */
+            authenticated_at: string;
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description At the latest: one that nobody uses ends earlier where the environment has `session_idle_ttl_seconds`.
+             */
+            expires_at: string;
+            ip_address: string | null;
+            user_agent: string | null;
+        };
         ListIdentitySessionsResponse: {
-            items: {
-                /** Format: uuid */
-                id: string;
-                /** Format: date-time */
-                authenticated_at: string;
-                /** Format: date-time */
-                created_at: string;
-                /**
-                 * Format: date-time
-                 * @description At the latest: one that nobody uses ends earlier where the environment has `session_idle_ttl_seconds`.
-                 */
-                expires_at: string;
-                ip_address: string | null;
-                user_agent: string | null;
-            }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+            items: components["schemas"]["IdentitySession"][];
+            pagination: components["schemas"]["Pagination"];
+        };
+        /** IdentityApplication */
+        IdentityApplication: {
+            /** Format: uuid */
+            oauth_client_id: string;
+            client_id: string;
+            name: string;
+            /** Format: date-time */
+            since: string;
+            /** @description What the person was asked for and has allowed (`consent_required`); null where nobody asked. */
+            scopes: string[] | null;
         };
         ListIdentityApplicationsResponse: {
-            items: {
-                /** Format: uuid */
-                oauth_client_id: string;
-                client_id: string;
-                name: string;
-                /** Format: date-time */
-                since: string;
-                /** @description What the person was asked for and has allowed (`consent_required`); null where nobody asked. */
-                scopes: string[] | null;
-            }[];
+            items: components["schemas"]["IdentityApplication"][];
+        };
+        /** IdentityOrganization */
+        IdentityOrganization: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            slug: string;
+            /** @enum {string} */
+            status: "active" | "inactive";
+            /** Format: date-time */
+            joined_at: string;
         };
         ListIdentityOrganizationsResponse: {
-            items: {
-                /** Format: uuid */
-                id: string;
-                name: string;
-                slug: string;
-                /** @enum {string} */
-                status: "active" | "inactive";
-                /** Format: date-time */
-                joined_at: string;
-            }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+            items: components["schemas"]["IdentityOrganization"][];
+            pagination: components["schemas"]["Pagination"];
         };
         ResetIdentityPasswordRequest: {
             client_id?: string;
@@ -5239,105 +5223,110 @@ export interface components {
                 }[];
             };
         };
-        GetIdentityMfaResponse: {
-            data: {
-                factors: {
-                    /** Format: uuid */
-                    id: string;
-                    type: string;
-                    label: string;
-                    /** Format: date-time */
-                    enrolled_at: string;
-                    /** Format: date-time */
-                    last_used_at: string | null;
-                }[];
-                recovery_codes_generation: number;
-                recovery_codes_remaining: number;
-                /** Format: date-time */
-                mfa_admin_reset_at: string | null;
-            };
-        };
-        GetEffectivePermissionsResponse: {
-            data: {
-                /** Format: uuid */
-                identity_id: string;
-                /** Format: uuid */
-                node_id: string;
-                permissions: string[];
-            };
-        };
-        GetPermissionLocationsResponse: {
-            data: {
-                /** Format: uuid */
-                identity_id: string;
-                permission: string;
-                locations: {
-                    /** Format: uuid */
-                    node_id: string;
-                    node_name: string;
-                    node_type: string;
-                    path: string[];
-                }[];
-            };
-        };
-        ListIdentityInvitesResponse: {
-            items: {
+        /** IdentityMfa */
+        IdentityMfa: {
+            factors: {
                 /** Format: uuid */
                 id: string;
-                email: string;
-                first_name: string | null;
-                last_name: string | null;
-                name: string | null;
-                /**
-                 * @description Of its mails.
-                 * @enum {string}
-                 */
-                locale: "en" | "de";
-                /** @enum {string} */
-                status: "pending" | "accepted" | "expired" | "revoked";
-                /** @description Why it is expired or revoked, such as `not_accepted_in_time`. */
-                ended_reason: string | null;
+                type: string;
+                label: string;
                 /** Format: date-time */
-                expires_at: string;
+                enrolled_at: string;
                 /** Format: date-time */
-                ended_at: string | null;
-                /** @description Id of the user, the identity or the API key. */
-                invited_by: string;
-                /** @enum {string} */
-                invited_by_type: "platform_admin" | "identity" | "api_key";
-                /** @description Who accepted. */
-                identity_id: string | null;
-                /** Format: date-time */
-                created_at: string;
-                /** @description Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more. */
-                process: {
-                    /** Format: uuid */
-                    id: string;
-                    /** @enum {string} */
-                    state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
-                    /** Format: date-time */
-                    next_wake_up: string | null;
-                    verbs: ("cancel" | "retry" | "resend" | "extend")[];
-                };
-                /** @enum {string} */
-                intent: "activate" | "directory";
-                /** @description Given at acceptance. */
-                role_id: string | null;
-                /** @description Where the role is to count. */
-                node_id: string | null;
-                /** @description Null where it leads into the directory of the account only. */
-                environment_id: string | null;
-                environment_name: string | null;
-                has_initial_assignment: boolean;
+                last_used_at: string | null;
             }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+            recovery_codes_generation: number;
+            recovery_codes_remaining: number;
+            /** Format: date-time */
+            mfa_admin_reset_at: string | null;
+        };
+        GetIdentityMfaResponse: {
+            data: components["schemas"]["IdentityMfa"];
+        };
+        /** EffectivePermissions */
+        EffectivePermissions: {
+            /** Format: uuid */
+            identity_id: string;
+            /** Format: uuid */
+            node_id: string;
+            permissions: string[];
+        };
+        GetEffectivePermissionsResponse: {
+            data: components["schemas"]["EffectivePermissions"];
+        };
+        /** PermissionLocations */
+        PermissionLocations: {
+            /** Format: uuid */
+            identity_id: string;
+            permission: string;
+            locations: {
+                /** Format: uuid */
+                node_id: string;
+                node_name: string;
+                node_type: string;
+                path: string[];
+            }[];
+        };
+        GetPermissionLocationsResponse: {
+            data: components["schemas"]["PermissionLocations"];
+        };
+        /**
+         * ProcessOfResource
+         * @description Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more.
+         */
+        ProcessOfResource: {
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+            /** Format: date-time */
+            next_wake_up: string | null;
+            verbs: ("cancel" | "retry" | "resend" | "extend")[];
+        };
+        /** IdentityInvite */
+        IdentityInvite: {
+            /** Format: uuid */
+            id: string;
+            email: string;
+            first_name: string | null;
+            last_name: string | null;
+            name: string | null;
+            /**
+             * @description Of its mails.
+             * @enum {string}
+             */
+            locale: "en" | "de";
+            /** @enum {string} */
+            status: "pending" | "accepted" | "expired" | "revoked";
+            /** @description Why it is expired or revoked, such as `not_accepted_in_time`. */
+            ended_reason: string | null;
+            /** Format: date-time */
+            expires_at: string;
+            /** Format: date-time */
+            ended_at: string | null;
+            /** @description Id of the user, the identity or the API key. */
+            invited_by: string;
+            /** @enum {string} */
+            invited_by_type: "platform_admin" | "identity" | "api_key";
+            /** @description Who accepted. */
+            identity_id: string | null;
+            /** Format: date-time */
+            created_at: string;
+            process: components["schemas"]["ProcessOfResource"];
+            /** @enum {string} */
+            intent: "activate" | "directory";
+            /** @description Given at acceptance. */
+            role_id: string | null;
+            /** @description Where the role is to count. */
+            node_id: string | null;
+            /** @description Null where it leads into the directory of the account only. */
+            environment_id: string | null;
+            environment_name: string | null;
+            has_initial_assignment: boolean;
+        };
+        ListIdentityInvitesResponse: {
+            items: components["schemas"]["IdentityInvite"][];
+            pagination: components["schemas"]["Pagination"];
         };
         CreateIdentityInviteRequest: {
             /**
@@ -5363,105 +5352,57 @@ export interface components {
             locale?: "en" | "de";
         };
         CreateIdentityInviteResponse: {
-            data: {
-                /** Format: uuid */
-                id: string;
-                email: string;
-                first_name: string | null;
-                last_name: string | null;
-                name: string | null;
-                /**
-                 * @description Of its mails.
-                 * @enum {string}
-                 */
-                locale: "en" | "de";
-                /** @enum {string} */
-                status: "pending" | "accepted" | "expired" | "revoked";
-                /** @description Why it is expired or revoked, such as `not_accepted_in_time`. */
-                ended_reason: string | null;
-                /** Format: date-time */
-                expires_at: string;
-                /** Format: date-time */
-                ended_at: string | null;
-                /** @description Id of the user, the identity or the API key. */
-                invited_by: string;
-                /** @enum {string} */
-                invited_by_type: "platform_admin" | "identity" | "api_key";
-                /** @description Who accepted. */
-                identity_id: string | null;
-                /** Format: date-time */
-                created_at: string;
-                /** @description Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more. */
-                process: {
-                    /** Format: uuid */
-                    id: string;
-                    /** @enum {string} */
-                    state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
-                    /** Format: date-time */
-                    next_wake_up: string | null;
-                    verbs: ("cancel" | "retry" | "resend" | "extend")[];
-                };
-                /** @enum {string} */
-                intent: "activate" | "directory";
-                /** @description Given at acceptance. */
-                role_id: string | null;
-                /** @description Where the role is to count. */
-                node_id: string | null;
-                /** @description Null where it leads into the directory of the account only. */
-                environment_id: string | null;
-                environment_name: string | null;
-                has_initial_assignment: boolean;
-            };
+            data: components["schemas"]["IdentityInvite"];
+        };
+        /** IdentityInvitesSummary */
+        IdentityInvitesSummary: {
+            total_invites: number;
+            pending_count: number;
+            /** @description Pending ones that carry an initial role. */
+            pending_with_role_count: number;
+            accepted_count: number;
+            expired_count: number;
+            revoked_count: number;
         };
         GetIdentityInvitesSummaryResponse: {
-            data: {
-                total_invites: number;
-                pending_count: number;
-                /** @description Pending ones that carry an initial role. */
-                pending_with_role_count: number;
-                accepted_count: number;
-                expired_count: number;
-                revoked_count: number;
+            data: components["schemas"]["IdentityInvitesSummary"];
+        };
+        /**
+         * NodeInSight
+         * @description A node, and what the caller may do with it.
+         */
+        NodeInSight: {
+            /** Format: uuid */
+            id: string;
+            /** Format: uuid */
+            application_id: string;
+            /** Format: uuid */
+            parent_node_id: string | null;
+            node_type: string;
+            name: string;
+            description: string | null;
+            slug: string;
+            /** @enum {string} */
+            status: "active" | "inactive";
+            metadata: {
+                [key: string]: unknown;
             };
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            version: number;
+            /**
+             * @description `path_only`: shown because it leads to what the caller may see; without its description and metadata.
+             * @enum {string}
+             */
+            access_state: "accessible" | "path_only";
+            can_access: boolean;
+            can_manage: boolean;
         };
         ListNodesResponse: {
-            items: {
-                /** Format: uuid */
-                id: string;
-                /** Format: uuid */
-                application_id: string;
-                /** Format: uuid */
-                parent_node_id: string | null;
-                node_type: string;
-                name: string;
-                description: string | null;
-                slug: string;
-                /** @enum {string} */
-                status: "active" | "inactive";
-                metadata: {
-                    [key: string]: unknown;
-                };
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                updated_at: string;
-                version: number;
-                /**
-                 * @description `path_only`: shown because it leads to what the caller may see; without its description and metadata.
-                 * @enum {string}
-                 */
-                access_state: "accessible" | "path_only";
-                can_access: boolean;
-                can_manage: boolean;
-            }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+            items: components["schemas"]["NodeInSight"][];
+            pagination: components["schemas"]["Pagination"];
         };
         CreateNodeRequest: {
             /** Format: uuid */
@@ -5476,96 +5417,69 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-        CreateNodeResponse: {
-            data: {
-                /** Format: uuid */
-                id: string;
-                /** Format: uuid */
-                application_id: string;
-                /** Format: uuid */
-                parent_node_id: string | null;
-                node_type: string;
-                name: string;
-                description: string | null;
-                slug: string;
-                /** @enum {string} */
-                status: "active" | "inactive";
-                metadata: {
-                    [key: string]: unknown;
-                };
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                updated_at: string;
-                version: number;
+        /** Node */
+        Node: {
+            /** Format: uuid */
+            id: string;
+            /** Format: uuid */
+            application_id: string;
+            /** Format: uuid */
+            parent_node_id: string | null;
+            node_type: string;
+            name: string;
+            description: string | null;
+            slug: string;
+            /** @enum {string} */
+            status: "active" | "inactive";
+            metadata: {
+                [key: string]: unknown;
             };
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            version: number;
+        };
+        CreateNodeResponse: {
+            data: components["schemas"]["Node"];
+        };
+        /** NodeTree */
+        NodeTree: {
+            /** Format: uuid */
+            id: string;
+            /** Format: uuid */
+            application_id: string;
+            /** Format: uuid */
+            parent_node_id: string | null;
+            node_type: string;
+            name: string;
+            description: string | null;
+            slug: string;
+            /** @enum {string} */
+            status: "active" | "inactive";
+            metadata: {
+                [key: string]: unknown;
+            };
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            version: number;
+            /**
+             * @description `path_only`: shown because it leads to what the caller may see; without its description and metadata.
+             * @enum {string}
+             */
+            access_state: "accessible" | "path_only";
+            can_access: boolean;
+            can_manage: boolean;
+            /** @description What stands right below it, by name. */
+            children: components["schemas"]["NodeTree"][];
         };
         GetNodeTreeResponse: {
-            data: {
-                /** Format: uuid */
-                id: string;
-                /** Format: uuid */
-                application_id: string;
-                /** Format: uuid */
-                parent_node_id: string | null;
-                node_type: string;
-                name: string;
-                description: string | null;
-                slug: string;
-                /** @enum {string} */
-                status: "active" | "inactive";
-                metadata: {
-                    [key: string]: unknown;
-                };
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                updated_at: string;
-                version: number;
-                /**
-                 * @description `path_only`: shown because it leads to what the caller may see; without its description and metadata.
-                 * @enum {string}
-                 */
-                access_state: "accessible" | "path_only";
-                can_access: boolean;
-                can_manage: boolean;
-                /** @description Nodes of the same form, each with its `children`; by name. */
-                children: {
-                    [key: string]: unknown;
-                }[];
-            };
+            data: components["schemas"]["NodeTree"];
         };
         GetNodeResponse: {
-            /** @description A node, and what the caller may do with it. */
-            data: {
-                /** Format: uuid */
-                id: string;
-                /** Format: uuid */
-                application_id: string;
-                /** Format: uuid */
-                parent_node_id: string | null;
-                node_type: string;
-                name: string;
-                description: string | null;
-                slug: string;
-                /** @enum {string} */
-                status: "active" | "inactive";
-                metadata: {
-                    [key: string]: unknown;
-                };
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                updated_at: string;
-                version: number;
-                /**
-                 * @description `path_only`: shown because it leads to what the caller may see; without its description and metadata.
-                 * @enum {string}
-                 */
-                access_state: "accessible" | "path_only";
-                can_access: boolean;
-                can_manage: boolean;
-            };
+            data: components["schemas"]["NodeInSight"];
         };
         UpdateNodeRequest: {
             name?: string;
@@ -5584,57 +5498,31 @@ export interface components {
             parent_node_id: string;
         };
         ListNodeAncestorsResponse: {
-            items: {
-                /** Format: uuid */
-                id: string;
-                /** Format: uuid */
-                application_id: string;
-                /** Format: uuid */
-                parent_node_id: string | null;
-                node_type: string;
+            items: components["schemas"]["NodeInSight"][];
+        };
+        /** NodeTypeSchema */
+        NodeTypeSchema: {
+            /** @description Levels below the root. */
+            max_depth: number;
+            node_types: {
+                key: string;
                 name: string;
                 description: string | null;
-                slug: string;
-                /** @enum {string} */
-                status: "active" | "inactive";
-                metadata: {
+                allowed_parents: string[];
+                /** @description It may stand right under the root. */
+                can_be_root: boolean;
+                /** @description A JSON Schema (2020-12) for the `metadata` of such nodes, up to 16 KiB. `$ref` leads to its own `$defs`; no `$id` or `$anchor`; `uniqueItems` with `maxItems` of at most 200; a `pattern` that cannot take exponentially long, and that no text longer than 1000 characters matches. */
+                metadata_schema: {
                     [key: string]: unknown;
-                };
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                updated_at: string;
-                version: number;
-                /**
-                 * @description `path_only`: shown because it leads to what the caller may see; without its description and metadata.
-                 * @enum {string}
-                 */
-                access_state: "accessible" | "path_only";
-                can_access: boolean;
-                can_manage: boolean;
+                } | null;
+                icon: string | null;
             }[];
+            version: number;
+            /** Format: date-time */
+            updated_at: string;
         };
         GetNodeTypeSchemaResponse: {
-            data: {
-                /** @description Levels below the root. */
-                max_depth: number;
-                node_types: {
-                    key: string;
-                    name: string;
-                    description: string | null;
-                    allowed_parents: string[];
-                    /** @description It may stand right under the root. */
-                    can_be_root: boolean;
-                    /** @description A JSON Schema (2020-12) for the `metadata` of such nodes, up to 16 KiB. `$ref` leads to its own `$defs`; no `$id` or `$anchor`; `uniqueItems` with `maxItems` of at most 200; a `pattern` that cannot take exponentially long, and that no text longer than 1000 characters matches. */
-                    metadata_schema: {
-                        [key: string]: unknown;
-                    } | null;
-                    icon: string | null;
-                }[];
-                version: number;
-                /** Format: date-time */
-                updated_at: string;
-            };
+            data: components["schemas"]["NodeTypeSchema"];
         };
         ReplaceNodeTypeSchemaRequest: {
             /** @description Levels below the root. */
@@ -5653,35 +5541,30 @@ export interface components {
                 icon?: string | null;
             }[];
         };
-        ListOrganizationsResponse: {
-            items: {
-                /**
-                 * Format: uuid
-                 * @description Of its node, too: permissions at the organization are held there.
-                 */
-                id: string;
-                name: string;
-                description: string | null;
-                slug: string;
-                metadata: {
-                    [key: string]: unknown;
-                };
-                member_count: number;
-                pending_invite_count: number;
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                updated_at: string;
-                version: number;
-            }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
+        /** Organization */
+        Organization: {
+            /**
+             * Format: uuid
+             * @description Of its node, too: permissions at the organization are held there.
+             */
+            id: string;
+            name: string;
+            description: string | null;
+            slug: string;
+            metadata: {
+                [key: string]: unknown;
             };
+            member_count: number;
+            pending_invite_count: number;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            version: number;
+        };
+        ListOrganizationsResponse: {
+            items: components["schemas"]["Organization"][];
+            pagination: components["schemas"]["Pagination"];
         };
         CreateOrganizationRequest: {
             name: string;
@@ -5694,26 +5577,7 @@ export interface components {
             parent_node_id?: string | null;
         };
         CreateOrganizationResponse: {
-            data: {
-                /**
-                 * Format: uuid
-                 * @description Of its node, too: permissions at the organization are held there.
-                 */
-                id: string;
-                name: string;
-                description: string | null;
-                slug: string;
-                metadata: {
-                    [key: string]: unknown;
-                };
-                member_count: number;
-                pending_invite_count: number;
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                updated_at: string;
-                version: number;
-            };
+            data: components["schemas"]["Organization"];
         };
         UpdateOrganizationRequest: {
             name?: string;
@@ -5723,39 +5587,43 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        /** Role */
+        Role: {
+            /** Format: uuid */
+            id: string;
+            /** Format: uuid */
+            application_id: string;
+            name: string;
+            description: string | null;
+            is_system_role: boolean;
+            system_key: string | null;
+            is_active: boolean;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            version: number;
+            permission_count: number;
+            /** @description Identities that hold it somewhere, now or later. To whoever reaches a part of the tree only, those in it. */
+            member_count: number;
+        };
         ListOrganizationRolesResponse: {
-            items: {
-                /** Format: uuid */
-                id: string;
-                /** Format: uuid */
-                application_id: string;
-                name: string;
-                description: string | null;
-                is_system_role: boolean;
-                system_key: string | null;
-                is_active: boolean;
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                updated_at: string;
-                version: number;
-                permission_count: number;
-                /** @description Identities that hold it somewhere, now or later. To whoever reaches a part of the tree only, those in it. */
-                member_count: number;
-            }[];
+            items: components["schemas"]["Role"][];
+        };
+        /** AuthenticationPolicy */
+        AuthenticationPolicy: {
+            /** @description First factors that members may sign in with; null: all that the environment offers. */
+            allowed_methods: ("password" | "email_otp" | "passkey" | "sso")[] | null;
+            /** @description A second factor of every member, as if the environment required it. */
+            require_mfa: boolean;
+            /** @description Members sign in through the organization's identity provider only. Whoever leaves no other way needs an active connection first. */
+            require_sso: boolean;
+            /** @description How long a sign-in of a member lasts, at most as long as the environment's; null: as long. */
+            session_ttl_seconds: number | null;
+            version: number;
         };
         GetAuthenticationPolicyResponse: {
-            data: {
-                /** @description First factors that members may sign in with; null: all that the environment offers. */
-                allowed_methods: ("password" | "email_otp" | "passkey" | "sso")[] | null;
-                /** @description A second factor of every member, as if the environment required it. */
-                require_mfa: boolean;
-                /** @description Members sign in through the organization's identity provider only. Whoever leaves no other way needs an active connection first. */
-                require_sso: boolean;
-                /** @description How long a sign-in of a member lasts, at most as long as the environment's; null: as long. */
-                session_ttl_seconds: number | null;
-                version: number;
-            };
+            data: components["schemas"]["AuthenticationPolicy"];
         };
         ReplaceAuthenticationPolicyRequest: {
             /** @description First factors that members may sign in with; null: all that the environment offers. */
@@ -5767,48 +5635,30 @@ export interface components {
             /** @description How long a sign-in of a member lasts, at most as long as the environment's; null: as long. */
             session_ttl_seconds: number | null;
         };
+        /** OrganizationMember */
+        OrganizationMember: {
+            /** Format: uuid */
+            identity_id: string;
+            email: string;
+            first_name: string | null;
+            last_name: string | null;
+            name: string | null;
+            avatar_url: string | null;
+            /** @description In the environment. */
+            is_active: boolean;
+            /** @description Of `roles`, each once. */
+            role_ids: string[];
+            /** @description Held at the organization's node, now or at a time to come. */
+            roles: components["schemas"]["AssignedRole"][];
+            /**
+             * Format: date-time
+             * @description When they became a member.
+             */
+            created_at: string;
+        };
         ListOrganizationMembersResponse: {
-            items: {
-                /** Format: uuid */
-                identity_id: string;
-                email: string;
-                first_name: string | null;
-                last_name: string | null;
-                name: string | null;
-                avatar_url: string | null;
-                /** @description In the environment. */
-                is_active: boolean;
-                /** @description Of `roles`, each once. */
-                role_ids: string[];
-                /** @description Held at the organization's node, now or at a time to come. */
-                roles: {
-                    /** Format: uuid */
-                    assignment_id: string;
-                    /** Format: uuid */
-                    id: string;
-                    name: string;
-                    /** Format: uuid */
-                    node_id: string;
-                    node_name: string;
-                    /** Format: date-time */
-                    effective_from: string | null;
-                    /** Format: date-time */
-                    effective_to: string | null;
-                }[];
-                /**
-                 * Format: date-time
-                 * @description When they became a member.
-                 */
-                created_at: string;
-            }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+            items: components["schemas"]["OrganizationMember"][];
+            pagination: components["schemas"]["Pagination"];
         };
         AddOrganizationMemberRequest: {
             /** Format: uuid */
@@ -5816,233 +5666,154 @@ export interface components {
             role_ids?: string[];
         };
         AddOrganizationMemberResponse: {
-            data: {
-                /** Format: uuid */
-                identity_id: string;
-                email: string;
-                first_name: string | null;
-                last_name: string | null;
-                name: string | null;
-                avatar_url: string | null;
-                /** @description In the environment. */
-                is_active: boolean;
-                /** @description Of `roles`, each once. */
-                role_ids: string[];
-                /** @description Held at the organization's node, now or at a time to come. */
-                roles: {
-                    /** Format: uuid */
-                    assignment_id: string;
-                    /** Format: uuid */
-                    id: string;
-                    name: string;
-                    /** Format: uuid */
-                    node_id: string;
-                    node_name: string;
-                    /** Format: date-time */
-                    effective_from: string | null;
-                    /** Format: date-time */
-                    effective_to: string | null;
-                }[];
-                /**
-                 * Format: date-time
-                 * @description When they became a member.
-                 */
-                created_at: string;
-            };
+            data: components["schemas"]["OrganizationMember"];
         };
         UpdateOrganizationMemberRequest: {
             role_ids: string[];
         };
+        /** SsoDomain */
+        SsoDomain: {
+            /** Format: uuid */
+            id: string;
+            /** @description In lower case and A-labels, without `www.`. */
+            domain: string;
+            /**
+             * @description `lapsed`: was verified, and its record has been missed for three days.
+             * @enum {string}
+             */
+            status: "pending" | "verified" | "lapsed" | "failed";
+            /** @description Where the TXT record is looked for. */
+            txt_record_name: string;
+            /** @description One of the TXT records there has to be this text. */
+            txt_record_value: string;
+            /** Format: date-time */
+            verified_at: string | null;
+            /** Format: date-time */
+            last_checked_at: string | null;
+            /** Format: date-time */
+            next_check_at: string | null;
+            /**
+             * @description Why the latest look did not confirm it, or why it has failed. Null as long as there is nothing to say.
+             * @enum {string|null}
+             */
+            failure_reason: "record_not_found" | "record_mismatch" | "dns_unavailable" | "verified_by_another_account" | "verified_by_another_organization" | "cancelled_by_operator" | null;
+            /** Format: date-time */
+            created_at: string;
+            process: components["schemas"]["ProcessOfResource"];
+        };
         ListOrganizationDomainsResponse: {
-            items: {
-                /** Format: uuid */
-                id: string;
-                /** @description In lower case and A-labels, without `www.`. */
-                domain: string;
-                /**
-                 * @description `lapsed`: was verified, and its record has been missed for three days.
-                 * @enum {string}
-                 */
-                status: "pending" | "verified" | "lapsed" | "failed";
-                /** @description Where the TXT record is looked for. */
-                txt_record_name: string;
-                /** @description One of the TXT records there has to be this text. */
-                txt_record_value: string;
-                /** Format: date-time */
-                verified_at: string | null;
-                /** Format: date-time */
-                last_checked_at: string | null;
-                /** Format: date-time */
-                next_check_at: string | null;
-                /**
-                 * @description Why the latest look did not confirm it, or why it has failed. Null as long as there is nothing to say.
-                 * @enum {string|null}
-                 */
-                failure_reason: "record_not_found" | "record_mismatch" | "dns_unavailable" | "verified_by_another_account" | "verified_by_another_organization" | "cancelled_by_operator" | null;
-                /** Format: date-time */
-                created_at: string;
-                /** @description Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more. */
-                process: {
-                    /** Format: uuid */
-                    id: string;
-                    /** @enum {string} */
-                    state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
-                    /** Format: date-time */
-                    next_wake_up: string | null;
-                    verbs: ("cancel" | "retry" | "resend" | "extend")[];
-                };
-            }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+            items: components["schemas"]["SsoDomain"][];
+            pagination: components["schemas"]["Pagination"];
         };
         ClaimOrganizationDomainRequest: {
             /** @description A host, or a URL with one. */
             domain: string;
         };
         ClaimOrganizationDomainResponse: {
-            data: {
+            data: components["schemas"]["SsoDomain"];
+        };
+        /** SsoServiceProvider */
+        SsoServiceProvider: {
+            /** @enum {string} */
+            protocol: "saml" | "oidc";
+            /** @description SAML: where answers are posted to. */
+            acs_url: string | null;
+            /** @description SAML: our name. */
+            entity_id: string | null;
+            /** @description SAML: all of it as a document. */
+            metadata_url: string | null;
+            /** @description SAML: where messages of single logout are sent to. */
+            slo_url: string | null;
+            /** @description OpenID Connect: where the browser comes back to. */
+            redirect_uri: string | null;
+            /** @description OpenID Connect: where it comes back to after a sign-out. */
+            post_logout_redirect_uri: string | null;
+            /** @description OpenID Connect: where the provider itself says that a session there is over. */
+            backchannel_logout_uri: string | null;
+            /** @description SAML: of the key that signs our messages; null before the first message, which makes it. */
+            signing_certificate: {
+                /** @description Of the whole certificate, in hexadecimal with colons. */
+                fingerprint_sha256: string;
+                /** Format: date-time */
+                not_before: string;
+                /** Format: date-time */
+                not_after: string;
+            } | null;
+        };
+        /** SsoConnection */
+        SsoConnection: {
+            connection: {
                 /** Format: uuid */
                 id: string;
-                /** @description In lower case and A-labels, without `www.`. */
-                domain: string;
+                /** Format: uuid */
+                account_id: string;
+                /** Format: uuid */
+                environment_id: string | null;
+                /** Format: uuid */
+                organization_id: string | null;
                 /**
-                 * @description `lapsed`: was verified, and its record has been missed for three days.
+                 * @description Who signs in by it.
                  * @enum {string}
                  */
-                status: "pending" | "verified" | "lapsed" | "failed";
-                /** @description Where the TXT record is looked for. */
-                txt_record_name: string;
-                /** @description One of the TXT records there has to be this text. */
-                txt_record_value: string;
-                /** Format: date-time */
-                verified_at: string | null;
-                /** Format: date-time */
-                last_checked_at: string | null;
-                /** Format: date-time */
-                next_check_at: string | null;
+                scope: "admin" | "identity" | "organization";
+                /** @enum {string} */
+                type: "saml" | "oidc";
+                name: string;
                 /**
-                 * @description Why the latest look did not confirm it, or why it has failed. Null as long as there is nothing to say.
-                 * @enum {string|null}
+                 * @description `auto_disabled`: ten answers of the provider in a row were refused.
+                 * @enum {string}
                  */
-                failure_reason: "record_not_found" | "record_mismatch" | "dns_unavailable" | "verified_by_another_account" | "verified_by_another_organization" | "cancelled_by_operator" | null;
+                status: "configuring" | "active" | "disabled" | "auto_disabled";
+                saml_entity_id: string | null;
+                saml_sso_url: string | null;
+                saml_slo_url: string | null;
+                saml_signing_cert: string | null;
+                /** @description The certificates of `saml_signing_cert`. They are told of by mail and `sso_connection.certificate_expiring` when the last one ends in 30 days, and in 7; sign-ins go on after that. */
+                certificates: {
+                    /** @description Of the whole certificate, in hexadecimal with colons. */
+                    fingerprint_sha256: string;
+                    /** Format: date-time */
+                    not_before: string;
+                    /** Format: date-time */
+                    not_after: string;
+                }[];
+                saml_signature_algorithm: string | null;
+                saml_want_assertions_signed: boolean;
+                saml_name_id_format: string | null;
+                saml_allow_idp_initiated: boolean;
+                force_authn: boolean;
+                single_logout_enabled: boolean;
+                oidc_discovery_url: string | null;
+                oidc_client_id: string | null;
+                oidc_scopes: string[];
+                has_oidc_client_secret: boolean;
+                jit_provisioning_enabled: boolean;
+                attribute_mapping: {
+                    [key: string]: string;
+                };
+                /** Format: date-time */
+                last_login_at: string | null;
+                /** Format: date-time */
+                last_login_failure_at: string | null;
+                consecutive_failures: number;
+                /** Format: date-time */
+                auto_disabled_at: string | null;
                 /** Format: date-time */
                 created_at: string;
-                /** @description Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more. */
-                process: {
-                    /** Format: uuid */
-                    id: string;
-                    /** @enum {string} */
-                    state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
-                    /** Format: date-time */
-                    next_wake_up: string | null;
-                    verbs: ("cancel" | "retry" | "resend" | "extend")[];
-                };
+                /** Format: date-time */
+                updated_at: string;
             };
+            default_role: {
+                /** Format: uuid */
+                id: string;
+                name: string;
+            } | null;
+            /** @description False: the developers of the application look after it, and the Public API does not change it. */
+            owned_by_organization: boolean;
+            service_provider: components["schemas"]["SsoServiceProvider"];
         };
         GetOrganizationSsoConnectionResponse: {
-            data: {
-                connection: {
-                    /** Format: uuid */
-                    id: string;
-                    /** Format: uuid */
-                    account_id: string;
-                    /** Format: uuid */
-                    environment_id: string | null;
-                    /** Format: uuid */
-                    organization_id: string | null;
-                    /**
-                     * @description Who signs in by it.
-                     * @enum {string}
-                     */
-                    scope: "admin" | "identity" | "organization";
-                    /** @enum {string} */
-                    type: "saml" | "oidc";
-                    name: string;
-                    /**
-                     * @description `auto_disabled`: ten answers of the provider in a row were refused.
-                     * @enum {string}
-                     */
-                    status: "configuring" | "active" | "disabled" | "auto_disabled";
-                    saml_entity_id: string | null;
-                    saml_sso_url: string | null;
-                    saml_slo_url: string | null;
-                    saml_signing_cert: string | null;
-                    /** @description The certificates of `saml_signing_cert`. They are told of by mail and `sso_connection.certificate_expiring` when the last one ends in 30 days, and in 7; sign-ins go on after that. */
-                    certificates: {
-                        /** @description Of the whole certificate, in hexadecimal with colons. */
-                        fingerprint_sha256: string;
-                        /** Format: date-time */
-                        not_before: string;
-                        /** Format: date-time */
-                        not_after: string;
-                    }[];
-                    saml_signature_algorithm: string | null;
-                    saml_want_assertions_signed: boolean;
-                    saml_name_id_format: string | null;
-                    saml_allow_idp_initiated: boolean;
-                    force_authn: boolean;
-                    single_logout_enabled: boolean;
-                    oidc_discovery_url: string | null;
-                    oidc_client_id: string | null;
-                    oidc_scopes: string[];
-                    has_oidc_client_secret: boolean;
-                    jit_provisioning_enabled: boolean;
-                    attribute_mapping: {
-                        [key: string]: string;
-                    };
-                    /** Format: date-time */
-                    last_login_at: string | null;
-                    /** Format: date-time */
-                    last_login_failure_at: string | null;
-                    consecutive_failures: number;
-                    /** Format: date-time */
-                    auto_disabled_at: string | null;
-                    /** Format: date-time */
-                    created_at: string;
-                    /** Format: date-time */
-                    updated_at: string;
-                };
-                default_role: {
-                    /** Format: uuid */
-                    id: string;
-                    name: string;
-                } | null;
-                /** @description False: the developers of the application look after it, and the Public API does not change it. */
-                owned_by_organization: boolean;
-                service_provider: {
-                    /** @enum {string} */
-                    protocol: "saml" | "oidc";
-                    /** @description SAML: where answers are posted to. */
-                    acs_url: string | null;
-                    /** @description SAML: our name. */
-                    entity_id: string | null;
-                    /** @description SAML: all of it as a document. */
-                    metadata_url: string | null;
-                    /** @description SAML: where messages of single logout are sent to. */
-                    slo_url: string | null;
-                    /** @description OpenID Connect: where the browser comes back to. */
-                    redirect_uri: string | null;
-                    /** @description OpenID Connect: where it comes back to after a sign-out. */
-                    post_logout_redirect_uri: string | null;
-                    /** @description OpenID Connect: where the provider itself says that a session there is over. */
-                    backchannel_logout_uri: string | null;
-                    /** @description SAML: of the key that signs our messages; null before the first message, which makes it. */
-                    signing_certificate: {
-                        /** @description Of the whole certificate, in hexadecimal with colons. */
-                        fingerprint_sha256: string;
-                        /** Format: date-time */
-                        not_before: string;
-                        /** Format: date-time */
-                        not_after: string;
-                    } | null;
-                };
-            };
+            data: components["schemas"]["SsoConnection"];
         };
         CreateOrganizationSsoConnectionRequest: {
             /** @enum {string} */
@@ -6178,99 +5949,77 @@ export interface components {
             };
         };
         GetOrganizationSsoServiceProviderResponse: {
-            data: {
-                /** @enum {string} */
-                protocol: "saml" | "oidc";
-                /** @description SAML: where answers are posted to. */
-                acs_url: string | null;
-                /** @description SAML: our name. */
-                entity_id: string | null;
-                /** @description SAML: all of it as a document. */
-                metadata_url: string | null;
-                /** @description SAML: where messages of single logout are sent to. */
-                slo_url: string | null;
-                /** @description OpenID Connect: where the browser comes back to. */
-                redirect_uri: string | null;
-                /** @description OpenID Connect: where it comes back to after a sign-out. */
-                post_logout_redirect_uri: string | null;
-                /** @description OpenID Connect: where the provider itself says that a session there is over. */
-                backchannel_logout_uri: string | null;
-                /** @description SAML: of the key that signs our messages; null before the first message, which makes it. */
-                signing_certificate: {
-                    /** @description Of the whole certificate, in hexadecimal with colons. */
-                    fingerprint_sha256: string;
-                    /** Format: date-time */
-                    not_before: string;
-                    /** Format: date-time */
-                    not_after: string;
-                } | null;
-            };
+            data: components["schemas"]["SsoServiceProvider"];
+        };
+        /** NewSsoTest */
+        NewSsoTest: {
+            /** Format: uuid */
+            test_id: string;
+            /** @description Shown once. For a browser, which need not be the caller’s. */
+            test_url: string;
+            /**
+             * Format: date-time
+             * @description Until when the link works.
+             */
+            expires_at: string;
         };
         TestOrganizationSsoConnectionResponse: {
-            data: {
-                /** Format: uuid */
-                test_id: string;
-                /** @description Shown once. For a browser, which need not be the caller’s. */
-                test_url: string;
-                /**
-                 * Format: date-time
-                 * @description Until when the link works.
-                 */
-                expires_at: string;
-            };
+            data: components["schemas"]["NewSsoTest"];
+        };
+        /** SsoTest */
+        SsoTest: {
+            /** Format: uuid */
+            test_id: string;
+            /**
+             * @description `succeeded`: the answer was taken; whether it would let the person in is in `would`. `refused`: it was not, or the provider could not be asked. `expired`: the link was not used in time, or nobody came back.
+             * @enum {string}
+             */
+            status: "pending" | "succeeded" | "refused" | "expired";
+            /**
+             * Format: date-time
+             * @description When the link was used.
+             */
+            started_at: string | null;
+            /** Format: date-time */
+            finished_at: string | null;
+            refusal: {
+                /** @enum {string} */
+                code: "malformed" | "too_large" | "unsigned" | "signature_invalid" | "algorithm_refused" | "issuer_mismatch" | "audience_mismatch" | "recipient_mismatch" | "destination_mismatch" | "in_response_to_mismatch" | "idp_initiated_disabled" | "relay_state_unknown" | "expired" | "not_yet_valid" | "replayed" | "status_not_success" | "subject_missing" | "auth_time_missing" | "nonce_mismatch" | "state_mismatch" | "provider_error" | "provider_unreachable" | "client_refused" | "configuration_incomplete" | "connection_disabled" | "encryption_unsupported" | "decryption_failed";
+                /** @description For whoever looks after the connection, in English. */
+                message: string;
+            } | null;
+            assertion: {
+                issuer: string;
+                /** @description The provider’s own name for the person. */
+                subject: string;
+                email: string | null;
+                email_verified: boolean | null;
+                /** @description Everything that was sent, by name. */
+                attributes: {
+                    [key: string]: string[];
+                };
+                amr: string[];
+                /** Format: date-time */
+                authenticated_at: string | null;
+            } | null;
+            /** @description What somebody new would get of it. Of those who are known already, only what `attribute_mapping` names follows the provider. */
+            mapped: {
+                email: string | null;
+                first_name: string | null;
+                last_name: string | null;
+                avatar_url: string | null;
+                external_id: string | null;
+            } | null;
+            /**
+             * @description What this answer would come to now, by an active connection: a sign-in of whom it is linked to already, one that links somebody known by their address, somebody new, or nothing.
+             * @enum {string|null}
+             */
+            would: "sign_in_linked" | "link" | "create" | "refuse" | null;
+            /** @enum {string|null} */
+            would_refuse_code: "malformed" | "too_large" | "unsigned" | "signature_invalid" | "algorithm_refused" | "issuer_mismatch" | "audience_mismatch" | "recipient_mismatch" | "destination_mismatch" | "in_response_to_mismatch" | "idp_initiated_disabled" | "relay_state_unknown" | "expired" | "not_yet_valid" | "replayed" | "status_not_success" | "subject_missing" | "auth_time_missing" | "nonce_mismatch" | "state_mismatch" | "provider_error" | "provider_unreachable" | "client_refused" | "configuration_incomplete" | "connection_disabled" | "encryption_unsupported" | "decryption_failed" | "email_missing" | "email_unverified" | "domain_not_verified" | "subject_mismatch" | "identity_unknown" | "not_a_member" | "identity_inactive" | "reauthentication_missing" | null;
         };
         GetOrganizationSsoTestResponse: {
-            data: {
-                /** Format: uuid */
-                test_id: string;
-                /**
-                 * @description `succeeded`: the answer was taken; whether it would let the person in is in `would`. `refused`: it was not, or the provider could not be asked. `expired`: the link was not used in time, or nobody came back.
-                 * @enum {string}
-                 */
-                status: "pending" | "succeeded" | "refused" | "expired";
-                /**
-                 * Format: date-time
-                 * @description When the link was used.
-                 */
-                started_at: string | null;
-                /** Format: date-time */
-                finished_at: string | null;
-                refusal: {
-                    /** @enum {string} */
-                    code: "malformed" | "too_large" | "unsigned" | "signature_invalid" | "algorithm_refused" | "issuer_mismatch" | "audience_mismatch" | "recipient_mismatch" | "destination_mismatch" | "in_response_to_mismatch" | "idp_initiated_disabled" | "relay_state_unknown" | "expired" | "not_yet_valid" | "replayed" | "status_not_success" | "subject_missing" | "auth_time_missing" | "nonce_mismatch" | "state_mismatch" | "provider_error" | "provider_unreachable" | "client_refused" | "configuration_incomplete" | "connection_disabled" | "encryption_unsupported" | "decryption_failed";
-                    /** @description For whoever looks after the connection, in English. */
-                    message: string;
-                } | null;
-                assertion: {
-                    issuer: string;
-                    /** @description The provider’s own name for the person. */
-                    subject: string;
-                    email: string | null;
-                    email_verified: boolean | null;
-                    /** @description Everything that was sent, by name. */
-                    attributes: {
-                        [key: string]: string[];
-                    };
-                    amr: string[];
-                    /** Format: date-time */
-                    authenticated_at: string | null;
-                } | null;
-                /** @description What somebody new would get of it. Of those who are known already, only what `attribute_mapping` names follows the provider. */
-                mapped: {
-                    email: string | null;
-                    first_name: string | null;
-                    last_name: string | null;
-                    avatar_url: string | null;
-                    external_id: string | null;
-                } | null;
-                /**
-                 * @description What this answer would come to now, by an active connection: a sign-in of whom it is linked to already, one that links somebody known by their address, somebody new, or nothing.
-                 * @enum {string|null}
-                 */
-                would: "sign_in_linked" | "link" | "create" | "refuse" | null;
-                /** @enum {string|null} */
-                would_refuse_code: "malformed" | "too_large" | "unsigned" | "signature_invalid" | "algorithm_refused" | "issuer_mismatch" | "audience_mismatch" | "recipient_mismatch" | "destination_mismatch" | "in_response_to_mismatch" | "idp_initiated_disabled" | "relay_state_unknown" | "expired" | "not_yet_valid" | "replayed" | "status_not_success" | "subject_missing" | "auth_time_missing" | "nonce_mismatch" | "state_mismatch" | "provider_error" | "provider_unreachable" | "client_refused" | "configuration_incomplete" | "connection_disabled" | "encryption_unsupported" | "decryption_failed" | "email_missing" | "email_unverified" | "domain_not_verified" | "subject_mismatch" | "identity_unknown" | "not_a_member" | "identity_inactive" | "reauthentication_missing" | null;
-            };
+            data: components["schemas"]["SsoTest"];
         };
         GetOrganizationSsoRecoveryCodesResponse: {
             data: {
@@ -6297,34 +6046,29 @@ export interface components {
                 codes: string[];
             };
         };
+        /** ApiKey */
+        ApiKey: {
+            /** Format: uuid */
+            id: string;
+            client_id: string;
+            name: string;
+            description: string | null;
+            /** @description Prefix and last four characters. */
+            key_preview: string;
+            /** @enum {string} */
+            access_mode: "full" | "scoped";
+            scopes: string[];
+            is_active: boolean;
+            /** Format: date-time */
+            last_used_at: string | null;
+            /** Format: date-time */
+            expires_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+        };
         ListApiKeysResponse: {
-            items: {
-                /** Format: uuid */
-                id: string;
-                client_id: string;
-                name: string;
-                description: string | null;
-                /** @description Prefix and last four characters. */
-                key_preview: string;
-                /** @enum {string} */
-                access_mode: "full" | "scoped";
-                scopes: string[];
-                is_active: boolean;
-                /** Format: date-time */
-                last_used_at: string | null;
-                /** Format: date-time */
-                expires_at: string | null;
-                /** Format: date-time */
-                created_at: string;
-            }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+            items: components["schemas"]["ApiKey"][];
+            pagination: components["schemas"]["Pagination"];
         };
         CreateApiKeyRequest: {
             name: string;
@@ -6335,49 +6079,33 @@ export interface components {
             /** Format: date-time */
             expires_at?: string | null;
         };
+        /** ApiKeyWithSecret */
+        ApiKeyWithSecret: {
+            /** Format: uuid */
+            id: string;
+            client_id: string;
+            name: string;
+            description: string | null;
+            /** @description Prefix and last four characters. */
+            key_preview: string;
+            /** @enum {string} */
+            access_mode: "full" | "scoped";
+            scopes: string[];
+            is_active: boolean;
+            /** Format: date-time */
+            last_used_at: string | null;
+            /** Format: date-time */
+            expires_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** @description The whole key; shown this once. */
+            secret: string;
+        };
         CreateApiKeyResponse: {
-            data: {
-                /** Format: uuid */
-                id: string;
-                client_id: string;
-                name: string;
-                description: string | null;
-                /** @description Prefix and last four characters. */
-                key_preview: string;
-                /** @enum {string} */
-                access_mode: "full" | "scoped";
-                scopes: string[];
-                is_active: boolean;
-                /** Format: date-time */
-                last_used_at: string | null;
-                /** Format: date-time */
-                expires_at: string | null;
-                /** Format: date-time */
-                created_at: string;
-                /** @description The whole key; shown this once. */
-                secret: string;
-            };
+            data: components["schemas"]["ApiKeyWithSecret"];
         };
         GetApiKeyResponse: {
-            data: {
-                /** Format: uuid */
-                id: string;
-                client_id: string;
-                name: string;
-                description: string | null;
-                /** @description Prefix and last four characters. */
-                key_preview: string;
-                /** @enum {string} */
-                access_mode: "full" | "scoped";
-                scopes: string[];
-                is_active: boolean;
-                /** Format: date-time */
-                last_used_at: string | null;
-                /** Format: date-time */
-                expires_at: string | null;
-                /** Format: date-time */
-                created_at: string;
-            };
+            data: components["schemas"]["ApiKey"];
         };
         UpdateApiKeyRequest: {
             is_active: boolean;
@@ -6386,30 +6114,25 @@ export interface components {
             /** @default 0 */
             overlap_seconds?: number;
         } | null;
+        /** Permission */
+        Permission: {
+            /** Format: uuid */
+            id: string;
+            /** Format: uuid */
+            application_id: string;
+            key: string;
+            name: string;
+            description: string | null;
+            category: string;
+            /** @enum {string} */
+            source: "system" | "custom";
+            /** Format: date-time */
+            created_at: string;
+            version: number;
+        };
         ListPermissionsResponse: {
-            items: {
-                /** Format: uuid */
-                id: string;
-                /** Format: uuid */
-                application_id: string;
-                key: string;
-                name: string;
-                description: string | null;
-                category: string;
-                /** @enum {string} */
-                source: "system" | "custom";
-                /** Format: date-time */
-                created_at: string;
-                version: number;
-            }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+            items: components["schemas"]["Permission"][];
+            pagination: components["schemas"]["Pagination"];
         };
         RegisterPermissionRequest: {
             /** @description Of the form `resource.action`. */
@@ -6419,65 +6142,28 @@ export interface components {
             category?: string | null;
         };
         RegisterPermissionResponse: {
-            data: {
-                /** Format: uuid */
-                id: string;
-                /** Format: uuid */
-                application_id: string;
-                key: string;
-                name: string;
-                description: string | null;
-                category: string;
-                /** @enum {string} */
-                source: "system" | "custom";
-                /** Format: date-time */
-                created_at: string;
-                version: number;
-            };
+            data: components["schemas"]["Permission"];
         };
         UpdatePermissionRequest: {
             name?: string;
             description?: string | null;
             category?: string;
         };
+        /** PermissionUse */
+        PermissionUse: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            is_system_role: boolean;
+            /** @description Assignments of the role, in force now or later. */
+            assignment_count: number;
+        };
         GetPermissionUsageResponse: {
-            items: {
-                /** Format: uuid */
-                id: string;
-                name: string;
-                is_system_role: boolean;
-                /** @description Assignments of the role, in force now or later. */
-                assignment_count: number;
-            }[];
+            items: components["schemas"]["PermissionUse"][];
         };
         ListRolesResponse: {
-            items: {
-                /** Format: uuid */
-                id: string;
-                /** Format: uuid */
-                application_id: string;
-                name: string;
-                description: string | null;
-                is_system_role: boolean;
-                system_key: string | null;
-                is_active: boolean;
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                updated_at: string;
-                version: number;
-                permission_count: number;
-                /** @description Identities that hold it somewhere, now or later. To whoever reaches a part of the tree only, those in it. */
-                member_count: number;
-            }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+            items: components["schemas"]["Role"][];
+            pagination: components["schemas"]["Pagination"];
         };
         CreateRoleRequest: {
             name: string;
@@ -6487,83 +6173,48 @@ export interface components {
             permission_keys?: string[];
         };
         CreateRoleResponse: {
-            data: {
-                /** Format: uuid */
-                id: string;
-                /** Format: uuid */
-                application_id: string;
-                name: string;
-                description: string | null;
-                is_system_role: boolean;
-                system_key: string | null;
-                is_active: boolean;
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                updated_at: string;
-                version: number;
-                permission_count: number;
-                /** @description Identities that hold it somewhere, now or later. To whoever reaches a part of the tree only, those in it. */
-                member_count: number;
-            };
+            data: components["schemas"]["Role"];
         };
         UpdateRoleRequest: {
             name?: string;
             description?: string | null;
             is_active?: boolean;
         };
+        /** RolePermissions */
+        RolePermissions: {
+            /** Format: uuid */
+            role_id: string;
+            /** @description The version of the role, which its list shares. */
+            version: number;
+            permission_keys: string[];
+            permissions: components["schemas"]["Permission"][];
+        };
         GetRolePermissionsResponse: {
-            data: {
-                /** Format: uuid */
-                role_id: string;
-                /** @description The version of the role, which its list shares. */
-                version: number;
-                permission_keys: string[];
-                permissions: {
-                    /** Format: uuid */
-                    id: string;
-                    /** Format: uuid */
-                    application_id: string;
-                    key: string;
-                    name: string;
-                    description: string | null;
-                    category: string;
-                    /** @enum {string} */
-                    source: "system" | "custom";
-                    /** Format: date-time */
-                    created_at: string;
-                    version: number;
-                }[];
-            };
+            data: components["schemas"]["RolePermissions"];
         };
         SetRolePermissionsRequest: {
             permission_keys: string[];
         };
+        /** RoleAssignment */
+        RoleAssignment: {
+            /** Format: uuid */
+            assignment_id: string;
+            /** @description Of the role. */
+            id: string;
+            /** @description Of the role. */
+            name: string;
+            /** Format: uuid */
+            node_id: string;
+            node_name: string;
+            /** Format: date-time */
+            effective_from: string | null;
+            /** Format: date-time */
+            effective_to: string | null;
+            notify_holder: boolean;
+        };
         ListIdentityRoleAssignmentsResponse: {
-            items: {
-                /** Format: uuid */
-                assignment_id: string;
-                /** @description Of the role. */
-                id: string;
-                /** @description Of the role. */
-                name: string;
-                /** Format: uuid */
-                node_id: string;
-                node_name: string;
-                /** Format: date-time */
-                effective_from: string | null;
-                /** Format: date-time */
-                effective_to: string | null;
-                notify_holder: boolean;
-            }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+            items: components["schemas"]["RoleAssignment"][];
+            pagination: components["schemas"]["Pagination"];
         };
         AssignRoleRequest: {
             /** Format: uuid */
@@ -6581,22 +6232,7 @@ export interface components {
             notify_holder?: boolean;
         };
         AssignRoleResponse: {
-            data: {
-                /** Format: uuid */
-                assignment_id: string;
-                /** @description Of the role. */
-                id: string;
-                /** @description Of the role. */
-                name: string;
-                /** Format: uuid */
-                node_id: string;
-                node_name: string;
-                /** Format: date-time */
-                effective_from: string | null;
-                /** Format: date-time */
-                effective_to: string | null;
-                notify_holder: boolean;
-            };
+            data: components["schemas"]["RoleAssignment"];
         };
         AssignRolesRequest: {
             role_assignments: {
@@ -6617,98 +6253,88 @@ export interface components {
                 notify_holder?: boolean;
             }[];
         };
-        AssignRolesResponse: {
-            items: {
-                /** @example 0 */
-                index: number;
-                /** @enum {string} */
-                status: "created" | "exists" | "failed";
-                id: string | null;
-                /** @example null */
-                error: {
+        /** RoleAssignmentItem */
+        RoleAssignmentItem: {
+            /** @example 0 */
+            index: number;
+            /** @enum {string} */
+            status: "created" | "exists" | "failed";
+            id: string | null;
+            /** @example null */
+            error: {
+                code: string;
+                message: string;
+                details?: {
+                    field: string;
                     code: string;
                     message: string;
-                    details?: {
-                        field: string;
-                        code: string;
-                        message: string;
-                    }[];
-                } | null;
-            }[];
+                }[];
+            } | null;
+        };
+        AssignRolesResponse: {
+            items: components["schemas"]["RoleAssignmentItem"][];
         };
         UnassignRolesRequest: {
             assignment_ids: string[];
         };
-        UnassignRolesResponse: {
-            items: {
-                /** @example 0 */
-                index: number;
-                /** @enum {string} */
-                status: "removed" | "failed";
-                id: string | null;
-                /** @example null */
-                error: {
+        /** RoleUnassignmentItem */
+        RoleUnassignmentItem: {
+            /** @example 0 */
+            index: number;
+            /** @enum {string} */
+            status: "removed" | "failed";
+            id: string | null;
+            /** @example null */
+            error: {
+                code: string;
+                message: string;
+                details?: {
+                    field: string;
                     code: string;
                     message: string;
-                    details?: {
-                        field: string;
-                        code: string;
-                        message: string;
-                    }[];
-                } | null;
-            }[];
+                }[];
+            } | null;
+        };
+        UnassignRolesResponse: {
+            items: components["schemas"]["RoleUnassignmentItem"][];
+        };
+        /** OrganizationInvitation */
+        OrganizationInvitation: {
+            /** Format: uuid */
+            id: string;
+            email: string;
+            first_name: string | null;
+            last_name: string | null;
+            name: string | null;
+            /**
+             * @description Of its mails.
+             * @enum {string}
+             */
+            locale: "en" | "de";
+            /** @enum {string} */
+            status: "pending" | "accepted" | "expired" | "revoked";
+            /** @description Why it is expired or revoked, such as `not_accepted_in_time`. */
+            ended_reason: string | null;
+            /** Format: date-time */
+            expires_at: string;
+            /** Format: date-time */
+            ended_at: string | null;
+            /** @description Id of the user, the identity or the API key. */
+            invited_by: string;
+            /** @enum {string} */
+            invited_by_type: "platform_admin" | "identity" | "api_key";
+            /** @description Who accepted. */
+            identity_id: string | null;
+            /** Format: date-time */
+            created_at: string;
+            process: components["schemas"]["ProcessOfResource"];
+            organization_id: string | null;
+            /** @description Given at acceptance, at the organization's node. */
+            role_ids: string[];
         };
         ListOrganizationInvitationsResponse: {
-            items: {
-                /** Format: uuid */
-                id: string;
-                email: string;
-                first_name: string | null;
-                last_name: string | null;
-                name: string | null;
-                /**
-                 * @description Of its mails.
-                 * @enum {string}
-                 */
-                locale: "en" | "de";
-                /** @enum {string} */
-                status: "pending" | "accepted" | "expired" | "revoked";
-                /** @description Why it is expired or revoked, such as `not_accepted_in_time`. */
-                ended_reason: string | null;
-                /** Format: date-time */
-                expires_at: string;
-                /** Format: date-time */
-                ended_at: string | null;
-                /** @description Id of the user, the identity or the API key. */
-                invited_by: string;
-                /** @enum {string} */
-                invited_by_type: "platform_admin" | "identity" | "api_key";
-                /** @description Who accepted. */
-                identity_id: string | null;
-                /** Format: date-time */
-                created_at: string;
-                /** @description Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more. */
-                process: {
-                    /** Format: uuid */
-                    id: string;
-                    /** @enum {string} */
-                    state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
-                    /** Format: date-time */
-                    next_wake_up: string | null;
-                    verbs: ("cancel" | "retry" | "resend" | "extend")[];
-                };
-                organization_id: string | null;
-                /** @description Given at acceptance, at the organization's node. */
-                role_ids: string[];
-            }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+            items: components["schemas"]["OrganizationInvitation"][];
+            pagination: components["schemas"]["Pagination"];
         };
         CreateOrganizationInvitationRequest: {
             /** Format: email */
@@ -6723,48 +6349,7 @@ export interface components {
             locale?: "en" | "de";
         };
         CreateOrganizationInvitationResponse: {
-            data: {
-                /** Format: uuid */
-                id: string;
-                email: string;
-                first_name: string | null;
-                last_name: string | null;
-                name: string | null;
-                /**
-                 * @description Of its mails.
-                 * @enum {string}
-                 */
-                locale: "en" | "de";
-                /** @enum {string} */
-                status: "pending" | "accepted" | "expired" | "revoked";
-                /** @description Why it is expired or revoked, such as `not_accepted_in_time`. */
-                ended_reason: string | null;
-                /** Format: date-time */
-                expires_at: string;
-                /** Format: date-time */
-                ended_at: string | null;
-                /** @description Id of the user, the identity or the API key. */
-                invited_by: string;
-                /** @enum {string} */
-                invited_by_type: "platform_admin" | "identity" | "api_key";
-                /** @description Who accepted. */
-                identity_id: string | null;
-                /** Format: date-time */
-                created_at: string;
-                /** @description Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more. */
-                process: {
-                    /** Format: uuid */
-                    id: string;
-                    /** @enum {string} */
-                    state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
-                    /** Format: date-time */
-                    next_wake_up: string | null;
-                    verbs: ("cancel" | "retry" | "resend" | "extend")[];
-                };
-                organization_id: string | null;
-                /** @description Given at acceptance, at the organization's node. */
-                role_ids: string[];
-            };
+            data: components["schemas"]["OrganizationInvitation"];
         };
         EvaluateRequest: {
             /** Format: uuid */
@@ -6775,12 +6360,14 @@ export interface components {
             /** Format: date-time */
             as_of?: string | null;
         };
+        /** Decision */
+        Decision: {
+            allowed: boolean;
+            /** @description `granted`, or why not: `identity_not_found`, `node_not_found`, `permission_not_found`, `identity_inactive`, `node_inactive`, `no_assignment`, `outside_window`, `role_inactive`. */
+            reason: string;
+        };
         EvaluateResponse: {
-            data: {
-                allowed: boolean;
-                /** @description `granted`, or why not: `identity_not_found`, `node_not_found`, `permission_not_found`, `identity_inactive`, `node_inactive`, `no_assignment`, `outside_window`, `role_inactive`. */
-                reason: string;
-            };
+            data: components["schemas"]["Decision"];
         };
         EvaluateBulkRequest: {
             checks: {
@@ -6795,295 +6382,223 @@ export interface components {
         };
         EvaluateBulkResponse: {
             data: {
-                results: {
-                    allowed: boolean;
-                    /** @description `granted`, or why not: `identity_not_found`, `node_not_found`, `permission_not_found`, `identity_inactive`, `node_inactive`, `no_assignment`, `outside_window`, `role_inactive`. */
-                    reason: string;
-                }[];
+                results: components["schemas"]["Decision"][];
             };
+        };
+        /** Explanation */
+        Explanation: {
+            allowed: boolean;
+            /** @description `granted`, or why not: `identity_not_found`, `node_not_found`, `permission_not_found`, `identity_inactive`, `node_inactive`, `no_assignment`, `outside_window`, `role_inactive`. */
+            reason: string;
+            decision: {
+                /** Format: uuid */
+                assignment_id: string;
+                role: {
+                    /** Format: uuid */
+                    id: string;
+                    name: string;
+                };
+                node: {
+                    /** Format: uuid */
+                    id: string;
+                    name: string;
+                };
+                /** Format: date-time */
+                effective_from: string | null;
+                /** Format: date-time */
+                effective_to: string | null;
+                /** @description Root first. */
+                path: {
+                    /** Format: uuid */
+                    id: string;
+                    name: string;
+                }[];
+            } | null;
+            reasons: {
+                /** @description A reason of a decision, or `role_lacks_permission`, `assigned_elsewhere`, `removed`. */
+                code: string;
+                message: string;
+                /** Format: uuid */
+                assignment_id: string | null;
+                role: {
+                    /** Format: uuid */
+                    id: string;
+                    name: string;
+                } | null;
+                node: {
+                    /** Format: uuid */
+                    id: string;
+                    name: string;
+                } | null;
+                /** Format: date-time */
+                effective_from: string | null;
+                /** Format: date-time */
+                effective_to: string | null;
+            }[];
         };
         ExplainResponse: {
-            data: {
-                allowed: boolean;
-                /** @description `granted`, or why not: `identity_not_found`, `node_not_found`, `permission_not_found`, `identity_inactive`, `node_inactive`, `no_assignment`, `outside_window`, `role_inactive`. */
-                reason: string;
-                decision: {
-                    /** Format: uuid */
-                    assignment_id: string;
-                    role: {
-                        /** Format: uuid */
-                        id: string;
-                        name: string;
-                    };
-                    node: {
-                        /** Format: uuid */
-                        id: string;
-                        name: string;
-                    };
-                    /** Format: date-time */
-                    effective_from: string | null;
-                    /** Format: date-time */
-                    effective_to: string | null;
-                    /** @description Root first. */
-                    path: {
-                        /** Format: uuid */
-                        id: string;
-                        name: string;
-                    }[];
-                } | null;
-                reasons: {
-                    /** @description A reason of a decision, or `role_lacks_permission`, `assigned_elsewhere`, `removed`. */
-                    code: string;
-                    message: string;
-                    /** Format: uuid */
-                    assignment_id: string | null;
-                    role: {
-                        /** Format: uuid */
-                        id: string;
-                        name: string;
-                    } | null;
-                    node: {
-                        /** Format: uuid */
-                        id: string;
-                        name: string;
-                    } | null;
-                    /** Format: date-time */
-                    effective_from: string | null;
-                    /** Format: date-time */
-                    effective_to: string | null;
-                }[];
+            data: components["schemas"]["Explanation"];
+        };
+        /** AuditRow */
+        AuditRow: {
+            /** Format: uuid */
+            id: string;
+            /** Format: uuid */
+            account_id: string;
+            /** Format: uuid */
+            application_id: string | null;
+            /** Format: uuid */
+            environment_id: string | null;
+            actor_id: string | null;
+            /** @enum {string} */
+            actor_type: "platform_admin" | "identity" | "api_key" | "scim_token" | "system" | "anonymous";
+            /** @description A key as it was called then, a person as they are called now: null once they are erased. */
+            actor_label: string | null;
+            /** @description As `node.updated`. */
+            action: string;
+            resource_type: string;
+            resource_id: string | null;
+            /** @description As `actor_label`; null for what has no name. */
+            resource_label: string | null;
+            metadata: {
+                [key: string]: unknown;
             };
+            /** @enum {string} */
+            outcome: "success" | "failure" | "denied";
+            /** @enum {string} */
+            category: "auth" | "identity" | "access" | "structure" | "configuration" | "integration" | "security";
+            /** @enum {string} */
+            severity: "info" | "notice" | "warning" | "critical";
+            /**
+             * Format: uuid
+             * @description The `X-Request-Id` of what caused it.
+             */
+            correlation_id: string | null;
+            customer_visible: boolean;
+            /** @description Whether it concerns end users: `/audit-log/identities`. */
+            identity_visible: boolean;
+            /** Format: date-time */
+            created_at: string;
         };
         ListAuditLogsResponse: {
-            items: {
-                /** Format: uuid */
-                id: string;
-                /** Format: uuid */
-                account_id: string;
-                /** Format: uuid */
-                application_id: string | null;
-                /** Format: uuid */
-                environment_id: string | null;
-                actor_id: string | null;
-                /** @enum {string} */
-                actor_type: "platform_admin" | "identity" | "api_key" | "scim_token" | "system" | "anonymous";
-                /** @description A key as it was called then, a person as they are called now: null once they are erased. */
-                actor_label: string | null;
-                /** @description As `node.updated`. */
-                action: string;
-                resource_type: string;
-                resource_id: string | null;
-                /** @description As `actor_label`; null for what has no name. */
-                resource_label: string | null;
-                metadata: {
-                    [key: string]: unknown;
-                };
-                /** @enum {string} */
-                outcome: "success" | "failure" | "denied";
-                /** @enum {string} */
-                category: "auth" | "identity" | "access" | "structure" | "configuration" | "integration" | "security";
-                /** @enum {string} */
-                severity: "info" | "notice" | "warning" | "critical";
-                /**
-                 * Format: uuid
-                 * @description The `X-Request-Id` of what caused it.
-                 */
-                correlation_id: string | null;
-                customer_visible: boolean;
-                /** @description Whether it concerns end users: `/audit-log/identities`. */
-                identity_visible: boolean;
-                /** Format: date-time */
-                created_at: string;
-            }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
+            items: components["schemas"]["AuditRow"][];
+            pagination: components["schemas"]["Pagination"];
+        };
+        /** AuditRowDetail */
+        AuditRowDetail: {
+            /** Format: uuid */
+            id: string;
+            /** Format: uuid */
+            account_id: string;
+            /** Format: uuid */
+            application_id: string | null;
+            /** Format: uuid */
+            environment_id: string | null;
+            actor_id: string | null;
+            /** @enum {string} */
+            actor_type: "platform_admin" | "identity" | "api_key" | "scim_token" | "system" | "anonymous";
+            /** @description A key as it was called then, a person as they are called now: null once they are erased. */
+            actor_label: string | null;
+            /** @description As `node.updated`. */
+            action: string;
+            resource_type: string;
+            resource_id: string | null;
+            /** @description As `actor_label`; null for what has no name. */
+            resource_label: string | null;
+            metadata: {
+                [key: string]: unknown;
             };
+            /** @enum {string} */
+            outcome: "success" | "failure" | "denied";
+            /** @enum {string} */
+            category: "auth" | "identity" | "access" | "structure" | "configuration" | "integration" | "security";
+            /** @enum {string} */
+            severity: "info" | "notice" | "warning" | "critical";
+            /**
+             * Format: uuid
+             * @description The `X-Request-Id` of what caused it.
+             */
+            correlation_id: string | null;
+            customer_visible: boolean;
+            /** @description Whether it concerns end users: `/audit-log/identities`. */
+            identity_visible: boolean;
+            /** Format: date-time */
+            created_at: string;
+            /** @description Rows with the same `correlation_id`, this one among them: oldest first, at most 50. */
+            related_by_correlation: components["schemas"]["AuditRow"][];
+            /** @description Rows of the same actor in the hour that ends with this one, itself among them: newest first, at most 10. */
+            related_by_actor: components["schemas"]["AuditRow"][];
         };
         GetAuditLogResponse: {
+            data: components["schemas"]["AuditRowDetail"];
+        };
+        /**
+         * Change
+         * @example {
+         *       "cursor": "AQAAAAAAAAQMAZqnUm40cACLPSiWykl0R7Oq5WyVZ1qH",
+         *       "type": "node.moved",
+         *       "resource_type": "node",
+         *       "resource_id": "019aa752-6e34-7000-8b3d-2896ca497447",
+         *       "occurred_at": "2026-11-21T09:30:00.000Z",
+         *       "data": {
+         *         "node_type": "unit",
+         *         "parent_node_id": "019aa752-6e33-7000-8b3d-2896ca497447",
+         *         "version": 4
+         *       }
+         *     }
+         */
+        Change: {
+            /** @description Where to go on after this one. */
+            cursor: string;
+            type: string;
+            resource_type: string;
+            resource_id: string | null;
+            /** Format: date-time */
+            occurred_at: string;
             data: {
-                /** Format: uuid */
-                id: string;
-                /** Format: uuid */
-                account_id: string;
-                /** Format: uuid */
-                application_id: string | null;
-                /** Format: uuid */
-                environment_id: string | null;
-                actor_id: string | null;
-                /** @enum {string} */
-                actor_type: "platform_admin" | "identity" | "api_key" | "scim_token" | "system" | "anonymous";
-                /** @description A key as it was called then, a person as they are called now: null once they are erased. */
-                actor_label: string | null;
-                /** @description As `node.updated`. */
-                action: string;
-                resource_type: string;
-                resource_id: string | null;
-                /** @description As `actor_label`; null for what has no name. */
-                resource_label: string | null;
-                metadata: {
-                    [key: string]: unknown;
-                };
-                /** @enum {string} */
-                outcome: "success" | "failure" | "denied";
-                /** @enum {string} */
-                category: "auth" | "identity" | "access" | "structure" | "configuration" | "integration" | "security";
-                /** @enum {string} */
-                severity: "info" | "notice" | "warning" | "critical";
-                /**
-                 * Format: uuid
-                 * @description The `X-Request-Id` of what caused it.
-                 */
-                correlation_id: string | null;
-                customer_visible: boolean;
-                /** @description Whether it concerns end users: `/audit-log/identities`. */
-                identity_visible: boolean;
-                /** Format: date-time */
-                created_at: string;
-                /** @description Rows with the same `correlation_id`, this one among them: oldest first, at most 50. */
-                related_by_correlation: {
-                    /** Format: uuid */
-                    id: string;
-                    /** Format: uuid */
-                    account_id: string;
-                    /** Format: uuid */
-                    application_id: string | null;
-                    /** Format: uuid */
-                    environment_id: string | null;
-                    actor_id: string | null;
-                    /** @enum {string} */
-                    actor_type: "platform_admin" | "identity" | "api_key" | "scim_token" | "system" | "anonymous";
-                    /** @description A key as it was called then, a person as they are called now: null once they are erased. */
-                    actor_label: string | null;
-                    /** @description As `node.updated`. */
-                    action: string;
-                    resource_type: string;
-                    resource_id: string | null;
-                    /** @description As `actor_label`; null for what has no name. */
-                    resource_label: string | null;
-                    metadata: {
-                        [key: string]: unknown;
-                    };
-                    /** @enum {string} */
-                    outcome: "success" | "failure" | "denied";
-                    /** @enum {string} */
-                    category: "auth" | "identity" | "access" | "structure" | "configuration" | "integration" | "security";
-                    /** @enum {string} */
-                    severity: "info" | "notice" | "warning" | "critical";
-                    /**
-                     * Format: uuid
-                     * @description The `X-Request-Id` of what caused it.
-                     */
-                    correlation_id: string | null;
-                    customer_visible: boolean;
-                    /** @description Whether it concerns end users: `/audit-log/identities`. */
-                    identity_visible: boolean;
-                    /** Format: date-time */
-                    created_at: string;
-                }[];
-                /** @description Rows of the same actor in the hour that ends with this one, itself among them: newest first, at most 10. */
-                related_by_actor: {
-                    /** Format: uuid */
-                    id: string;
-                    /** Format: uuid */
-                    account_id: string;
-                    /** Format: uuid */
-                    application_id: string | null;
-                    /** Format: uuid */
-                    environment_id: string | null;
-                    actor_id: string | null;
-                    /** @enum {string} */
-                    actor_type: "platform_admin" | "identity" | "api_key" | "scim_token" | "system" | "anonymous";
-                    /** @description A key as it was called then, a person as they are called now: null once they are erased. */
-                    actor_label: string | null;
-                    /** @description As `node.updated`. */
-                    action: string;
-                    resource_type: string;
-                    resource_id: string | null;
-                    /** @description As `actor_label`; null for what has no name. */
-                    resource_label: string | null;
-                    metadata: {
-                        [key: string]: unknown;
-                    };
-                    /** @enum {string} */
-                    outcome: "success" | "failure" | "denied";
-                    /** @enum {string} */
-                    category: "auth" | "identity" | "access" | "structure" | "configuration" | "integration" | "security";
-                    /** @enum {string} */
-                    severity: "info" | "notice" | "warning" | "critical";
-                    /**
-                     * Format: uuid
-                     * @description The `X-Request-Id` of what caused it.
-                     */
-                    correlation_id: string | null;
-                    customer_visible: boolean;
-                    /** @description Whether it concerns end users: `/audit-log/identities`. */
-                    identity_visible: boolean;
-                    /** Format: date-time */
-                    created_at: string;
-                }[];
+                [key: string]: unknown;
             };
         };
         ListChangesResponse: {
-            items: {
-                /** @description Where to go on after this one. */
-                cursor: string;
-                type: string;
-                resource_type: string;
-                resource_id: string | null;
-                /** Format: date-time */
-                occurred_at: string;
-                data: {
-                    [key: string]: unknown;
-                };
-            }[];
+            items: components["schemas"]["Change"][];
             /** @description Where to go on after all of them; always there. */
             next_cursor: string;
             /** @description Whether there is more to read at once. */
             has_more: boolean;
         };
+        /** Webhook */
+        Webhook: {
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            scope: "environment" | "account";
+            url: string;
+            event_types: string[];
+            description: string | null;
+            is_active: boolean;
+            /**
+             * @description Why the service switched it off: its receiver answered 410, or nothing but failures for five days. Null where an administrator did.
+             * @enum {string|null}
+             */
+            disabled_reason: "gone" | "failing" | null;
+            /**
+             * Format: date-time
+             * @description First of the failures since the last success.
+             */
+            failing_since: string | null;
+            /**
+             * Format: date-time
+             * @description Until then the secret of before the last rotation signs, too.
+             */
+            previous_secret_expires_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
         ListWebhooksResponse: {
-            items: {
-                /** Format: uuid */
-                id: string;
-                /** @enum {string} */
-                scope: "environment" | "account";
-                url: string;
-                event_types: string[];
-                description: string | null;
-                is_active: boolean;
-                /**
-                 * @description Why the service switched it off: its receiver answered 410, or nothing but failures for five days. Null where an administrator did.
-                 * @enum {string|null}
-                 */
-                disabled_reason: "gone" | "failing" | null;
-                /**
-                 * Format: date-time
-                 * @description First of the failures since the last success.
-                 */
-                failing_since: string | null;
-                /**
-                 * Format: date-time
-                 * @description Until then the secret of before the last rotation signs, too.
-                 */
-                previous_secret_expires_at: string | null;
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                updated_at: string;
-            }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+            items: components["schemas"]["Webhook"][];
+            pagination: components["schemas"]["Pagination"];
         };
         CreateWebhookRequest: {
             /**
@@ -7097,44 +6612,48 @@ export interface components {
             /** @default true */
             is_active?: boolean;
         };
+        /** WebhookWithSecret */
+        WebhookWithSecret: {
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            scope: "environment" | "account";
+            url: string;
+            event_types: string[];
+            description: string | null;
+            is_active: boolean;
+            /**
+             * @description Why the service switched it off: its receiver answered 410, or nothing but failures for five days. Null where an administrator did.
+             * @enum {string|null}
+             */
+            disabled_reason: "gone" | "failing" | null;
+            /**
+             * Format: date-time
+             * @description First of the failures since the last success.
+             */
+            failing_since: string | null;
+            /**
+             * Format: date-time
+             * @description Until then the secret of before the last rotation signs, too.
+             */
+            previous_secret_expires_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            /** @description Signs what is sent, by the Standard Webhooks convention: `whsec_` and base64. Shown this once. */
+            secret: string;
+        };
         CreateWebhookResponse: {
-            data: {
-                /** Format: uuid */
-                id: string;
-                /** @enum {string} */
-                scope: "environment" | "account";
-                url: string;
-                event_types: string[];
-                description: string | null;
-                is_active: boolean;
-                /**
-                 * @description Why the service switched it off: its receiver answered 410, or nothing but failures for five days. Null where an administrator did.
-                 * @enum {string|null}
-                 */
-                disabled_reason: "gone" | "failing" | null;
-                /**
-                 * Format: date-time
-                 * @description First of the failures since the last success.
-                 */
-                failing_since: string | null;
-                /**
-                 * Format: date-time
-                 * @description Until then the secret of before the last rotation signs, too.
-                 */
-                previous_secret_expires_at: string | null;
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                updated_at: string;
-                /** @description Signs what is sent, by the Standard Webhooks convention: `whsec_` and base64. Shown this once. */
-                secret: string;
-            };
+            data: components["schemas"]["WebhookWithSecret"];
+        };
+        /** WebhooksSummary */
+        WebhooksSummary: {
+            active_count: number;
+            inactive_count: number;
         };
         GetWebhooksSummaryResponse: {
-            data: {
-                active_count: number;
-                inactive_count: number;
-            };
+            data: components["schemas"]["WebhooksSummary"];
         };
         ListWebhookEventTypesResponse: {
             items: {
@@ -7144,35 +6663,7 @@ export interface components {
             }[];
         };
         GetWebhookResponse: {
-            data: {
-                /** Format: uuid */
-                id: string;
-                /** @enum {string} */
-                scope: "environment" | "account";
-                url: string;
-                event_types: string[];
-                description: string | null;
-                is_active: boolean;
-                /**
-                 * @description Why the service switched it off: its receiver answered 410, or nothing but failures for five days. Null where an administrator did.
-                 * @enum {string|null}
-                 */
-                disabled_reason: "gone" | "failing" | null;
-                /**
-                 * Format: date-time
-                 * @description First of the failures since the last success.
-                 */
-                failing_since: string | null;
-                /**
-                 * Format: date-time
-                 * @description Until then the secret of before the last rotation signs, too.
-                 */
-                previous_secret_expires_at: string | null;
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                updated_at: string;
-            };
+            data: components["schemas"]["Webhook"];
         };
         UpdateWebhookRequest: {
             /**
@@ -7185,153 +6676,89 @@ export interface components {
             description?: string | null;
             is_active?: boolean;
         };
+        /** WebhookDelivery */
+        WebhookDelivery: {
+            /**
+             * Format: uuid
+             * @description The `webhook-id` of every attempt.
+             */
+            id: string;
+            /** Format: uuid */
+            webhook_id: string;
+            /** Format: uuid */
+            event_id: string;
+            event_type: string;
+            /** @enum {string} */
+            status: "pending" | "succeeded" | "failed" | "cancelled";
+            /** @description Why it did not arrive: `attempts_exhausted`, `webhook_disabled`, `webhook_gone`, `webhook_deleted`, `cancelled_by_operator`. */
+            ended_reason: string | null;
+            attempt_count: number;
+            /** Format: date-time */
+            next_attempt_at: string | null;
+            attempts: {
+                number: number;
+                /** Format: date-time */
+                started_at: string;
+                duration_ms: number | null;
+                status_code: number | null;
+                /** @description Where there was no answer: why. */
+                error: string | null;
+                /** @description The first KiB of the answer, where it came from a public address. */
+                response_excerpt: string | null;
+            }[];
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            settled_at: string | null;
+            process: components["schemas"]["ProcessOfResource"];
+        };
         TestWebhookResponse: {
-            data: {
-                /**
-                 * Format: uuid
-                 * @description The `webhook-id` of every attempt.
-                 */
-                id: string;
-                /** Format: uuid */
-                webhook_id: string;
-                /** Format: uuid */
-                event_id: string;
-                event_type: string;
-                /** @enum {string} */
-                status: "pending" | "succeeded" | "failed" | "cancelled";
-                /** @description Why it did not arrive: `attempts_exhausted`, `webhook_disabled`, `webhook_gone`, `webhook_deleted`, `cancelled_by_operator`. */
-                ended_reason: string | null;
-                attempt_count: number;
-                /** Format: date-time */
-                next_attempt_at: string | null;
-                attempts: {
-                    number: number;
-                    /** Format: date-time */
-                    started_at: string;
-                    duration_ms: number | null;
-                    status_code: number | null;
-                    /** @description Where there was no answer: why. */
-                    error: string | null;
-                    /** @description The first KiB of the answer, where it came from a public address. */
-                    response_excerpt: string | null;
-                }[];
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                settled_at: string | null;
-                /** @description Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more. */
-                process: {
-                    /** Format: uuid */
-                    id: string;
-                    /** @enum {string} */
-                    state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
-                    /** Format: date-time */
-                    next_wake_up: string | null;
-                    verbs: ("cancel" | "retry" | "resend" | "extend")[];
-                };
-            };
+            data: components["schemas"]["WebhookDelivery"];
         };
         ListWebhookDeliveriesResponse: {
-            items: {
-                /**
-                 * Format: uuid
-                 * @description The `webhook-id` of every attempt.
-                 */
-                id: string;
-                /** Format: uuid */
-                webhook_id: string;
-                /** Format: uuid */
-                event_id: string;
-                event_type: string;
-                /** @enum {string} */
-                status: "pending" | "succeeded" | "failed" | "cancelled";
-                /** @description Why it did not arrive: `attempts_exhausted`, `webhook_disabled`, `webhook_gone`, `webhook_deleted`, `cancelled_by_operator`. */
-                ended_reason: string | null;
-                attempt_count: number;
+            items: components["schemas"]["WebhookDelivery"][];
+            pagination: components["schemas"]["Pagination"];
+        };
+        /** WebhookDeliveryDetail */
+        WebhookDeliveryDetail: {
+            /**
+             * Format: uuid
+             * @description The `webhook-id` of every attempt.
+             */
+            id: string;
+            /** Format: uuid */
+            webhook_id: string;
+            /** Format: uuid */
+            event_id: string;
+            event_type: string;
+            /** @enum {string} */
+            status: "pending" | "succeeded" | "failed" | "cancelled";
+            /** @description Why it did not arrive: `attempts_exhausted`, `webhook_disabled`, `webhook_gone`, `webhook_deleted`, `cancelled_by_operator`. */
+            ended_reason: string | null;
+            attempt_count: number;
+            /** Format: date-time */
+            next_attempt_at: string | null;
+            attempts: {
+                number: number;
                 /** Format: date-time */
-                next_attempt_at: string | null;
-                attempts: {
-                    number: number;
-                    /** Format: date-time */
-                    started_at: string;
-                    duration_ms: number | null;
-                    status_code: number | null;
-                    /** @description Where there was no answer: why. */
-                    error: string | null;
-                    /** @description The first KiB of the answer, where it came from a public address. */
-                    response_excerpt: string | null;
-                }[];
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                settled_at: string | null;
-                /** @description Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more. */
-                process: {
-                    /** Format: uuid */
-                    id: string;
-                    /** @enum {string} */
-                    state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
-                    /** Format: date-time */
-                    next_wake_up: string | null;
-                    verbs: ("cancel" | "retry" | "resend" | "extend")[];
-                };
+                started_at: string;
+                duration_ms: number | null;
+                status_code: number | null;
+                /** @description Where there was no answer: why. */
+                error: string | null;
+                /** @description The first KiB of the answer, where it came from a public address. */
+                response_excerpt: string | null;
             }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            settled_at: string | null;
+            process: components["schemas"]["ProcessOfResource"];
+            /** @description What is sent, to the byte. */
+            body: string;
         };
         GetWebhookDeliveryResponse: {
-            data: {
-                /**
-                 * Format: uuid
-                 * @description The `webhook-id` of every attempt.
-                 */
-                id: string;
-                /** Format: uuid */
-                webhook_id: string;
-                /** Format: uuid */
-                event_id: string;
-                event_type: string;
-                /** @enum {string} */
-                status: "pending" | "succeeded" | "failed" | "cancelled";
-                /** @description Why it did not arrive: `attempts_exhausted`, `webhook_disabled`, `webhook_gone`, `webhook_deleted`, `cancelled_by_operator`. */
-                ended_reason: string | null;
-                attempt_count: number;
-                /** Format: date-time */
-                next_attempt_at: string | null;
-                attempts: {
-                    number: number;
-                    /** Format: date-time */
-                    started_at: string;
-                    duration_ms: number | null;
-                    status_code: number | null;
-                    /** @description Where there was no answer: why. */
-                    error: string | null;
-                    /** @description The first KiB of the answer, where it came from a public address. */
-                    response_excerpt: string | null;
-                }[];
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                settled_at: string | null;
-                /** @description Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more. */
-                process: {
-                    /** Format: uuid */
-                    id: string;
-                    /** @enum {string} */
-                    state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
-                    /** Format: date-time */
-                    next_wake_up: string | null;
-                    verbs: ("cancel" | "retry" | "resend" | "extend")[];
-                };
-                /** @description What is sent, to the byte. */
-                body: string;
-            };
+            data: components["schemas"]["WebhookDeliveryDetail"];
         };
         AuthzenAccessEvaluationRequest: {
             subject: {
@@ -7584,104 +7011,76 @@ export interface components {
                 next_token: string;
             };
         };
+        /** Account */
+        Account: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            slug: string;
+            /** @description Whether administrators need a second factor for everything in it. */
+            require_mfa: boolean;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
         PortalGetAccountResponse: {
-            data: {
-                /** Format: uuid */
-                id: string;
-                name: string;
-                slug: string;
-                /** @description Whether administrators need a second factor for everything in it. */
-                require_mfa: boolean;
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                updated_at: string;
-            };
+            data: components["schemas"]["Account"];
         };
         PortalUpdateAccountRequest: {
             name?: string;
             slug?: string;
             require_mfa?: boolean;
         };
+        /** Subscription */
+        Subscription: {
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            plan: "free";
+            /** @enum {string} */
+            status: "active";
+            /** Format: date-time */
+            created_at: string;
+        };
         PortalGetSubscriptionResponse: {
-            data: {
+            data: components["schemas"]["Subscription"];
+        };
+        /** Administrator */
+        Administrator: {
+            /** Format: uuid */
+            id: string;
+            /** Format: uuid */
+            user_id: string;
+            email: string;
+            first_name: string;
+            last_name: string;
+            roles: {
                 /** Format: uuid */
-                id: string;
-                /** @enum {string} */
-                plan: "free";
-                /** @enum {string} */
-                status: "active";
-                /** Format: date-time */
-                created_at: string;
-            };
+                role_id: string;
+                name: string;
+                limits: {
+                    application_ids: string[];
+                    environment_ids: string[];
+                    node_ids: string[];
+                } | null;
+            }[];
+            /** @description Whether they have a second factor. */
+            mfa_enrolled: boolean;
+            /**
+             * @description Whoever has not accepted yet is an invite, and no member.
+             * @enum {string}
+             */
+            status: "active";
+            /** Format: date-time */
+            created_at: string;
         };
         PortalListMembersResponse: {
-            items: {
-                /** Format: uuid */
-                id: string;
-                /** Format: uuid */
-                user_id: string;
-                email: string;
-                first_name: string;
-                last_name: string;
-                roles: {
-                    /** Format: uuid */
-                    role_id: string;
-                    name: string;
-                    limits: {
-                        application_ids: string[];
-                        environment_ids: string[];
-                        node_ids: string[];
-                    } | null;
-                }[];
-                /** @description Whether they have a second factor. */
-                mfa_enrolled: boolean;
-                /**
-                 * @description Whoever has not accepted yet is an invite, and no member.
-                 * @enum {string}
-                 */
-                status: "active";
-                /** Format: date-time */
-                created_at: string;
-            }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+            items: components["schemas"]["Administrator"][];
+            pagination: components["schemas"]["Pagination"];
         };
         PortalGetMemberResponse: {
-            data: {
-                /** Format: uuid */
-                id: string;
-                /** Format: uuid */
-                user_id: string;
-                email: string;
-                first_name: string;
-                last_name: string;
-                roles: {
-                    /** Format: uuid */
-                    role_id: string;
-                    name: string;
-                    limits: {
-                        application_ids: string[];
-                        environment_ids: string[];
-                        node_ids: string[];
-                    } | null;
-                }[];
-                /** @description Whether they have a second factor. */
-                mfa_enrolled: boolean;
-                /**
-                 * @description Whoever has not accepted yet is an invite, and no member.
-                 * @enum {string}
-                 */
-                status: "active";
-                /** Format: date-time */
-                created_at: string;
-            };
+            data: components["schemas"]["Administrator"];
         };
         PortalUpdateMemberRequest: {
             roles: {
@@ -7695,30 +7094,25 @@ export interface components {
                 } | null;
             }[];
         };
+        /** AdministratorRole */
+        AdministratorRole: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            description: string | null;
+            capabilities: string[];
+            /** @description Built in: the same in every account, and read-only. */
+            is_system_role: boolean;
+            /** @enum {string|null} */
+            system_key: "owner" | "admin" | "developer" | "support" | "viewer" | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
         PortalListAdministratorRolesResponse: {
-            items: {
-                /** Format: uuid */
-                id: string;
-                name: string;
-                description: string | null;
-                capabilities: string[];
-                /** @description Built in: the same in every account, and read-only. */
-                is_system_role: boolean;
-                /** @enum {string|null} */
-                system_key: "owner" | "admin" | "developer" | "support" | "viewer" | null;
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                updated_at: string;
-            }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+            items: components["schemas"]["AdministratorRole"][];
+            pagination: components["schemas"]["Pagination"];
         };
         PortalCreateAdministratorRoleRequest: {
             name: string;
@@ -7726,80 +7120,52 @@ export interface components {
             capabilities: ("account.view" | "account.manage" | "members.view" | "members.manage" | "applications.view" | "applications.manage" | "env_settings.view" | "env_settings.manage" | "env_structure.view" | "env_structure.manage" | "env_permissions.view" | "env_permissions.manage" | "env_roles.view" | "env_roles.manage" | "env_api_keys.view" | "env_api_keys.manage" | "env_webhooks.view" | "env_webhooks.manage" | "env_organizations.view" | "env_organizations.manage" | "oauth_clients.view" | "oauth_clients.manage" | "identities.view" | "identities.manage" | "audit.view" | "sso.view" | "sso.manage" | "scim.view" | "scim.manage" | "account_webhooks.view" | "account_webhooks.manage" | "processes.view" | "processes.manage")[];
         };
         PortalCreateAdministratorRoleResponse: {
-            data: {
-                /** Format: uuid */
-                id: string;
-                name: string;
-                description: string | null;
-                capabilities: string[];
-                /** @description Built in: the same in every account, and read-only. */
-                is_system_role: boolean;
-                /** @enum {string|null} */
-                system_key: "owner" | "admin" | "developer" | "support" | "viewer" | null;
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                updated_at: string;
-            };
+            data: components["schemas"]["AdministratorRole"];
         };
         PortalUpdateAdministratorRoleRequest: {
             name?: string;
             description?: string | null;
             capabilities?: ("account.view" | "account.manage" | "members.view" | "members.manage" | "applications.view" | "applications.manage" | "env_settings.view" | "env_settings.manage" | "env_structure.view" | "env_structure.manage" | "env_permissions.view" | "env_permissions.manage" | "env_roles.view" | "env_roles.manage" | "env_api_keys.view" | "env_api_keys.manage" | "env_webhooks.view" | "env_webhooks.manage" | "env_organizations.view" | "env_organizations.manage" | "oauth_clients.view" | "oauth_clients.manage" | "identities.view" | "identities.manage" | "audit.view" | "sso.view" | "sso.manage" | "scim.view" | "scim.manage" | "account_webhooks.view" | "account_webhooks.manage" | "processes.view" | "processes.manage")[];
         };
+        /** AdministratorInvite */
+        AdministratorInvite: {
+            /** Format: uuid */
+            id: string;
+            email: string;
+            first_name: string;
+            last_name: string;
+            /** Format: uuid */
+            role_id: string | null;
+            role_name: string | null;
+            limits: {
+                application_ids: string[];
+                environment_ids: string[];
+                node_ids: string[];
+            } | null;
+            /** @enum {string} */
+            locale: "en" | "de";
+            /** @enum {string} */
+            status: "pending" | "accepted" | "expired" | "revoked";
+            /**
+             * @description Why it is expired or revoked.
+             * @enum {string|null}
+             */
+            ended_reason: "not_accepted_in_time" | "revoked_by_administrator" | "cancelled_by_operator" | null;
+            /** Format: date-time */
+            expires_at: string;
+            /** Format: date-time */
+            ended_at: string | null;
+            /** @description User who invited. */
+            invited_by: string | null;
+            /** @description The member that it made. */
+            member_id: string | null;
+            /** Format: date-time */
+            created_at: string;
+            process: components["schemas"]["ProcessOfResource"];
+        };
         PortalListAdministratorInvitesResponse: {
-            items: {
-                /** Format: uuid */
-                id: string;
-                email: string;
-                first_name: string;
-                last_name: string;
-                /** Format: uuid */
-                role_id: string | null;
-                role_name: string | null;
-                limits: {
-                    application_ids: string[];
-                    environment_ids: string[];
-                    node_ids: string[];
-                } | null;
-                /** @enum {string} */
-                locale: "en" | "de";
-                /** @enum {string} */
-                status: "pending" | "accepted" | "expired" | "revoked";
-                /**
-                 * @description Why it is expired or revoked.
-                 * @enum {string|null}
-                 */
-                ended_reason: "not_accepted_in_time" | "revoked_by_administrator" | "cancelled_by_operator" | null;
-                /** Format: date-time */
-                expires_at: string;
-                /** Format: date-time */
-                ended_at: string | null;
-                /** @description User who invited. */
-                invited_by: string | null;
-                /** @description The member that it made. */
-                member_id: string | null;
-                /** Format: date-time */
-                created_at: string;
-                /** @description Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more. */
-                process: {
-                    /** Format: uuid */
-                    id: string;
-                    /** @enum {string} */
-                    state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
-                    /** Format: date-time */
-                    next_wake_up: string | null;
-                    verbs: ("cancel" | "retry" | "resend" | "extend")[];
-                };
-            }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+            items: components["schemas"]["AdministratorInvite"][];
+            pagination: components["schemas"]["Pagination"];
         };
         PortalCreateAdministratorInviteRequest: {
             /** Format: email */
@@ -7821,88 +7187,40 @@ export interface components {
             locale?: "en" | "de";
         };
         PortalCreateAdministratorInviteResponse: {
-            data: {
-                /** Format: uuid */
-                id: string;
-                email: string;
-                first_name: string;
-                last_name: string;
-                /** Format: uuid */
-                role_id: string | null;
-                role_name: string | null;
-                limits: {
-                    application_ids: string[];
-                    environment_ids: string[];
-                    node_ids: string[];
-                } | null;
-                /** @enum {string} */
-                locale: "en" | "de";
-                /** @enum {string} */
-                status: "pending" | "accepted" | "expired" | "revoked";
-                /**
-                 * @description Why it is expired or revoked.
-                 * @enum {string|null}
-                 */
-                ended_reason: "not_accepted_in_time" | "revoked_by_administrator" | "cancelled_by_operator" | null;
-                /** Format: date-time */
-                expires_at: string;
-                /** Format: date-time */
-                ended_at: string | null;
-                /** @description User who invited. */
-                invited_by: string | null;
-                /** @description The member that it made. */
-                member_id: string | null;
-                /** Format: date-time */
-                created_at: string;
-                /** @description Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more. */
-                process: {
-                    /** Format: uuid */
-                    id: string;
-                    /** @enum {string} */
-                    state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
-                    /** Format: date-time */
-                    next_wake_up: string | null;
-                    verbs: ("cancel" | "retry" | "resend" | "extend")[];
-                };
-            };
+            data: components["schemas"]["AdministratorInvite"];
         };
-        PortalListDirectoryResponse: {
-            items: {
+        /** ListedDirectoryIdentity */
+        ListedDirectoryIdentity: {
+            /** Format: uuid */
+            id: string;
+            email: string;
+            first_name: string | null;
+            last_name: string | null;
+            avatar_url: string | null;
+            external_id: string | null;
+            name: string | null;
+            /** @description Whether they may sign in to at least one environment. */
+            is_active: boolean;
+            /** @description Empty for who is in the directory only. */
+            memberships: {
                 /** Format: uuid */
-                id: string;
-                email: string;
-                first_name: string | null;
-                last_name: string | null;
-                avatar_url: string | null;
-                external_id: string | null;
-                name: string | null;
-                /** @description Whether they may sign in to at least one environment. */
+                application_id: string;
+                application_name: string;
+                application_slug: string;
+                /** Format: uuid */
+                environment_id: string;
+                environment_name: string;
+                environment_slug: string;
                 is_active: boolean;
-                /** @description Empty for who is in the directory only. */
-                memberships: {
-                    /** Format: uuid */
-                    application_id: string;
-                    application_name: string;
-                    application_slug: string;
-                    /** Format: uuid */
-                    environment_id: string;
-                    environment_name: string;
-                    environment_slug: string;
-                    is_active: boolean;
-                    /** Format: date-time */
-                    created_at: string;
-                }[];
                 /** Format: date-time */
                 created_at: string;
             }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+            /** Format: date-time */
+            created_at: string;
+        };
+        PortalListDirectoryResponse: {
+            items: components["schemas"]["ListedDirectoryIdentity"][];
+            pagination: components["schemas"]["Pagination"];
         };
         PortalGetDirectorySummaryResponse: {
             data: {
@@ -7914,38 +7232,40 @@ export interface components {
                 mfa_enrolled: number;
             };
         };
-        PortalGetDirectoryIdentityResponse: {
-            data: {
+        /** DirectoryIdentity */
+        DirectoryIdentity: {
+            /** Format: uuid */
+            id: string;
+            email: string;
+            first_name: string | null;
+            last_name: string | null;
+            avatar_url: string | null;
+            external_id: string | null;
+            name: string | null;
+            /** @description Whether they may sign in to at least one environment. */
+            is_active: boolean;
+            /** @description Empty for who is in the directory only. */
+            memberships: {
                 /** Format: uuid */
-                id: string;
-                email: string;
-                first_name: string | null;
-                last_name: string | null;
-                avatar_url: string | null;
-                external_id: string | null;
-                name: string | null;
-                /** @description Whether they may sign in to at least one environment. */
+                application_id: string;
+                application_name: string;
+                application_slug: string;
+                /** Format: uuid */
+                environment_id: string;
+                environment_name: string;
+                environment_slug: string;
                 is_active: boolean;
-                /** @description Empty for who is in the directory only. */
-                memberships: {
-                    /** Format: uuid */
-                    application_id: string;
-                    application_name: string;
-                    application_slug: string;
-                    /** Format: uuid */
-                    environment_id: string;
-                    environment_name: string;
-                    environment_slug: string;
-                    is_active: boolean;
-                    /** Format: date-time */
-                    created_at: string;
-                }[];
                 /** Format: date-time */
                 created_at: string;
-                email_verified: boolean;
-                /** Format: date-time */
-                updated_at: string;
-            };
+            }[];
+            /** Format: date-time */
+            created_at: string;
+            email_verified: boolean;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        PortalGetDirectoryIdentityResponse: {
+            data: components["schemas"]["DirectoryIdentity"];
         };
         PortalCreateAccountIdentityInviteRequest: {
             /** Format: email */
@@ -7960,214 +7280,174 @@ export interface components {
             /** Format: uuid */
             environment_id?: string;
         };
+        /** Process */
+        Process: {
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
+            environment_id: string | null;
+            /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
+            subject_type: string;
+            /** Format: uuid */
+            subject_id: string;
+            /**
+             * @description The row's own word, as of now.
+             * @enum {string}
+             */
+            state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+            /**
+             * @description Null once it has ended.
+             * @enum {string|null}
+             */
+            waits_for: "acceptance" | "mail_server" | "factor_enrollment" | "dns_record" | "receiver" | "its_next_step" | "its_next_moment" | null;
+            /** Format: date-time */
+            since: string;
+            /**
+             * Format: date-time
+             * @description When it does something again by itself. Null where only Temporal knows: see `temporal.pending`.
+             */
+            next_wake_up: string | null;
+            /** Format: date-time */
+            deadline: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            ended_at: string | null;
+            /** @description Why it has ended, or the last error. Never personal data. */
+            ended_reason: string | null;
+            /** @description Where it is found in Temporal. */
+            workflow_id: string;
+            /** @description What can be done with it in this state. */
+            verbs: ("cancel" | "retry" | "resend" | "extend")[];
+        };
         PortalListProcessesResponse: {
-            items: {
-                /** Format: uuid */
-                id: string;
-                /** @enum {string} */
-                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
-                environment_id: string | null;
-                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
-                subject_type: string;
-                /** Format: uuid */
-                subject_id: string;
-                /**
-                 * @description The row's own word, as of now.
-                 * @enum {string}
-                 */
-                state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
-                /**
-                 * @description Null once it has ended.
-                 * @enum {string|null}
-                 */
-                waits_for: "acceptance" | "mail_server" | "factor_enrollment" | "dns_record" | "receiver" | "its_next_step" | "its_next_moment" | null;
-                /** Format: date-time */
-                since: string;
-                /**
-                 * Format: date-time
-                 * @description When it does something again by itself. Null where only Temporal knows: see `temporal.pending`.
-                 */
-                next_wake_up: string | null;
-                /** Format: date-time */
-                deadline: string | null;
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                ended_at: string | null;
-                /** @description Why it has ended, or the last error. Never personal data. */
-                ended_reason: string | null;
-                /** @description Where it is found in Temporal. */
+            items: components["schemas"]["Process"][];
+            pagination: components["schemas"]["Pagination"];
+        };
+        /** ProcessDetail */
+        ProcessDetail: {
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
+            environment_id: string | null;
+            /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
+            subject_type: string;
+            /** Format: uuid */
+            subject_id: string;
+            /**
+             * @description The row's own word, as of now.
+             * @enum {string}
+             */
+            state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+            /**
+             * @description Null once it has ended.
+             * @enum {string|null}
+             */
+            waits_for: "acceptance" | "mail_server" | "factor_enrollment" | "dns_record" | "receiver" | "its_next_step" | "its_next_moment" | null;
+            /** Format: date-time */
+            since: string;
+            /**
+             * Format: date-time
+             * @description When it does something again by itself. Null where only Temporal knows: see `temporal.pending`.
+             */
+            next_wake_up: string | null;
+            /** Format: date-time */
+            deadline: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            ended_at: string | null;
+            /** @description Why it has ended, or the last error. Never personal data. */
+            ended_reason: string | null;
+            /** @description Where it is found in Temporal. */
+            workflow_id: string;
+            /** @description What can be done with it in this state. */
+            verbs: ("cancel" | "retry" | "resend" | "extend")[];
+            /**
+             * @description `unknown`: Temporal has no such workflow, yet or any more. `unavailable`: it did not answer within two seconds.
+             * @enum {string}
+             */
+            temporal_state: "available" | "unknown" | "unavailable";
+            temporal: {
                 workflow_id: string;
-                /** @description What can be done with it in this state. */
-                verbs: ("cancel" | "retry" | "resend" | "extend")[];
-            }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+                run_id: string;
+                /** @description As `running`, `completed`, `canceled`, `terminated`, `failed`. */
+                status: string;
+                history_length: number;
+                /** Format: date-time */
+                started_at: string;
+                /** @description Steps that were begun and not finished. `workflow_task`: the next step of the workflow itself, tried before without success; what the workflow is told has no effect until it is done. */
+                pending: {
+                    activity: string;
+                    attempt: number;
+                    /** @description Its kind, in names and codes. */
+                    last_failure: string | null;
+                    /** Format: date-time */
+                    next_attempt_at: string | null;
+                }[];
+                /** @description In the Temporal UI, where `TEMPORAL_UI_URL` is set. */
+                url: string | null;
+            } | null;
         };
         PortalGetProcessResponse: {
-            data: {
-                /** Format: uuid */
-                id: string;
-                /** @enum {string} */
-                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
-                environment_id: string | null;
-                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
-                subject_type: string;
-                /** Format: uuid */
-                subject_id: string;
-                /**
-                 * @description The row's own word, as of now.
-                 * @enum {string}
-                 */
-                state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
-                /**
-                 * @description Null once it has ended.
-                 * @enum {string|null}
-                 */
-                waits_for: "acceptance" | "mail_server" | "factor_enrollment" | "dns_record" | "receiver" | "its_next_step" | "its_next_moment" | null;
-                /** Format: date-time */
-                since: string;
-                /**
-                 * Format: date-time
-                 * @description When it does something again by itself. Null where only Temporal knows: see `temporal.pending`.
-                 */
-                next_wake_up: string | null;
-                /** Format: date-time */
-                deadline: string | null;
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                ended_at: string | null;
-                /** @description Why it has ended, or the last error. Never personal data. */
-                ended_reason: string | null;
-                /** @description Where it is found in Temporal. */
-                workflow_id: string;
-                /** @description What can be done with it in this state. */
-                verbs: ("cancel" | "retry" | "resend" | "extend")[];
-                /**
-                 * @description `unknown`: Temporal has no such workflow, yet or any more. `unavailable`: it did not answer within two seconds.
-                 * @enum {string}
-                 */
-                temporal_state: "available" | "unknown" | "unavailable";
-                temporal: {
-                    workflow_id: string;
-                    run_id: string;
-                    /** @description As `running`, `completed`, `canceled`, `terminated`, `failed`. */
-                    status: string;
-                    history_length: number;
-                    /** Format: date-time */
-                    started_at: string;
-                    /** @description Steps that were begun and not finished. `workflow_task`: the next step of the workflow itself, tried before without success; what the workflow is told has no effect until it is done. */
-                    pending: {
-                        activity: string;
-                        attempt: number;
-                        /** @description Its kind, in names and codes. */
-                        last_failure: string | null;
-                        /** Format: date-time */
-                        next_attempt_at: string | null;
-                    }[];
-                    /** @description In the Temporal UI, where `TEMPORAL_UI_URL` is set. */
-                    url: string | null;
-                } | null;
-            };
+            data: components["schemas"]["ProcessDetail"];
         };
         PortalCancelProcessRequest: {
             reason: string;
         };
+        /** CancelledProcess */
+        CancelledProcess: {
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
+            environment_id: string | null;
+            /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
+            subject_type: string;
+            /** Format: uuid */
+            subject_id: string;
+            /**
+             * @description The row's own word, as of now.
+             * @enum {string}
+             */
+            state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
+            /**
+             * @description Null once it has ended.
+             * @enum {string|null}
+             */
+            waits_for: "acceptance" | "mail_server" | "factor_enrollment" | "dns_record" | "receiver" | "its_next_step" | "its_next_moment" | null;
+            /** Format: date-time */
+            since: string;
+            /**
+             * Format: date-time
+             * @description When it does something again by itself. Null where only Temporal knows: see `temporal.pending`.
+             */
+            next_wake_up: string | null;
+            /** Format: date-time */
+            deadline: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            ended_at: string | null;
+            /** @description Why it has ended, or the last error. Never personal data. */
+            ended_reason: string | null;
+            /** @description Where it is found in Temporal. */
+            workflow_id: string;
+            /** @description What can be done with it in this state. */
+            verbs: ("cancel" | "retry" | "resend" | "extend")[];
+            /**
+             * @description What became of the workflow. The process has ended in any case: a workflow that could not be told finds out at its next step.
+             * @enum {string}
+             */
+            workflow_end: "cancel_requested" | "not_running" | "temporal_unavailable";
+        };
         PortalCancelProcessResponse: {
-            data: {
-                /** Format: uuid */
-                id: string;
-                /** @enum {string} */
-                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
-                environment_id: string | null;
-                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
-                subject_type: string;
-                /** Format: uuid */
-                subject_id: string;
-                /**
-                 * @description The row's own word, as of now.
-                 * @enum {string}
-                 */
-                state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
-                /**
-                 * @description Null once it has ended.
-                 * @enum {string|null}
-                 */
-                waits_for: "acceptance" | "mail_server" | "factor_enrollment" | "dns_record" | "receiver" | "its_next_step" | "its_next_moment" | null;
-                /** Format: date-time */
-                since: string;
-                /**
-                 * Format: date-time
-                 * @description When it does something again by itself. Null where only Temporal knows: see `temporal.pending`.
-                 */
-                next_wake_up: string | null;
-                /** Format: date-time */
-                deadline: string | null;
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                ended_at: string | null;
-                /** @description Why it has ended, or the last error. Never personal data. */
-                ended_reason: string | null;
-                /** @description Where it is found in Temporal. */
-                workflow_id: string;
-                /** @description What can be done with it in this state. */
-                verbs: ("cancel" | "retry" | "resend" | "extend")[];
-                /**
-                 * @description What became of the workflow. The process has ended in any case: a workflow that could not be told finds out at its next step.
-                 * @enum {string}
-                 */
-                workflow_end: "cancel_requested" | "not_running" | "temporal_unavailable";
-            };
+            data: components["schemas"]["CancelledProcess"];
         };
         PortalRetryProcessResponse: {
-            data: {
-                /** Format: uuid */
-                id: string;
-                /** @enum {string} */
-                kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
-                environment_id: string | null;
-                /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
-                subject_type: string;
-                /** Format: uuid */
-                subject_id: string;
-                /**
-                 * @description The row's own word, as of now.
-                 * @enum {string}
-                 */
-                state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
-                /**
-                 * @description Null once it has ended.
-                 * @enum {string|null}
-                 */
-                waits_for: "acceptance" | "mail_server" | "factor_enrollment" | "dns_record" | "receiver" | "its_next_step" | "its_next_moment" | null;
-                /** Format: date-time */
-                since: string;
-                /**
-                 * Format: date-time
-                 * @description When it does something again by itself. Null where only Temporal knows: see `temporal.pending`.
-                 */
-                next_wake_up: string | null;
-                /** Format: date-time */
-                deadline: string | null;
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                ended_at: string | null;
-                /** @description Why it has ended, or the last error. Never personal data. */
-                ended_reason: string | null;
-                /** @description Where it is found in Temporal. */
-                workflow_id: string;
-                /** @description What can be done with it in this state. */
-                verbs: ("cancel" | "retry" | "resend" | "extend")[];
-            };
+            data: components["schemas"]["Process"];
         };
         PortalExtendProcessRequest: {
             /** @description From now on, as `3d`. */
@@ -8176,111 +7456,8 @@ export interface components {
             until?: string;
         };
         PortalListAdminSsoConnectionsResponse: {
-            items: {
-                connection: {
-                    /** Format: uuid */
-                    id: string;
-                    /** Format: uuid */
-                    account_id: string;
-                    /** Format: uuid */
-                    environment_id: string | null;
-                    /** Format: uuid */
-                    organization_id: string | null;
-                    /**
-                     * @description Who signs in by it.
-                     * @enum {string}
-                     */
-                    scope: "admin" | "identity" | "organization";
-                    /** @enum {string} */
-                    type: "saml" | "oidc";
-                    name: string;
-                    /**
-                     * @description `auto_disabled`: ten answers of the provider in a row were refused.
-                     * @enum {string}
-                     */
-                    status: "configuring" | "active" | "disabled" | "auto_disabled";
-                    saml_entity_id: string | null;
-                    saml_sso_url: string | null;
-                    saml_slo_url: string | null;
-                    saml_signing_cert: string | null;
-                    /** @description The certificates of `saml_signing_cert`. They are told of by mail and `sso_connection.certificate_expiring` when the last one ends in 30 days, and in 7; sign-ins go on after that. */
-                    certificates: {
-                        /** @description Of the whole certificate, in hexadecimal with colons. */
-                        fingerprint_sha256: string;
-                        /** Format: date-time */
-                        not_before: string;
-                        /** Format: date-time */
-                        not_after: string;
-                    }[];
-                    saml_signature_algorithm: string | null;
-                    saml_want_assertions_signed: boolean;
-                    saml_name_id_format: string | null;
-                    saml_allow_idp_initiated: boolean;
-                    force_authn: boolean;
-                    single_logout_enabled: boolean;
-                    oidc_discovery_url: string | null;
-                    oidc_client_id: string | null;
-                    oidc_scopes: string[];
-                    has_oidc_client_secret: boolean;
-                    jit_provisioning_enabled: boolean;
-                    attribute_mapping: {
-                        [key: string]: string;
-                    };
-                    /** Format: date-time */
-                    last_login_at: string | null;
-                    /** Format: date-time */
-                    last_login_failure_at: string | null;
-                    consecutive_failures: number;
-                    /** Format: date-time */
-                    auto_disabled_at: string | null;
-                    /** Format: date-time */
-                    created_at: string;
-                    /** Format: date-time */
-                    updated_at: string;
-                };
-                default_role: {
-                    /** Format: uuid */
-                    id: string;
-                    name: string;
-                } | null;
-                /** @description False: the developers of the application look after it, and the Public API does not change it. */
-                owned_by_organization: boolean;
-                service_provider: {
-                    /** @enum {string} */
-                    protocol: "saml" | "oidc";
-                    /** @description SAML: where answers are posted to. */
-                    acs_url: string | null;
-                    /** @description SAML: our name. */
-                    entity_id: string | null;
-                    /** @description SAML: all of it as a document. */
-                    metadata_url: string | null;
-                    /** @description SAML: where messages of single logout are sent to. */
-                    slo_url: string | null;
-                    /** @description OpenID Connect: where the browser comes back to. */
-                    redirect_uri: string | null;
-                    /** @description OpenID Connect: where it comes back to after a sign-out. */
-                    post_logout_redirect_uri: string | null;
-                    /** @description OpenID Connect: where the provider itself says that a session there is over. */
-                    backchannel_logout_uri: string | null;
-                    /** @description SAML: of the key that signs our messages; null before the first message, which makes it. */
-                    signing_certificate: {
-                        /** @description Of the whole certificate, in hexadecimal with colons. */
-                        fingerprint_sha256: string;
-                        /** Format: date-time */
-                        not_before: string;
-                        /** Format: date-time */
-                        not_after: string;
-                    } | null;
-                };
-            }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+            items: components["schemas"]["SsoConnection"][];
+            pagination: components["schemas"]["Pagination"];
         };
         PortalCreateAdminSsoConnectionRequest: {
             /** @enum {string} */
@@ -8461,32 +7638,27 @@ export interface components {
              */
             organization_id?: string | null;
         };
+        /** ScimToken */
+        ScimToken: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            /** Format: uuid */
+            environment_id: string;
+            /** Format: uuid */
+            organization_id: string | null;
+            /** @description Prefix and last four characters. */
+            token_preview: string;
+            /** Format: date-time */
+            last_used_at: string | null;
+            /** Format: date-time */
+            expires_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+        };
         PortalListScimTokensResponse: {
-            items: {
-                /** Format: uuid */
-                id: string;
-                name: string;
-                /** Format: uuid */
-                environment_id: string;
-                /** Format: uuid */
-                organization_id: string | null;
-                /** @description Prefix and last four characters. */
-                token_preview: string;
-                /** Format: date-time */
-                last_used_at: string | null;
-                /** Format: date-time */
-                expires_at: string | null;
-                /** Format: date-time */
-                created_at: string;
-            }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+            items: components["schemas"]["ScimToken"][];
+            pagination: components["schemas"]["Pagination"];
         };
         PortalCreateScimTokenRequest: {
             name: string;
@@ -8497,52 +7669,49 @@ export interface components {
             /** Format: date-time */
             expires_at?: string | null;
         };
+        /** ScimTokenWithToken */
+        ScimTokenWithToken: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            /** Format: uuid */
+            environment_id: string;
+            /** Format: uuid */
+            organization_id: string | null;
+            /** @description Prefix and last four characters. */
+            token_preview: string;
+            /** Format: date-time */
+            last_used_at: string | null;
+            /** Format: date-time */
+            expires_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** @description The whole token; shown this once. */
+            token: string;
+        };
         PortalCreateScimTokenResponse: {
-            data: {
-                /** Format: uuid */
-                id: string;
-                name: string;
-                /** Format: uuid */
-                environment_id: string;
-                /** Format: uuid */
-                organization_id: string | null;
-                /** @description Prefix and last four characters. */
-                token_preview: string;
-                /** Format: date-time */
-                last_used_at: string | null;
-                /** Format: date-time */
-                expires_at: string | null;
-                /** Format: date-time */
-                created_at: string;
-                /** @description The whole token; shown this once. */
-                token: string;
-            };
+            data: components["schemas"]["ScimTokenWithToken"];
+        };
+        /** ScimGroupMapping */
+        ScimGroupMapping: {
+            /** Format: uuid */
+            id: string;
+            /** Format: uuid */
+            environment_id: string;
+            /** Format: uuid */
+            organization_id: string | null;
+            /** @description Id of the group, or what groups are called that are meant. */
+            scim_group: string;
+            /** Format: uuid */
+            role_id: string;
+            /** Format: uuid */
+            node_id: string;
+            /** Format: date-time */
+            created_at: string;
         };
         PortalListScimGroupMappingsResponse: {
-            items: {
-                /** Format: uuid */
-                id: string;
-                /** Format: uuid */
-                environment_id: string;
-                /** Format: uuid */
-                organization_id: string | null;
-                /** @description Id of the group, or what groups are called that are meant. */
-                scim_group: string;
-                /** Format: uuid */
-                role_id: string;
-                /** Format: uuid */
-                node_id: string;
-                /** Format: date-time */
-                created_at: string;
-            }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+            items: components["schemas"]["ScimGroupMapping"][];
+            pagination: components["schemas"]["Pagination"];
         };
         PortalCreateScimGroupMappingRequest: {
             /** Format: uuid */
@@ -8556,22 +7725,7 @@ export interface components {
             node_id?: string | null;
         };
         PortalCreateScimGroupMappingResponse: {
-            data: {
-                /** Format: uuid */
-                id: string;
-                /** Format: uuid */
-                environment_id: string;
-                /** Format: uuid */
-                organization_id: string | null;
-                /** @description Id of the group, or what groups are called that are meant. */
-                scim_group: string;
-                /** Format: uuid */
-                role_id: string;
-                /** Format: uuid */
-                node_id: string;
-                /** Format: date-time */
-                created_at: string;
-            };
+            data: components["schemas"]["ScimGroupMapping"];
         };
         PortalUpdateScimGroupMappingRequest: {
             /** Format: uuid */
@@ -8579,87 +7733,62 @@ export interface components {
             /** Format: uuid */
             node_id?: string;
         };
+        /** Application */
+        Application: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            slug: string;
+            /**
+             * @description `path_only`: shown because it leads to a part that the roles reach; nothing else of it can be read.
+             * @enum {string}
+             */
+            access_state: "accessible" | "path_only";
+            can_access: boolean;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
         PortalListApplicationsResponse: {
-            items: {
-                /** Format: uuid */
-                id: string;
-                name: string;
-                slug: string;
-                /**
-                 * @description `path_only`: shown because it leads to a part that the roles reach; nothing else of it can be read.
-                 * @enum {string}
-                 */
-                access_state: "accessible" | "path_only";
-                can_access: boolean;
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                updated_at: string;
-            }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+            items: components["schemas"]["Application"][];
+            pagination: components["schemas"]["Pagination"];
         };
         PortalCreateApplicationRequest: {
             name: string;
             slug?: string | null;
         };
         PortalCreateApplicationResponse: {
-            data: {
-                /** Format: uuid */
-                id: string;
-                name: string;
-                slug: string;
-                /**
-                 * @description `path_only`: shown because it leads to a part that the roles reach; nothing else of it can be read.
-                 * @enum {string}
-                 */
-                access_state: "accessible" | "path_only";
-                can_access: boolean;
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                updated_at: string;
-            };
+            data: components["schemas"]["Application"];
         };
         PortalUpdateApplicationRequest: {
             name?: string;
             slug?: string;
         };
+        /** Environment */
+        Environment: {
+            /** Format: uuid */
+            id: string;
+            /** Format: uuid */
+            application_id: string;
+            name: string;
+            slug: string;
+            /** @enum {string} */
+            type: "development" | "production";
+            /**
+             * @description `path_only`: shown because it leads to a part that the roles reach; nothing else of it can be read.
+             * @enum {string}
+             */
+            access_state: "accessible" | "path_only";
+            can_access: boolean;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
         PortalListEnvironmentsResponse: {
-            items: {
-                /** Format: uuid */
-                id: string;
-                /** Format: uuid */
-                application_id: string;
-                name: string;
-                slug: string;
-                /** @enum {string} */
-                type: "development" | "production";
-                /**
-                 * @description `path_only`: shown because it leads to a part that the roles reach; nothing else of it can be read.
-                 * @enum {string}
-                 */
-                access_state: "accessible" | "path_only";
-                can_access: boolean;
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                updated_at: string;
-            }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+            items: components["schemas"]["Environment"][];
+            pagination: components["schemas"]["Pagination"];
         };
         PortalCreateEnvironmentRequest: {
             name: string;
@@ -8668,26 +7797,7 @@ export interface components {
             type: "development" | "production";
         };
         PortalCreateEnvironmentResponse: {
-            data: {
-                /** Format: uuid */
-                id: string;
-                /** Format: uuid */
-                application_id: string;
-                name: string;
-                slug: string;
-                /** @enum {string} */
-                type: "development" | "production";
-                /**
-                 * @description `path_only`: shown because it leads to a part that the roles reach; nothing else of it can be read.
-                 * @enum {string}
-                 */
-                access_state: "accessible" | "path_only";
-                can_access: boolean;
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                updated_at: string;
-            };
+            data: components["schemas"]["Environment"];
         };
         PortalGetMeResponse: {
             data: {
@@ -8732,75 +7842,77 @@ export interface components {
                 environment_slug: string;
             };
         };
-        PortalGetEnvironmentSettingsResponse: {
-            data: {
-                /** Format: uuid */
-                environment_id: string;
+        /** EnvironmentSettings */
+        EnvironmentSettings: {
+            /** Format: uuid */
+            environment_id: string;
+            /**
+             * @description Which nodes stand below the root: none (`flat`), organizations, or all that the node-type schema has (`hierarchy`). A model that lacks the type of a node that is there is refused, and the nodes are named.
+             * @enum {string}
+             */
+            access_model: "flat" | "organizations" | "hierarchy";
+            password_login_enabled: boolean;
+            password_min_length: number;
+            /** @description Sign-in with a code that is mailed. */
+            email_otp_login_enabled: boolean;
+            /** @description Passkeys as the first factor. */
+            passkey_login_enabled: boolean;
+            login_require_captcha: boolean;
+            allow_self_signup: boolean;
+            self_signup_require_captcha: boolean;
+            /** @description Sign-ups a day (UTC). */
+            daily_self_signup_cap: number;
+            /** @enum {string} */
+            mfa_policy: "off" | "optional" | "required";
+            /** @description Days to enroll a first factor where MFA is required; 0: before the first sign-in goes on. */
+            mfa_grace_period_days: number;
+            mfa_allowed_factors: ("totp" | "webauthn" | "recovery_code" | "email_otp")[];
+            /** @description 0: no device is trusted. */
+            mfa_trusted_device_days: number;
+            /** @description How many time steps of 30 seconds before and after the present one codes of an authenticator app may belong to. With 0 clocks have to be right: telephones that are not fail already when the app is enrolled. */
+            totp_drift_steps: number;
+            /** @enum {string} */
+            default_locale: "en" | "de";
+            /** @description Seconds. */
+            access_token_ttl_seconds: number;
+            /** @description Seconds. */
+            refresh_token_ttl_seconds: number;
+            /** @description Seconds. */
+            refresh_token_max_ttl_seconds: number;
+            /** @description Seconds. */
+            session_ttl_seconds: number;
+            /** @description Seconds after which a session of the hosted pages ends that nobody has used, a minute less at most; null: when its `session_ttl_seconds` are over. What applications hold goes by `refresh_token_ttl_seconds`. */
+            session_idle_ttl_seconds: number | null;
+            /** @description True: every OAuth client needs PKCE. Those with `require_pkce` false stay and need it too, a second after the change at the latest, and none can be registered so; once this is false again each goes by its own. */
+            require_pkce: boolean;
+            /** @description Whether people end other sessions of theirs, and what applications were given, by a sign-in of the last ten minutes alone, with a second factor where they have one that the environment takes. Signing out never needs one. */
+            session_end_require_recent_sign_in: boolean;
+            /** @description Whether somebody who is signed in is asked before an application is told: to go on with one press, or to use another account. `prompt=none` is then answered `interaction_required`. */
+            sso_require_confirmation: boolean;
+            /**
+             * Format: uuid
+             * @description The active connection of the environment's own to which everybody is sent who signs in; null: they are asked. Is taken away when the connection is disabled or deleted.
+             */
+            default_sso_connection_id: string | null;
+            /** @description Origins of pages whose scripts may call the token endpoint, end-user authentication and, with an end user’s token, the Public API; for public clients those of their redirect URIs may as well. */
+            allowed_origins: string[];
+            branding: {
+                name: string | null;
                 /**
-                 * @description Which nodes stand below the root: none (`flat`), organizations, or all that the node-type schema has (`hierarchy`). A model that lacks the type of a node that is there is refused, and the nodes are named.
-                 * @enum {string}
+                 * Format: uri
+                 * @description By `https`, or a picture in a `data:` URL.
                  */
-                access_model: "flat" | "organizations" | "hierarchy";
-                password_login_enabled: boolean;
-                password_min_length: number;
-                /** @description Sign-in with a code that is mailed. */
-                email_otp_login_enabled: boolean;
-                /** @description Passkeys as the first factor. */
-                passkey_login_enabled: boolean;
-                login_require_captcha: boolean;
-                allow_self_signup: boolean;
-                self_signup_require_captcha: boolean;
-                /** @description Sign-ups a day (UTC). */
-                daily_self_signup_cap: number;
-                /** @enum {string} */
-                mfa_policy: "off" | "optional" | "required";
-                /** @description Days to enroll a first factor where MFA is required; 0: before the first sign-in goes on. */
-                mfa_grace_period_days: number;
-                mfa_allowed_factors: ("totp" | "webauthn" | "recovery_code" | "email_otp")[];
-                /** @description 0: no device is trusted. */
-                mfa_trusted_device_days: number;
-                /** @description How many time steps of 30 seconds before and after the present one codes of an authenticator app may belong to. With 0 clocks have to be right: telephones that are not fail already when the app is enrolled. */
-                totp_drift_steps: number;
-                /** @enum {string} */
-                default_locale: "en" | "de";
-                /** @description Seconds. */
-                access_token_ttl_seconds: number;
-                /** @description Seconds. */
-                refresh_token_ttl_seconds: number;
-                /** @description Seconds. */
-                refresh_token_max_ttl_seconds: number;
-                /** @description Seconds. */
-                session_ttl_seconds: number;
-                /** @description Seconds after which a session of the hosted pages ends that nobody has used, a minute less at most; null: when its `session_ttl_seconds` are over. What applications hold goes by `refresh_token_ttl_seconds`. */
-                session_idle_ttl_seconds: number | null;
-                /** @description True: every OAuth client needs PKCE. Those with `require_pkce` false stay and need it too, a second after the change at the latest, and none can be registered so; once this is false again each goes by its own. */
-                require_pkce: boolean;
-                /** @description Whether people end other sessions of theirs, and what applications were given, by a sign-in of the last ten minutes alone, with a second factor where they have one that the environment takes. Signing out never needs one. */
-                session_end_require_recent_sign_in: boolean;
-                /** @description Whether somebody who is signed in is asked before an application is told: to go on with one press, or to use another account. `prompt=none` is then answered `interaction_required`. */
-                sso_require_confirmation: boolean;
-                /**
-                 * Format: uuid
-                 * @description The active connection of the environment's own to which everybody is sent who signs in; null: they are asked. Is taken away when the connection is disabled or deleted.
-                 */
-                default_sso_connection_id: string | null;
-                /** @description Origins of pages whose scripts may call the token endpoint, end-user authentication and, with an end user’s token, the Public API; for public clients those of their redirect URIs may as well. */
-                allowed_origins: string[];
-                branding: {
-                    name: string | null;
-                    /**
-                     * Format: uri
-                     * @description By `https`, or a picture in a `data:` URL.
-                     */
-                    logo_url: string | null;
-                    primary_color: string | null;
-                    /** Format: email */
-                    support_email: string | null;
-                };
-                version: number;
-                /** Format: date-time */
-                updated_at: string;
+                logo_url: string | null;
+                primary_color: string | null;
+                /** Format: email */
+                support_email: string | null;
             };
+            version: number;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        PortalGetEnvironmentSettingsResponse: {
+            data: components["schemas"]["EnvironmentSettings"];
         };
         PortalUpdateEnvironmentSettingsRequest: {
             /**
@@ -8865,61 +7977,56 @@ export interface components {
                 support_email?: string | null;
             };
         };
+        /** OAuthClient */
+        OAuthClient: {
+            /** Format: uuid */
+            id: string;
+            client_id: string;
+            name: string;
+            /** @enum {string} */
+            client_type: "public" | "confidential";
+            redirect_uris: string[];
+            post_logout_redirect_uris: string[];
+            /**
+             * @description A secret is taken in the header and in the body alike, whichever of the two is registered.
+             * @enum {string}
+             */
+            token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
+            /** @description False only for confidential clients, and not where the environment has `require_pkce`, which counts for all. */
+            require_pkce: boolean;
+            /** @description Public clients always rotate. */
+            rotate_refresh_tokens: boolean;
+            /** @description What the client may be given; whatever else it asks for is left out of its tokens, at the next refresh too. All of them unless said. Without `openid` it is plain OAuth 2.0: no ID token, and no `userinfo`. */
+            scopes: ("openid" | "profile" | "email" | "org" | "permissions")[];
+            /** @description For applications of others: each person is asked before it is given anything of theirs, and can take that back. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API takes them. */
+            consent_required: boolean;
+            /** @description Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256. */
+            jwks: {
+                keys: {
+                    [key: string]: unknown;
+                }[];
+            } | null;
+            /** Format: uri */
+            jwks_uri: string | null;
+            /**
+             * Format: uri
+             * @description By `https`, or a picture in a `data:` URL.
+             */
+            logo_url: string | null;
+            /**
+             * Format: uri
+             * @description Where the application begins a sign-in by itself when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and mostly `login_hint`. With it, mailed links of passwords and sign-ups lead there, and so does a sign-in that an identity provider has begun: into a request of the browser that is in front of it.
+             */
+            initiate_login_uri: string | null;
+            has_client_secret: boolean;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
         PortalListOAuthClientsResponse: {
-            items: {
-                /** Format: uuid */
-                id: string;
-                client_id: string;
-                name: string;
-                /** @enum {string} */
-                client_type: "public" | "confidential";
-                redirect_uris: string[];
-                post_logout_redirect_uris: string[];
-                /**
-                 * @description A secret is taken in the header and in the body alike, whichever of the two is registered.
-                 * @enum {string}
-                 */
-                token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
-                /** @description False only for confidential clients, and not where the environment has `require_pkce`, which counts for all. */
-                require_pkce: boolean;
-                /** @description Public clients always rotate. */
-                rotate_refresh_tokens: boolean;
-                /** @description What the client may be given; whatever else it asks for is left out of its tokens, at the next refresh too. All of them unless said. Without `openid` it is plain OAuth 2.0: no ID token, and no `userinfo`. */
-                scopes: ("openid" | "profile" | "email" | "org" | "permissions")[];
-                /** @description For applications of others: each person is asked before it is given anything of theirs, and can take that back. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API takes them. */
-                consent_required: boolean;
-                /** @description Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256. */
-                jwks: {
-                    keys: {
-                        [key: string]: unknown;
-                    }[];
-                } | null;
-                /** Format: uri */
-                jwks_uri: string | null;
-                /**
-                 * Format: uri
-                 * @description By `https`, or a picture in a `data:` URL.
-                 */
-                logo_url: string | null;
-                /**
-                 * Format: uri
-                 * @description Where the application begins a sign-in by itself when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and mostly `login_hint`. With it, mailed links of passwords and sign-ups lead there, and so does a sign-in that an identity provider has begun: into a request of the browser that is in front of it.
-                 */
-                initiate_login_uri: string | null;
-                has_client_secret: boolean;
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                updated_at: string;
-            }[];
-            pagination: {
-                page: number;
-                take: number;
-                item_count: number;
-                page_count: number;
-                has_previous_page: boolean;
-                has_next_page: boolean;
-            };
+            items: components["schemas"]["OAuthClient"][];
+            pagination: components["schemas"]["Pagination"];
         };
         PortalCreateOAuthClientRequest: {
             redirect_uris: string[];
@@ -8959,103 +8066,60 @@ export interface components {
             /** @enum {string} */
             client_type: "public" | "confidential";
         };
+        /** OAuthClientWithSecret */
+        OAuthClientWithSecret: {
+            /** Format: uuid */
+            id: string;
+            client_id: string;
+            name: string;
+            /** @enum {string} */
+            client_type: "public" | "confidential";
+            redirect_uris: string[];
+            post_logout_redirect_uris: string[];
+            /**
+             * @description A secret is taken in the header and in the body alike, whichever of the two is registered.
+             * @enum {string}
+             */
+            token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
+            /** @description False only for confidential clients, and not where the environment has `require_pkce`, which counts for all. */
+            require_pkce: boolean;
+            /** @description Public clients always rotate. */
+            rotate_refresh_tokens: boolean;
+            /** @description What the client may be given; whatever else it asks for is left out of its tokens, at the next refresh too. All of them unless said. Without `openid` it is plain OAuth 2.0: no ID token, and no `userinfo`. */
+            scopes: ("openid" | "profile" | "email" | "org" | "permissions")[];
+            /** @description For applications of others: each person is asked before it is given anything of theirs, and can take that back. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API takes them. */
+            consent_required: boolean;
+            /** @description Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256. */
+            jwks: {
+                keys: {
+                    [key: string]: unknown;
+                }[];
+            } | null;
+            /** Format: uri */
+            jwks_uri: string | null;
+            /**
+             * Format: uri
+             * @description By `https`, or a picture in a `data:` URL.
+             */
+            logo_url: string | null;
+            /**
+             * Format: uri
+             * @description Where the application begins a sign-in by itself when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and mostly `login_hint`. With it, mailed links of passwords and sign-ups lead there, and so does a sign-in that an identity provider has begun: into a request of the browser that is in front of it.
+             */
+            initiate_login_uri: string | null;
+            has_client_secret: boolean;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            /** @description Shown this once; null for a client without one. */
+            client_secret: string | null;
+        };
         PortalCreateOAuthClientResponse: {
-            data: {
-                /** Format: uuid */
-                id: string;
-                client_id: string;
-                name: string;
-                /** @enum {string} */
-                client_type: "public" | "confidential";
-                redirect_uris: string[];
-                post_logout_redirect_uris: string[];
-                /**
-                 * @description A secret is taken in the header and in the body alike, whichever of the two is registered.
-                 * @enum {string}
-                 */
-                token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
-                /** @description False only for confidential clients, and not where the environment has `require_pkce`, which counts for all. */
-                require_pkce: boolean;
-                /** @description Public clients always rotate. */
-                rotate_refresh_tokens: boolean;
-                /** @description What the client may be given; whatever else it asks for is left out of its tokens, at the next refresh too. All of them unless said. Without `openid` it is plain OAuth 2.0: no ID token, and no `userinfo`. */
-                scopes: ("openid" | "profile" | "email" | "org" | "permissions")[];
-                /** @description For applications of others: each person is asked before it is given anything of theirs, and can take that back. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API takes them. */
-                consent_required: boolean;
-                /** @description Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256. */
-                jwks: {
-                    keys: {
-                        [key: string]: unknown;
-                    }[];
-                } | null;
-                /** Format: uri */
-                jwks_uri: string | null;
-                /**
-                 * Format: uri
-                 * @description By `https`, or a picture in a `data:` URL.
-                 */
-                logo_url: string | null;
-                /**
-                 * Format: uri
-                 * @description Where the application begins a sign-in by itself when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and mostly `login_hint`. With it, mailed links of passwords and sign-ups lead there, and so does a sign-in that an identity provider has begun: into a request of the browser that is in front of it.
-                 */
-                initiate_login_uri: string | null;
-                has_client_secret: boolean;
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                updated_at: string;
-                /** @description Shown this once; null for a client without one. */
-                client_secret: string | null;
-            };
+            data: components["schemas"]["OAuthClientWithSecret"];
         };
         PortalGetOAuthClientResponse: {
-            data: {
-                /** Format: uuid */
-                id: string;
-                client_id: string;
-                name: string;
-                /** @enum {string} */
-                client_type: "public" | "confidential";
-                redirect_uris: string[];
-                post_logout_redirect_uris: string[];
-                /**
-                 * @description A secret is taken in the header and in the body alike, whichever of the two is registered.
-                 * @enum {string}
-                 */
-                token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
-                /** @description False only for confidential clients, and not where the environment has `require_pkce`, which counts for all. */
-                require_pkce: boolean;
-                /** @description Public clients always rotate. */
-                rotate_refresh_tokens: boolean;
-                /** @description What the client may be given; whatever else it asks for is left out of its tokens, at the next refresh too. All of them unless said. Without `openid` it is plain OAuth 2.0: no ID token, and no `userinfo`. */
-                scopes: ("openid" | "profile" | "email" | "org" | "permissions")[];
-                /** @description For applications of others: each person is asked before it is given anything of theirs, and can take that back. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API takes them. */
-                consent_required: boolean;
-                /** @description Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256. */
-                jwks: {
-                    keys: {
-                        [key: string]: unknown;
-                    }[];
-                } | null;
-                /** Format: uri */
-                jwks_uri: string | null;
-                /**
-                 * Format: uri
-                 * @description By `https`, or a picture in a `data:` URL.
-                 */
-                logo_url: string | null;
-                /**
-                 * Format: uri
-                 * @description Where the application begins a sign-in by itself when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and mostly `login_hint`. With it, mailed links of passwords and sign-ups lead there, and so does a sign-in that an identity provider has begun: into a request of the browser that is in front of it.
-                 */
-                initiate_login_uri: string | null;
-                has_client_secret: boolean;
-                /** Format: date-time */
-                created_at: string;
-                /** Format: date-time */
-                updated_at: string;
-            };
+            data: components["schemas"]["OAuthClient"];
         };
         PortalUpdateOAuthClientRequest: {
             redirect_uris?: string[];
@@ -9136,105 +8200,152 @@ export interface components {
 export type Error = components['schemas']['Error'];
 export type ErrorBody = components['schemas']['ErrorBody'];
 export type EventData = components['schemas']['EventData'];
+export type Pagination = components['schemas']['Pagination'];
+export type ListedIdentity = components['schemas']['ListedIdentity'];
 export type ListIdentitiesResponse = components['schemas']['ListIdentitiesResponse'];
 export type CreateIdentityRequest = components['schemas']['CreateIdentityRequest'];
+export type AssignedRole = components['schemas']['AssignedRole'];
+export type Identity = components['schemas']['Identity'];
 export type CreateIdentityResponse = components['schemas']['CreateIdentityResponse'];
+export type ListedIdentityWithRoles = components['schemas']['ListedIdentityWithRoles'];
 export type ListIdentitiesWithRolesResponse = components['schemas']['ListIdentitiesWithRolesResponse'];
 export type CreateIdentitiesRequest = components['schemas']['CreateIdentitiesRequest'];
+export type IdentityCreationItem = components['schemas']['IdentityCreationItem'];
 export type CreateIdentitiesResponse = components['schemas']['CreateIdentitiesResponse'];
 export type UpdateIdentityRequest = components['schemas']['UpdateIdentityRequest'];
+export type IdentitySession = components['schemas']['IdentitySession'];
 export type ListIdentitySessionsResponse = components['schemas']['ListIdentitySessionsResponse'];
+export type IdentityApplication = components['schemas']['IdentityApplication'];
 export type ListIdentityApplicationsResponse = components['schemas']['ListIdentityApplicationsResponse'];
+export type IdentityOrganization = components['schemas']['IdentityOrganization'];
 export type ListIdentityOrganizationsResponse = components['schemas']['ListIdentityOrganizationsResponse'];
 export type ResetIdentityPasswordRequest = components['schemas']['ResetIdentityPasswordRequest'];
 export type SetIdentityPasswordRequest = components['schemas']['SetIdentityPasswordRequest'];
 export type GetIdentitiesSummaryResponse = components['schemas']['GetIdentitiesSummaryResponse'];
 export type GetIdentityAuthStateResponse = components['schemas']['GetIdentityAuthStateResponse'];
+export type IdentityMfa = components['schemas']['IdentityMfa'];
 export type GetIdentityMfaResponse = components['schemas']['GetIdentityMfaResponse'];
+export type EffectivePermissions = components['schemas']['EffectivePermissions'];
 export type GetEffectivePermissionsResponse = components['schemas']['GetEffectivePermissionsResponse'];
+export type PermissionLocations = components['schemas']['PermissionLocations'];
 export type GetPermissionLocationsResponse = components['schemas']['GetPermissionLocationsResponse'];
+export type ProcessOfResource = components['schemas']['ProcessOfResource'];
+export type IdentityInvite = components['schemas']['IdentityInvite'];
 export type ListIdentityInvitesResponse = components['schemas']['ListIdentityInvitesResponse'];
 export type CreateIdentityInviteRequest = components['schemas']['CreateIdentityInviteRequest'];
 export type CreateIdentityInviteResponse = components['schemas']['CreateIdentityInviteResponse'];
+export type IdentityInvitesSummary = components['schemas']['IdentityInvitesSummary'];
 export type GetIdentityInvitesSummaryResponse = components['schemas']['GetIdentityInvitesSummaryResponse'];
+export type NodeInSight = components['schemas']['NodeInSight'];
 export type ListNodesResponse = components['schemas']['ListNodesResponse'];
 export type CreateNodeRequest = components['schemas']['CreateNodeRequest'];
+export type Node = components['schemas']['Node'];
 export type CreateNodeResponse = components['schemas']['CreateNodeResponse'];
+export type NodeTree = components['schemas']['NodeTree'];
 export type GetNodeTreeResponse = components['schemas']['GetNodeTreeResponse'];
 export type GetNodeResponse = components['schemas']['GetNodeResponse'];
 export type UpdateNodeRequest = components['schemas']['UpdateNodeRequest'];
 export type MoveNodeRequest = components['schemas']['MoveNodeRequest'];
 export type ListNodeAncestorsResponse = components['schemas']['ListNodeAncestorsResponse'];
+export type NodeTypeSchema = components['schemas']['NodeTypeSchema'];
 export type GetNodeTypeSchemaResponse = components['schemas']['GetNodeTypeSchemaResponse'];
 export type ReplaceNodeTypeSchemaRequest = components['schemas']['ReplaceNodeTypeSchemaRequest'];
+export type Organization = components['schemas']['Organization'];
 export type ListOrganizationsResponse = components['schemas']['ListOrganizationsResponse'];
 export type CreateOrganizationRequest = components['schemas']['CreateOrganizationRequest'];
 export type CreateOrganizationResponse = components['schemas']['CreateOrganizationResponse'];
 export type UpdateOrganizationRequest = components['schemas']['UpdateOrganizationRequest'];
+export type Role = components['schemas']['Role'];
 export type ListOrganizationRolesResponse = components['schemas']['ListOrganizationRolesResponse'];
+export type AuthenticationPolicy = components['schemas']['AuthenticationPolicy'];
 export type GetAuthenticationPolicyResponse = components['schemas']['GetAuthenticationPolicyResponse'];
 export type ReplaceAuthenticationPolicyRequest = components['schemas']['ReplaceAuthenticationPolicyRequest'];
+export type OrganizationMember = components['schemas']['OrganizationMember'];
 export type ListOrganizationMembersResponse = components['schemas']['ListOrganizationMembersResponse'];
 export type AddOrganizationMemberRequest = components['schemas']['AddOrganizationMemberRequest'];
 export type AddOrganizationMemberResponse = components['schemas']['AddOrganizationMemberResponse'];
 export type UpdateOrganizationMemberRequest = components['schemas']['UpdateOrganizationMemberRequest'];
+export type SsoDomain = components['schemas']['SsoDomain'];
 export type ListOrganizationDomainsResponse = components['schemas']['ListOrganizationDomainsResponse'];
 export type ClaimOrganizationDomainRequest = components['schemas']['ClaimOrganizationDomainRequest'];
 export type ClaimOrganizationDomainResponse = components['schemas']['ClaimOrganizationDomainResponse'];
+export type SsoServiceProvider = components['schemas']['SsoServiceProvider'];
+export type SsoConnection = components['schemas']['SsoConnection'];
 export type GetOrganizationSsoConnectionResponse = components['schemas']['GetOrganizationSsoConnectionResponse'];
 export type CreateOrganizationSsoConnectionRequest = components['schemas']['CreateOrganizationSsoConnectionRequest'];
 export type UpdateOrganizationSsoConnectionRequest = components['schemas']['UpdateOrganizationSsoConnectionRequest'];
 export type ImportOrganizationSsoMetadataRequest = components['schemas']['ImportOrganizationSsoMetadataRequest'];
 export type ForgetOrganizationSsoConnectionLinksResponse = components['schemas']['ForgetOrganizationSsoConnectionLinksResponse'];
 export type GetOrganizationSsoServiceProviderResponse = components['schemas']['GetOrganizationSsoServiceProviderResponse'];
+export type NewSsoTest = components['schemas']['NewSsoTest'];
 export type TestOrganizationSsoConnectionResponse = components['schemas']['TestOrganizationSsoConnectionResponse'];
+export type SsoTest = components['schemas']['SsoTest'];
 export type GetOrganizationSsoTestResponse = components['schemas']['GetOrganizationSsoTestResponse'];
 export type GetOrganizationSsoRecoveryCodesResponse = components['schemas']['GetOrganizationSsoRecoveryCodesResponse'];
 export type RenewOrganizationSsoRecoveryCodesResponse = components['schemas']['RenewOrganizationSsoRecoveryCodesResponse'];
+export type ApiKey = components['schemas']['ApiKey'];
 export type ListApiKeysResponse = components['schemas']['ListApiKeysResponse'];
 export type CreateApiKeyRequest = components['schemas']['CreateApiKeyRequest'];
+export type ApiKeyWithSecret = components['schemas']['ApiKeyWithSecret'];
 export type CreateApiKeyResponse = components['schemas']['CreateApiKeyResponse'];
 export type GetApiKeyResponse = components['schemas']['GetApiKeyResponse'];
 export type UpdateApiKeyRequest = components['schemas']['UpdateApiKeyRequest'];
 export type RotateApiKeyRequest = components['schemas']['RotateApiKeyRequest'];
+export type Permission = components['schemas']['Permission'];
 export type ListPermissionsResponse = components['schemas']['ListPermissionsResponse'];
 export type RegisterPermissionRequest = components['schemas']['RegisterPermissionRequest'];
 export type RegisterPermissionResponse = components['schemas']['RegisterPermissionResponse'];
 export type UpdatePermissionRequest = components['schemas']['UpdatePermissionRequest'];
+export type PermissionUse = components['schemas']['PermissionUse'];
 export type GetPermissionUsageResponse = components['schemas']['GetPermissionUsageResponse'];
 export type ListRolesResponse = components['schemas']['ListRolesResponse'];
 export type CreateRoleRequest = components['schemas']['CreateRoleRequest'];
 export type CreateRoleResponse = components['schemas']['CreateRoleResponse'];
 export type UpdateRoleRequest = components['schemas']['UpdateRoleRequest'];
+export type RolePermissions = components['schemas']['RolePermissions'];
 export type GetRolePermissionsResponse = components['schemas']['GetRolePermissionsResponse'];
 export type SetRolePermissionsRequest = components['schemas']['SetRolePermissionsRequest'];
+export type RoleAssignment = components['schemas']['RoleAssignment'];
 export type ListIdentityRoleAssignmentsResponse = components['schemas']['ListIdentityRoleAssignmentsResponse'];
 export type AssignRoleRequest = components['schemas']['AssignRoleRequest'];
 export type AssignRoleResponse = components['schemas']['AssignRoleResponse'];
 export type AssignRolesRequest = components['schemas']['AssignRolesRequest'];
+export type RoleAssignmentItem = components['schemas']['RoleAssignmentItem'];
 export type AssignRolesResponse = components['schemas']['AssignRolesResponse'];
 export type UnassignRolesRequest = components['schemas']['UnassignRolesRequest'];
+export type RoleUnassignmentItem = components['schemas']['RoleUnassignmentItem'];
 export type UnassignRolesResponse = components['schemas']['UnassignRolesResponse'];
+export type OrganizationInvitation = components['schemas']['OrganizationInvitation'];
 export type ListOrganizationInvitationsResponse = components['schemas']['ListOrganizationInvitationsResponse'];
 export type CreateOrganizationInvitationRequest = components['schemas']['CreateOrganizationInvitationRequest'];
 export type CreateOrganizationInvitationResponse = components['schemas']['CreateOrganizationInvitationResponse'];
 export type EvaluateRequest = components['schemas']['EvaluateRequest'];
+export type Decision = components['schemas']['Decision'];
 export type EvaluateResponse = components['schemas']['EvaluateResponse'];
 export type EvaluateBulkRequest = components['schemas']['EvaluateBulkRequest'];
 export type EvaluateBulkResponse = components['schemas']['EvaluateBulkResponse'];
+export type Explanation = components['schemas']['Explanation'];
 export type ExplainResponse = components['schemas']['ExplainResponse'];
+export type AuditRow = components['schemas']['AuditRow'];
 export type ListAuditLogsResponse = components['schemas']['ListAuditLogsResponse'];
+export type AuditRowDetail = components['schemas']['AuditRowDetail'];
 export type GetAuditLogResponse = components['schemas']['GetAuditLogResponse'];
+export type Change = components['schemas']['Change'];
 export type ListChangesResponse = components['schemas']['ListChangesResponse'];
+export type Webhook = components['schemas']['Webhook'];
 export type ListWebhooksResponse = components['schemas']['ListWebhooksResponse'];
 export type CreateWebhookRequest = components['schemas']['CreateWebhookRequest'];
+export type WebhookWithSecret = components['schemas']['WebhookWithSecret'];
 export type CreateWebhookResponse = components['schemas']['CreateWebhookResponse'];
+export type WebhooksSummary = components['schemas']['WebhooksSummary'];
 export type GetWebhooksSummaryResponse = components['schemas']['GetWebhooksSummaryResponse'];
 export type ListWebhookEventTypesResponse = components['schemas']['ListWebhookEventTypesResponse'];
 export type GetWebhookResponse = components['schemas']['GetWebhookResponse'];
 export type UpdateWebhookRequest = components['schemas']['UpdateWebhookRequest'];
+export type WebhookDelivery = components['schemas']['WebhookDelivery'];
 export type TestWebhookResponse = components['schemas']['TestWebhookResponse'];
 export type ListWebhookDeliveriesResponse = components['schemas']['ListWebhookDeliveriesResponse'];
+export type WebhookDeliveryDetail = components['schemas']['WebhookDeliveryDetail'];
 export type GetWebhookDeliveryResponse = components['schemas']['GetWebhookDeliveryResponse'];
 export type AuthzenAccessEvaluationRequest = components['schemas']['AuthzenAccessEvaluationRequest'];
 export type AuthzenAccessEvaluationResponse = components['schemas']['AuthzenAccessEvaluationResponse'];
@@ -9245,26 +8356,36 @@ export type AuthzenAccessSearchSubjectResponse = components['schemas']['AuthzenA
 export type AuthzenAccessSearchResourceRequest = components['schemas']['AuthzenAccessSearchResourceRequest'];
 export type AuthzenAccessSearchActionRequest = components['schemas']['AuthzenAccessSearchActionRequest'];
 export type AuthzenAccessSearchActionResponse = components['schemas']['AuthzenAccessSearchActionResponse'];
+export type Account = components['schemas']['Account'];
 export type PortalGetAccountResponse = components['schemas']['PortalGetAccountResponse'];
 export type PortalUpdateAccountRequest = components['schemas']['PortalUpdateAccountRequest'];
+export type Subscription = components['schemas']['Subscription'];
 export type PortalGetSubscriptionResponse = components['schemas']['PortalGetSubscriptionResponse'];
+export type Administrator = components['schemas']['Administrator'];
 export type PortalListMembersResponse = components['schemas']['PortalListMembersResponse'];
 export type PortalGetMemberResponse = components['schemas']['PortalGetMemberResponse'];
 export type PortalUpdateMemberRequest = components['schemas']['PortalUpdateMemberRequest'];
+export type AdministratorRole = components['schemas']['AdministratorRole'];
 export type PortalListAdministratorRolesResponse = components['schemas']['PortalListAdministratorRolesResponse'];
 export type PortalCreateAdministratorRoleRequest = components['schemas']['PortalCreateAdministratorRoleRequest'];
 export type PortalCreateAdministratorRoleResponse = components['schemas']['PortalCreateAdministratorRoleResponse'];
 export type PortalUpdateAdministratorRoleRequest = components['schemas']['PortalUpdateAdministratorRoleRequest'];
+export type AdministratorInvite = components['schemas']['AdministratorInvite'];
 export type PortalListAdministratorInvitesResponse = components['schemas']['PortalListAdministratorInvitesResponse'];
 export type PortalCreateAdministratorInviteRequest = components['schemas']['PortalCreateAdministratorInviteRequest'];
 export type PortalCreateAdministratorInviteResponse = components['schemas']['PortalCreateAdministratorInviteResponse'];
+export type ListedDirectoryIdentity = components['schemas']['ListedDirectoryIdentity'];
 export type PortalListDirectoryResponse = components['schemas']['PortalListDirectoryResponse'];
 export type PortalGetDirectorySummaryResponse = components['schemas']['PortalGetDirectorySummaryResponse'];
+export type DirectoryIdentity = components['schemas']['DirectoryIdentity'];
 export type PortalGetDirectoryIdentityResponse = components['schemas']['PortalGetDirectoryIdentityResponse'];
 export type PortalCreateAccountIdentityInviteRequest = components['schemas']['PortalCreateAccountIdentityInviteRequest'];
+export type Process = components['schemas']['Process'];
 export type PortalListProcessesResponse = components['schemas']['PortalListProcessesResponse'];
+export type ProcessDetail = components['schemas']['ProcessDetail'];
 export type PortalGetProcessResponse = components['schemas']['PortalGetProcessResponse'];
 export type PortalCancelProcessRequest = components['schemas']['PortalCancelProcessRequest'];
+export type CancelledProcess = components['schemas']['CancelledProcess'];
 export type PortalCancelProcessResponse = components['schemas']['PortalCancelProcessResponse'];
 export type PortalRetryProcessResponse = components['schemas']['PortalRetryProcessResponse'];
 export type PortalExtendProcessRequest = components['schemas']['PortalExtendProcessRequest'];
@@ -9272,17 +8393,22 @@ export type PortalListAdminSsoConnectionsResponse = components['schemas']['Porta
 export type PortalCreateAdminSsoConnectionRequest = components['schemas']['PortalCreateAdminSsoConnectionRequest'];
 export type PortalUpdateAdminSsoConnectionRequest = components['schemas']['PortalUpdateAdminSsoConnectionRequest'];
 export type PortalCreateSsoConnectionRequest = components['schemas']['PortalCreateSsoConnectionRequest'];
+export type ScimToken = components['schemas']['ScimToken'];
 export type PortalListScimTokensResponse = components['schemas']['PortalListScimTokensResponse'];
 export type PortalCreateScimTokenRequest = components['schemas']['PortalCreateScimTokenRequest'];
+export type ScimTokenWithToken = components['schemas']['ScimTokenWithToken'];
 export type PortalCreateScimTokenResponse = components['schemas']['PortalCreateScimTokenResponse'];
+export type ScimGroupMapping = components['schemas']['ScimGroupMapping'];
 export type PortalListScimGroupMappingsResponse = components['schemas']['PortalListScimGroupMappingsResponse'];
 export type PortalCreateScimGroupMappingRequest = components['schemas']['PortalCreateScimGroupMappingRequest'];
 export type PortalCreateScimGroupMappingResponse = components['schemas']['PortalCreateScimGroupMappingResponse'];
 export type PortalUpdateScimGroupMappingRequest = components['schemas']['PortalUpdateScimGroupMappingRequest'];
+export type Application = components['schemas']['Application'];
 export type PortalListApplicationsResponse = components['schemas']['PortalListApplicationsResponse'];
 export type PortalCreateApplicationRequest = components['schemas']['PortalCreateApplicationRequest'];
 export type PortalCreateApplicationResponse = components['schemas']['PortalCreateApplicationResponse'];
 export type PortalUpdateApplicationRequest = components['schemas']['PortalUpdateApplicationRequest'];
+export type Environment = components['schemas']['Environment'];
 export type PortalListEnvironmentsResponse = components['schemas']['PortalListEnvironmentsResponse'];
 export type PortalCreateEnvironmentRequest = components['schemas']['PortalCreateEnvironmentRequest'];
 export type PortalCreateEnvironmentResponse = components['schemas']['PortalCreateEnvironmentResponse'];
@@ -9290,10 +8416,13 @@ export type PortalGetMeResponse = components['schemas']['PortalGetMeResponse'];
 export type PortalGetApplicationStateResponse = components['schemas']['PortalGetApplicationStateResponse'];
 export type PortalPutApplicationStateRequest = components['schemas']['PortalPutApplicationStateRequest'];
 export type PortalPutApplicationStateResponse = components['schemas']['PortalPutApplicationStateResponse'];
+export type EnvironmentSettings = components['schemas']['EnvironmentSettings'];
 export type PortalGetEnvironmentSettingsResponse = components['schemas']['PortalGetEnvironmentSettingsResponse'];
 export type PortalUpdateEnvironmentSettingsRequest = components['schemas']['PortalUpdateEnvironmentSettingsRequest'];
+export type OAuthClient = components['schemas']['OAuthClient'];
 export type PortalListOAuthClientsResponse = components['schemas']['PortalListOAuthClientsResponse'];
 export type PortalCreateOAuthClientRequest = components['schemas']['PortalCreateOAuthClientRequest'];
+export type OAuthClientWithSecret = components['schemas']['OAuthClientWithSecret'];
 export type PortalCreateOAuthClientResponse = components['schemas']['PortalCreateOAuthClientResponse'];
 export type PortalGetOAuthClientResponse = components['schemas']['PortalGetOAuthClientResponse'];
 export type PortalUpdateOAuthClientRequest = components['schemas']['PortalUpdateOAuthClientRequest'];

@@ -6,7 +6,7 @@ import type { AuditRow } from '../domain/audit/rows.js';
 import { eventCategories, eventOutcomes, eventSeverities } from '../domain/event-catalogue.js';
 import { isUuid } from '../domain/uuid.js';
 import { listQuery } from './lists.js';
-import { Id, instantOf, Metadata, Nullable, OneOf, single, Timestamp } from './schemas.js';
+import { Id, instantOf, Metadata, Nullable, OneOf, Resource, single, Timestamp } from './schemas.js';
 import { worded } from './validation-words.js';
 
 /** The specification's audit row, its filters and its exports: alike for an Environment and an Account. */
@@ -36,9 +36,9 @@ const fields = {
   identity_visible: Type.Boolean({ description: 'Whether it concerns end users: `/audit-log/identities`.' }),
   created_at: Timestamp,
 };
-export const AuditRowView = Type.Object(fields);
+export const AuditRowView = Resource('AuditRow', fields);
 export const AuditDetailView = single(
-  Type.Object({
+  Resource('AuditRowDetail', {
     ...fields,
     related_by_correlation: Type.Array(AuditRowView, {
       description: 'Rows with the same `correlation_id`, this one among them: oldest first, at most 50.',

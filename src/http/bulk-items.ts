@@ -1,17 +1,17 @@
 import type { FastifyRequest, FastifySchemaValidationError } from 'fastify';
 import { type TProperties, Type } from 'typebox';
 import { DomainError, type ErrorDetail } from '../domain/errors.js';
-import { Nullable, OneOf } from './schemas.js';
+import { Nullable, OneOf, Resource } from './schemas.js';
 import { detailOf, mostFindings } from './validation.js';
 
-/** What became of each of many things: `{ items: [{ index, status, id, error }] }`, in the order of the request. */
-export const itemsOf = (...statuses: string[]) => itemsWith({}, ...statuses);
+/** What became of each of many things: `{ items: [{ index, status, id, error }] }`, in the order of the request. @param title of an item */
+export const itemsOf = (title: string, ...statuses: string[]) => itemsWith(title, {}, ...statuses);
 
 /** The same with more to tell of each. */
-export const itemsWith = <P extends TProperties>(more: P, ...statuses: string[]) =>
+export const itemsWith = <P extends TProperties>(title: string, more: P, ...statuses: string[]) =>
   Type.Object({
     items: Type.Array(
-      Type.Object({
+      Resource(title, {
         index: Type.Integer({ example: 0 }),
         status: OneOf(statuses),
         id: Nullable(Type.String()),

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
-import { Id, Nullable, OneOf, Timestamp } from './schemas.js';
+import { Id, Nullable, OneOf, Resource, Timestamp } from './schemas.js';
 import { worded } from './validation-words.js';
 
 /** A second factor of one of these kinds, as its owner sees it. */
-export const factorView = <const Kind extends string>(kinds: Kind[]) =>
-  Type.Object({
+export const factorView = <const Kind extends string>(title: string, kinds: Kind[]) =>
+  Resource(title, {
     id: Id,
     type: OneOf(kinds),
     label: Type.String(),
@@ -34,7 +34,7 @@ export const RecoveryCodes = Type.Array(Type.String(), { description: 'Shown thi
 export const Json = (description: string) => Type.Object({}, { additionalProperties: true, description });
 
 /** An authenticator app whose enrollment has begun. */
-export const TotpEnrollmentView = Type.Object({
+export const TotpEnrollmentView = Resource('TotpEnrollment', {
   enrollment_token: Type.String({ description: 'For `mfa/totp/confirm`, within 30 minutes.' }),
   secret: Type.String({ description: 'Base32, for those who type it.' }),
   otpauth_uri: Type.String({ description: 'For an app on the same device.' }),

@@ -1,4 +1,4 @@
-import { type Static, type TProperties, type TSchema, Type } from 'typebox';
+import { type Static, type TObjectOptions, type TProperties, type TSchema, Type } from 'typebox';
 import { invalidField } from '../domain/errors.js';
 import { invisible, offLine } from '../platform/visible.js';
 import { worded } from './validation-words.js';
@@ -77,10 +77,14 @@ export const SentMetadata = Type.Unsafe<Record<string, unknown>>({ ...Metadata, 
 /** A request body: unknown fields are refused (contract §1). */
 export const Body = <P extends TProperties>(properties: P) => Type.Object(properties, { additionalProperties: false });
 
+/** What is answered of a resource, under its name in the OpenAPI document, and so in the types of clients. */
+export const Resource = <P extends TProperties>(title: string, properties: P, options: TObjectOptions = {}) =>
+  Type.Object(properties, { title, ...options });
+
 /** `{ data }`, the shape of every single resource. */
 export const single = <S extends TSchema>(schema: S) => Type.Object({ data: schema });
 
-export const PageMeta = Type.Object({
+export const PageMeta = Resource('Pagination', {
   page: Type.Integer(),
   take: Type.Integer(),
   item_count: Type.Integer(),

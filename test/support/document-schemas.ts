@@ -11,11 +11,13 @@ export interface Schemas {
 export function createSchemas(document: OpenApiDocument): Schemas {
   const ajv = new Ajv({ strict: false, allErrors: true });
   (addFormats as unknown as (ajv: Ajv) => void)(ajv);
+  ajv.addFormat('idn-email', true); // the service's own, of whatever is typed to be looked up
+  ajv.addSchema({ $id: named, components: { schemas: closedEach(document.components.schemas as Named) } });
   const compiled = new Map<string, ValidateFunction>();
   return {
     complaints(schema, value) {
       const key = JSON.stringify(schema);
-      const validate = compiled.get(key) ?? ajv.compile(closed(document, schema) as object);
+      const validate = compiled.get(key) ?? ajv.compile(closed(schema) as object);
       compiled.set(key, validate);
       if (validate(value)) return [];
       return (validate.errors ?? []).map(({ instancePath, message, params }) =>
@@ -24,6 +26,9 @@ export function createSchemas(document: OpenApiDocument): Schemas {
     },
   };
 }
+/** Where the validator knows the schemas that have names. */
+const named = 'document';
+type Named = Record<string, Schema>;
 
 /** The part that a local reference names, or the part itself. */
 export function resolved(document: OpenApiDocument, part: object): unknown {
@@ -33,43 +38,39 @@ export function resolved(document: OpenApiDocument, part: object): unknown {
   return steps.reduce((value: unknown, step) => (value as Record<string, unknown>)[step], document);
 }
 
-/** A copy without references that allows no property which it does not name. */
-function closed(document: OpenApiDocument, schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map((one) => closed(document, one));
+/** A copy that allows no property which it does not name. References lead to such copies, too. */
+function closed(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== 'object' || schema === null) return schema;
-  const { properties, items, anyOf, example: _, default: __, ...rest } = resolvedSchema(document, schema);
+  const { properties, items, anyOf, example: _, default: __, $ref, ...rest } = schema as Schema;
+  if ($ref) return { $ref: `${named}${$ref}` };
   return {
     ...rest,
-    ...(items && { items: closed(document, items) }),
-    ...(anyOf && { anyOf: closed(document, anyOf) }),
+    ...(items && { items: closed(items) }),
+    ...(anyOf && { anyOf: closed(anyOf) }),
     ...(properties && {
-      properties: Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, closed(document, one)])),
+      properties: closedEach(properties),
       additionalProperties: rest.additionalProperties ?? false,
     }),
   };
 }
-
-function resolvedSchema(document: OpenApiDocument, schema: object): Schema {
-  const whole = resolved(document, schema) as Schema;
-  return whole === schema ? whole : resolvedSchema(document, whole);
-}
+const closedEach = (schemas: Named) =>
+  Object.fromEntries(Object.entries(schemas).map(([name, one]) => [name, closed(one)]));
 
 /** The document with every local reference replaced by what it names, for who reads schemas part by part. */
 export function withoutReferences<D>(document: D): D {
   const whole = document as unknown as OpenApiDocument;
-  const known = new Map<object, unknown>();
+  const known = new Map<object, object>();
   const copy = (part: unknown): unknown => {
     if (typeof part !== 'object' || part === null) return part;
     if (Array.isArray(part)) return part.map(copy);
-    const named = resolved(whole, part) as object;
-    if (!known.has(named)) {
-      const values = Object.entries(named);
-      known.set(
-        named,
-        named === part ? Object.fromEntries(values.map(([name, one]) => [name, copy(one)])) : copy(named),
-      );
-    }
-    return known.get(named);
+    const meant = resolved(whole, part) as object;
+    const before = known.get(meant);
+    if (before) return before;
+    const made: Record<string, unknown> = {};
+    known.set(meant, made); // before its parts: one may hold itself
+    for (const [name, one] of Object.entries(meant)) made[name] = copy(one);
+    return made;
   };
   return { ...document, paths: copy(whole.paths) };
 }

@@ -53,6 +53,37 @@ test('references lead to what has a name: generators of clients follow no others
   expect(references.filter((one) => !/^#\/components\/\w+\/[\w.-]+$/.test(one))).toEqual([]);
 });
 
+test('whatever is answered and has an id has a name, so that the types of clients are of resources and not of operations', () => {
+  const part = (schema: object | undefined): Schema | undefined => schema && (resolved(document, schema) as Schema);
+  const inline = [...operationsOf(document)].flatMap(({ operation }) =>
+    answersOf(operation).flatMap(({ name, status, media }) => {
+      const { data, items } = (status < '300' && part(media.schema)?.properties) || {};
+      const shown = data ?? part(items)?.items;
+      return shown && !isReference(shown) && shown.properties?.id ? [name] : [];
+    }),
+  );
+  expect(inline).toEqual([]);
+});
+
+test('a name is of one resource', () => {
+  const texts = new Map<string, Set<string>>();
+  const gather = (value: unknown): void => {
+    if (typeof value !== 'object' || value === null) return;
+    const { title, type, nullable } = value as Schema;
+    if (title && type === 'object' && !nullable)
+      texts.set(title, (texts.get(title) ?? new Set()).add(JSON.stringify(value)));
+    for (const one of Object.values(value)) gather(one);
+  };
+  gather(document);
+  expect([...texts].filter(([, all]) => all.size > 1).map(([title]) => title)).toEqual([]);
+  expect(texts.size).toBeGreaterThan(50);
+});
+
+test('the tree of nodes is made of trees, and says so', () => {
+  const tree = document.components.schemas?.NodeTree as Schema | undefined;
+  expect(tree?.properties?.children?.items).toEqual({ $ref: '#/components/schemas/NodeTree' });
+});
+
 test('every operation has an id of its own, and a group that is described', () => {
   const operations = [...operationsOf(document)].map(({ operation }) => operation);
   const ids = operations.map(({ operationId }) => operationId);

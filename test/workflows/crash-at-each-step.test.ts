@@ -115,8 +115,9 @@ async function runThroughDeaths(): Promise<void> {
   world.startWorker();
   await finish(begun, left.crashed);
 }
+/** There is no second round here, and the other world's workers start meanwhile: twice the time, or a reminder may be due before its workflow is there. */
 async function runUndisturbed(): Promise<void> {
-  undisturbed = await startCrashWorld(world.slowness());
+  undisturbed = await startCrashWorld(2 * world.slowness());
   const begun = await beginAll(undisturbed);
   undisturbed.startWorker();
   await Promise.all([act(begun), finish(begun, left.undisturbed)]);

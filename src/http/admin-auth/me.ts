@@ -4,14 +4,14 @@ import { DomainError } from '../../domain/errors.js';
 import type { AdminSubject } from '../../domain/users/admin-tokens.js';
 import { definedOnly } from '../defined-only.js';
 import { errors } from '../operation.js';
-import { Body, Id, Name, Nullable, single, Timestamp } from '../schemas.js';
+import { Body, Id, Name, Nullable, Resource, single, Timestamp } from '../schemas.js';
 import { Acr, NamedView, presentNamed } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
 import { subjectOf } from './signed-in.js';
 
 const Role = Type.Object({ role_id: Id, name: Type.String(), system_key: Nullable(Type.String()) });
-const Me = Type.Object({
+const Me = Resource('SignedInAdministrator', {
   user: Type.Object({
     id: Id,
     email: Type.String(),

@@ -4,13 +4,13 @@ import type { UserSession } from '../../../entities/user-session.js';
 import type { AdminSubject } from '../../domain/users/admin-tokens.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors } from '../operation.js';
-import { Id, listOf, Nullable, Timestamp } from '../schemas.js';
+import { Id, listOf, Nullable, Resource, Timestamp } from '../schemas.js';
 import { Acr } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
 import { subjectOf } from './signed-in.js';
 
-const SessionView = Type.Object({
+const SessionView = Resource('AdministratorSession', {
   id: Id,
   current: Type.Boolean({ description: 'Whether it is the session that asks.' }),
   created_at: Timestamp,

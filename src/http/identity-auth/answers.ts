@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { factorKinds } from '../../../entities/environment-settings.js';
 import type { ApiLogin } from '../../domain/logins/api-sign-in.js';
 import type { Clock } from '../../platform/clock.js';
-import { Id, Nullable, OneOf, Timestamp } from '../schemas.js';
+import { Id, Nullable, OneOf, Resource, Timestamp } from '../schemas.js';
 
 export const NamedView = Type.Object({ id: Id, name: Type.String(), slug: Type.String() });
 
@@ -13,7 +13,7 @@ const Challenge = Type.Object({
 });
 
 /** The identity login result of the specification, and what clients without cookies need on top: the last three fields. */
-export const LoginResult = Type.Object({
+export const LoginResult = Resource('LoginResult', {
   requires_application_selection: Type.Boolean({
     description:
       'The person is no active member of this environment, but of others of the same account and type. Go on with `select-application`.',

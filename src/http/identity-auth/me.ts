@@ -2,12 +2,12 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { DomainError } from '../../domain/errors.js';
 import { errors } from '../operation.js';
-import { Id, Nullable, single, Timestamp } from '../schemas.js';
+import { Id, Nullable, Resource, single, Timestamp } from '../schemas.js';
 import { NamedView } from './answers.js';
 import type { IdentityAuthOptions } from './options.js';
 import { provenOf, subjectOf } from './signed-in.js';
 
-const Me = Type.Object({
+const Me = Resource('SignedInIdentity', {
   identity: Type.Object({
     id: Id,
     email: Type.String(),

@@ -3,11 +3,11 @@ import { Type } from 'typebox';
 import type { ApiSubject, ShownSession } from '../../domain/logins/api-sessions.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors } from '../operation.js';
-import { Id, listOf, Nullable, SessionEnd, Timestamp } from '../schemas.js';
+import { Id, listOf, Nullable, Resource, SessionEnd, Timestamp } from '../schemas.js';
 import type { IdentityAuthOptions } from './options.js';
 import { proofOf, provenOf, subjectOf } from './signed-in.js';
 
-const SessionView = Type.Object({
+const SessionView = Resource('OwnSession', {
   id: Id,
   current: Type.Boolean({ description: 'Whether it is the session that asks.' }),
   authenticated_at: Timestamp,

@@ -94,7 +94,7 @@ export function exampleOf(schema: Schema, name = ''): unknown {
     case 'object':
       return exampleObject(schema);
     case 'array':
-      return schema.items ? [exampleOf(schema.items, name)] : [];
+      return schema.items && !schema.items['x-resource'] ? [exampleOf(schema.items, name)] : [];
     case 'string':
       return exampleText(schema, name);
     case 'integer':

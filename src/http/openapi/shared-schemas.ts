@@ -17,6 +17,7 @@ export function shareSchemas(document: OpenApiDocument): void {
     return { $ref: `#/components/schemas/${known}` };
   };
   const titled = (schema: Schema): Schema => {
+    if (schema['x-resource']) return { $ref: `#/components/schemas/${schema['x-resource']}` };
     const parts: Schema = { ...schema };
     if (schema.properties) {
       parts.properties = Object.fromEntries(

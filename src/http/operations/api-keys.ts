@@ -3,7 +3,7 @@ import type { ApiKey } from '../../../entities/api-key.js';
 import { permissions } from '../../domain/access/permissions.js';
 import { listQuery, paginated } from '../lists.js';
 import { anyMember, errors, operation } from '../operation.js';
-import { Body, Id, instantOf, listOf, Name, Nullable, OneOf, single, Timestamp } from '../schemas.js';
+import { Body, Id, instantOf, listOf, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
 
 const ApiKeyFields = {
   id: Id,
@@ -18,8 +18,8 @@ const ApiKeyFields = {
   expires_at: Nullable(Timestamp),
   created_at: Timestamp,
 };
-const ApiKeyView = Type.Object(ApiKeyFields);
-const WithSecret = Type.Object({
+const ApiKeyView = Resource('ApiKey', ApiKeyFields);
+const WithSecret = Resource('ApiKeyWithSecret', {
   ...ApiKeyFields,
   secret: Type.String({ description: 'The whole key; shown this once.' }),
 });

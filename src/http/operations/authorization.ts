@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { ExplainedReason, Explanation, SeenAssignment } from '../../domain/access/explained.js';
 import { operation } from '../operation.js';
-import { Body, Id, instantOf, Nullable, single, Timestamp } from '../schemas.js';
+import { Body, Id, instantOf, Nullable, Resource, single, Timestamp } from '../schemas.js';
 
 const Check = {
   identity_id: Id,
@@ -9,7 +9,7 @@ const Check = {
   node_id: Type.Optional(Nullable(Id)),
 };
 const AsOf = { as_of: Type.Optional(Nullable(Timestamp)) };
-const Decision = Type.Object({
+const Decision = Resource('Decision', {
   allowed: Type.Boolean(),
   reason: Type.String({
     description:
@@ -81,7 +81,7 @@ export const explain = operation({
   events: [],
   answers: {
     200: single(
-      Type.Object({
+      Resource('Explanation', {
         ...Decision.properties,
         decision: Nullable(Type.Object({ ...Seen, path: Type.Array(Named, { description: 'Root first.' }) })),
         reasons: Type.Array(

@@ -4,10 +4,11 @@ import { invalidField } from '../../domain/errors.js';
 import { type EventAction, isDomainEvent } from '../../domain/event-catalogue.js';
 import { seconds } from '../../platform/clock.js';
 import { errors, operation } from '../operation.js';
-import { Metadata, Nullable, Timestamp } from '../schemas.js';
+import { Metadata, Nullable, Resource, Timestamp } from '../schemas.js';
 
 const Cursor = (description: string) => Type.String({ description });
-const ChangeView = Type.Object(
+const ChangeView = Resource(
+  'Change',
   {
     cursor: Cursor('Where to go on after this one.'),
     type: Type.String(),

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { accessModels, type EnvironmentSettings, factorKinds } from '../../../entities/environment-settings.js';
 import { definedOnly } from '../defined-only.js';
 import { errors, operation } from '../operation.js';
-import { Email, Id, LogoUrl, Name, Nullable, OneOf, single, Timestamp } from '../schemas.js';
+import { Email, Id, LogoUrl, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
 import { worded } from '../validation-words.js';
 import { conflictAs } from '../version-conflict.js';
 
@@ -101,7 +101,7 @@ const Fields = {
     },
   ),
 };
-const SettingsView = Type.Object({
+const SettingsView = Resource('EnvironmentSettings', {
   environment_id: Id,
   ...Fields,
   branding: Type.Object(BrandingFields),

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Id, listOf, Nullable, SessionEnd, single, Timestamp } from '../schemas.js';
+import { Body, Id, listOf, Nullable, Resource, SessionEnd, single, Timestamp } from '../schemas.js';
 import { changing, detailAfter, IdentityDetail, ofOne } from './identities-views.js';
 
 const manage = { ...ofOne, ...changing } as const;
@@ -120,7 +120,7 @@ export const unlockIdentity = operation({
   },
 });
 
-const SessionView = Type.Object({
+const SessionView = Resource('IdentitySession', {
   id: Id,
   authenticated_at: Timestamp,
   created_at: Timestamp,

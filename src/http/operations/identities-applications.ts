@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { errors, operation } from '../operation.js';
-import { Id, Nullable, Timestamp } from '../schemas.js';
+import { Id, Nullable, Resource, Timestamp } from '../schemas.js';
 import { changing, ofOne } from './identities-views.js';
 
 const manage = { ...ofOne, ...changing } as const;
@@ -16,7 +16,7 @@ export const listIdentityApplications = operation({
   answers: {
     200: Type.Object({
       items: Type.Array(
-        Type.Object({
+        Resource('IdentityApplication', {
           oauth_client_id: Id,
           client_id: Type.String(),
           name: Type.String(),

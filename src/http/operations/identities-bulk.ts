@@ -36,6 +36,7 @@ const imported = [
   },
 ];
 const Results = itemsWith(
+  'IdentityCreationItem',
   {
     joined: Type.Boolean({
       description:

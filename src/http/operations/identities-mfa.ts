@@ -3,10 +3,10 @@ import { ssoConnectionStatuses, ssoTypes } from '../../../entities/sso-connectio
 import type { MfaSummary } from '../../domain/mfa/summary.js';
 import { always } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Id, Nullable, OneOf, single, Timestamp } from '../schemas.js';
+import { Id, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
 import { changing, ofOne, viewing } from './identities-views.js';
 
-const MfaView = Type.Object({
+const MfaView = Resource('IdentityMfa', {
   factors: Type.Array(
     Type.Object({
       id: Id,

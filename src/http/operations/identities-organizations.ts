@@ -2,10 +2,10 @@ import { Type } from 'typebox';
 import type { OrganizationOfPerson } from '../../domain/organizations/of-person.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Id, listOf, OneOf, Timestamp } from '../schemas.js';
+import { Id, listOf, OneOf, Resource, Timestamp } from '../schemas.js';
 import { ofOne, viewing } from './identities-views.js';
 
-const OrganizationOfIdentity = Type.Object({
+const OrganizationOfIdentity = Resource('IdentityOrganization', {
   id: Id,
   name: Type.String(),
   slug: Type.String(),

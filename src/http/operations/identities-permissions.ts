@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { errors, operation } from '../operation.js';
-import { Id, single } from '../schemas.js';
+import { Id, Resource, single } from '../schemas.js';
 import { ofOne } from './identities-views.js';
 
 const viewingRoles = { ...ofOne, permission: 'rbac.view_roles', capability: 'env_roles.view' } as const;
@@ -14,7 +14,9 @@ export const getEffectivePermissions = operation({
   description: 'Now, by assignments there and above; without `node_id`, at the root. Decided as by `evaluate`.',
   query: Type.Object({ node_id: Type.Optional(Id) }, { additionalProperties: false }),
   answers: {
-    200: single(Type.Object({ identity_id: Id, node_id: Id, permissions: Type.Array(Type.String()) })),
+    200: single(
+      Resource('EffectivePermissions', { identity_id: Id, node_id: Id, permissions: Type.Array(Type.String()) }),
+    ),
     ...errors('identity.not_found', 'nodes.node_not_found'),
   },
   async handle({ services, scope, params, query }) {
@@ -40,7 +42,7 @@ export const getPermissionLocations = operation({
   query: Type.Object({ permission: Type.String({ minLength: 1, maxLength: 200 }) }, { additionalProperties: false }),
   answers: {
     200: single(
-      Type.Object({
+      Resource('PermissionLocations', {
         identity_id: Id,
         permission: Type.String(),
         locations: Type.Array(

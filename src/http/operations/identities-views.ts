@@ -6,7 +6,7 @@ import type { ListedMember } from '../../domain/identities/identities.js';
 import type { NewIdentity } from '../../domain/identities/new-identity.js';
 import type { EnvironmentScope } from '../../domain/scope.js';
 import type { Services } from '../../services.js';
-import { Email, Id, Metadata, Nullable, Timestamp } from '../schemas.js';
+import { Email, Id, Metadata, Nullable, Resource, Timestamp } from '../schemas.js';
 import { ListedProfileFields, ProfileFields, presentProfile, profileIn } from './identity-profile.js';
 import { AssignedRoleView, presentAssignedRole } from './identity-rows.js';
 
@@ -17,8 +17,8 @@ const RowFields = {
   is_active: Type.Boolean(),
   created_at: Timestamp,
 };
-export const IdentityRow = Type.Object(RowFields);
-export const IdentityDetail = Type.Object({
+export const IdentityRow = Resource('ListedIdentity', RowFields);
+export const IdentityDetail = Resource('Identity', {
   ...RowFields,
   name: Nullable(Type.String()),
   metadata: Metadata,

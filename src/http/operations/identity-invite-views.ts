@@ -4,7 +4,7 @@ import type { IdentityInvitesSummary, ListedInvite } from '../../domain/identity
 import { standingOfInvite } from '../../domain/processes/any-invite.js';
 import { listQuery } from '../lists.js';
 import { errors } from '../operation.js';
-import { Id, idOrNone, Nullable, OneOf, single, Timestamp } from '../schemas.js';
+import { Id, idOrNone, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
 import { type Presenting, ProcessOfResource, presentProcess } from './process-of-resource.js';
 
 export const InviteState = OneOf(['pending', 'accepted', 'expired', 'revoked']);
@@ -47,7 +47,7 @@ export const presentInvite = ({ accountProcesses }: Presenting, invite: ListedIn
   process: presentProcess(accountProcesses.of(standingOfInvite('identity_invite', invite))),
 });
 
-export const IdentityInviteView = Type.Object({
+export const IdentityInviteView = Resource('IdentityInvite', {
   ...InviteFields,
   intent: OneOf(['activate', 'directory']),
   role_id: Nullable(Type.String({ description: 'Given at acceptance.' })),
@@ -108,7 +108,7 @@ export const leadingInto = {
 };
 export const IdentityInvitesQuery = listQuery(sorts, { status: Type.Optional(InviteState), ...leadingInto });
 
-export const IdentityInvitesSummaryView = Type.Object({
+export const IdentityInvitesSummaryView = Resource('IdentityInvitesSummary', {
   total_invites: Type.Integer(),
   pending_count: Type.Integer(),
   pending_with_role_count: Type.Integer({ description: 'Pending ones that carry an initial role.' }),

@@ -3,11 +3,11 @@ import type { Identity } from '../../../entities/identity.js';
 import type { AssignedRole } from '../../domain/access/assigned-roles.js';
 import { fullNameOf } from '../../domain/full-name.js';
 import type { ListedWithRoles } from '../../domain/identities/identities.js';
-import { Id, Nullable, Timestamp } from '../schemas.js';
+import { Id, Nullable, Resource, Timestamp } from '../schemas.js';
 import { ListedProfileFields } from './identity-profile.js';
 
 /** A role inside what is answered of an identity (specification, "RoleAssignment"). */
-export const AssignedRoleView = Type.Object({
+export const AssignedRoleView = Resource('AssignedRole', {
   assignment_id: Id,
   id: Id,
   name: Type.String(),
@@ -32,7 +32,7 @@ export const presentPerson = (identity: Pick<Identity, 'email' | 'firstName' | '
   avatar_url: identity.avatarUrl,
 });
 
-export const IdentityRowWithRoles = Type.Object({
+export const IdentityRowWithRoles = Resource('ListedIdentityWithRoles', {
   id: Id,
   ...PersonFields,
   is_active: Type.Boolean(),

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { NodeTypeSchema } from '../../../entities/node-type-schema.js';
 import { errors, operation, somewhere } from '../operation.js';
-import { Body, Name, Nullable, single, Timestamp } from '../schemas.js';
+import { Body, Name, Nullable, Resource, single, Timestamp } from '../schemas.js';
 import { worded } from '../validation-words.js';
 import { conflictAs } from '../version-conflict.js';
 
@@ -28,7 +28,7 @@ const TypeFields = {
   icon: Nullable(Type.String({ minLength: 1, maxLength: 200 })),
 };
 const MaxDepth = Type.Integer({ minimum: 1, maximum: 50, description: 'Levels below the root.' });
-const SchemaView = Type.Object({
+const SchemaView = Resource('NodeTypeSchema', {
   max_depth: MaxDepth,
   node_types: Type.Array(Type.Object(TypeFields)),
   version: Type.Integer(),

@@ -4,7 +4,7 @@ import type { Sight } from '../../domain/hierarchy/sight.js';
 import type { NodeInSight, ShownNode } from '../../domain/hierarchy/tree.js';
 import type { EnvironmentScope } from '../../domain/scope.js';
 import type { Services } from '../../services.js';
-import { Id, Metadata, Nullable, OneOf, Timestamp } from '../schemas.js';
+import { Id, Metadata, Nullable, OneOf, Resource, Timestamp } from '../schemas.js';
 
 export const NodeStatuses = OneOf(['active', 'inactive']);
 export const NodeFields = {
@@ -21,7 +21,7 @@ export const NodeFields = {
   updated_at: Timestamp,
   version: Type.Integer(),
 };
-export const NodeView = Type.Object(NodeFields);
+export const NodeView = Resource('Node', NodeFields);
 
 export const SeenNodeFields = {
   ...NodeFields,
@@ -32,7 +32,7 @@ export const SeenNodeFields = {
   can_access: Type.Boolean(),
   can_manage: Type.Boolean(),
 };
-export const SeenNode = Type.Object(SeenNodeFields, {
+export const SeenNode = Resource('NodeInSight', SeenNodeFields, {
   description: 'A node, and what the caller may do with it.',
 });
 

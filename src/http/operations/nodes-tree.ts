@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { always, goesFar, listQuery, paginated } from '../lists.js';
 import { Answer, at, errors, operation, somewhere } from '../operation.js';
-import { Id, listOf, OneOf, single } from '../schemas.js';
+import { Id, listOf, OneOf, Resource, single } from '../schemas.js';
 import { IdentityRowWithRoles, personSorts, rowWithRoles } from './identity-rows.js';
 import { presentSeen, SeenNode, SeenNodeFields, sightOf } from './node-views.js';
 import { nodeQuery } from './nodes.js';
@@ -15,9 +15,12 @@ const common = {
   capability: 'env_structure.view',
 } as const;
 const ById = Type.Object({ id: Id });
-// OpenAPI has no place for a schema that holds itself; what is answered has been picked field by field.
-const Subtrees = Type.Array(Type.Unsafe<object>({ type: 'object', additionalProperties: true }), {
-  description: 'Nodes of the same form, each with its `children`; by name.',
+/** Holds itself, by its name in the document. Nothing is serialized by it: what is answered has been picked field by field. */
+const NodeTree = Resource('NodeTree', {
+  ...SeenNodeFields,
+  children: Type.Array(Type.Unsafe<object>({ type: 'object', additionalProperties: true, 'x-resource': 'NodeTree' }), {
+    description: 'What stands right below it, by name.',
+  }),
 });
 
 export const getNodeTree = operation({
@@ -36,7 +39,7 @@ export const getNodeTree = operation({
     { additionalProperties: false },
   ),
   answers: {
-    200: single(Type.Object({ ...SeenNodeFields, children: Subtrees })),
+    200: single(NodeTree),
     ...errors('nodes.tree_too_large', 'nodes.node_not_found'),
   },
   async handle({ query, ...context }) {

@@ -4,7 +4,7 @@ import { scopes } from '../../domain/oidc/scopes.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Id, LogoUrl, listOf, Name, Nullable, OneOf, single, Timestamp, Url } from '../schemas.js';
+import { Id, LogoUrl, listOf, Name, Nullable, OneOf, Resource, single, Timestamp, Url } from '../schemas.js';
 
 const methods = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const;
 const Jwks = Type.Object(
@@ -60,8 +60,8 @@ const ClientFields = {
   created_at: Timestamp,
   updated_at: Timestamp,
 };
-const ClientView = Type.Object(ClientFields);
-const WithSecret = Type.Object({
+const ClientView = Resource('OAuthClient', ClientFields);
+const WithSecret = Resource('OAuthClientWithSecret', {
   ...ClientFields,
   client_secret: Nullable(Type.String({ description: 'Shown this once; null for a client without one.' })),
 });

@@ -4,9 +4,9 @@ import { managing } from '../../domain/organizations/strangers.js';
 import type { EnvironmentScope } from '../../domain/scope.js';
 import type { Services } from '../../services.js';
 import { at } from '../operation.js';
-import { Id, Metadata, Nullable, Timestamp } from '../schemas.js';
+import { Id, Metadata, Nullable, Resource, Timestamp } from '../schemas.js';
 
-export const OrganizationView = Type.Object({
+export const OrganizationView = Resource('Organization', {
   id: Type.String({ format: 'uuid', description: 'Of its node, too: permissions at the organization are held there.' }),
   name: Type.String(),
   description: Nullable(Type.String()),

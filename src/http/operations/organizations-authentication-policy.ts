@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { VersionedPolicy } from '../../domain/organizations/authentication-policies.js';
 import { errors, operation } from '../operation.js';
-import { Body, Nullable, OneOf, single } from '../schemas.js';
+import { Body, Nullable, OneOf, Resource, single } from '../schemas.js';
 import { conflictAs } from '../version-conflict.js';
 import { managed, ofOne, viewing } from './organization-views.js';
 
@@ -25,7 +25,7 @@ const Fields = {
     }),
   ),
 };
-const PolicyView = Type.Object({ ...Fields, version: Type.Integer() });
+const PolicyView = Resource('AuthenticationPolicy', { ...Fields, version: Type.Integer() });
 
 const present = ({ allowed_methods, require_mfa, require_sso, session_ttl_seconds, version }: VersionedPolicy) => ({
   allowed_methods,

@@ -4,13 +4,13 @@ import type { EnvironmentScope } from '../../domain/scope.js';
 import type { Services } from '../../services.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Id, listOf, Name, Nullable, OneOf, single } from '../schemas.js';
+import { Body, Id, listOf, Name, Nullable, OneOf, Resource, single } from '../schemas.js';
 import { Address } from './identities-views.js';
 import { InviteFields, InviteState, presentInvite, resendRefusals, sorts } from './identity-invite-views.js';
 import { managed, ofOne, viewing } from './organization-views.js';
 import type { Presenting } from './process-of-resource.js';
 
-const InvitationView = Type.Object({
+const InvitationView = Resource('OrganizationInvitation', {
   ...InviteFields,
   organization_id: Nullable(Type.String()),
   role_ids: Type.Array(Id, { description: "Given at acceptance, at the organization's node." }),

@@ -4,11 +4,11 @@ import type { EnvironmentScope } from '../../domain/scope.js';
 import type { Services } from '../../services.js';
 import { goesFar, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Id, listOf, single } from '../schemas.js';
+import { Body, Id, listOf, Resource, single } from '../schemas.js';
 import { AssignedRoleView, PersonFields, personSorts, presentAssignedRole, presentPerson } from './identity-rows.js';
 import { managed, ofOne, viewing } from './organization-views.js';
 
-export const MemberView = Type.Object({
+export const MemberView = Resource('OrganizationMember', {
   identity_id: Id,
   ...PersonFields,
   is_active: Type.Boolean({ description: 'In the environment.' }),

@@ -3,7 +3,7 @@ import type { Permission } from '../../../entities/permission.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Id, Label, listOf, Name, Nullable, OneOf, single, Timestamp } from '../schemas.js';
+import { Body, Id, Label, listOf, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
 import { worded } from '../validation-words.js';
 import { conflictAs } from '../version-conflict.js';
 
@@ -16,7 +16,7 @@ export const PermissionKey = Type.String({
 });
 const Description = Nullable(Type.String({ maxLength: 1000 }));
 
-export const PermissionView = Type.Object({
+export const PermissionView = Resource('Permission', {
   id: Id,
   application_id: Id,
   key: Type.String(),
@@ -153,7 +153,7 @@ export const getPermissionUsage = operation({
   answers: {
     200: Type.Object({
       items: Type.Array(
-        Type.Object({
+        Resource('PermissionUse', {
           id: Id,
           name: Type.String(),
           is_system_role: Type.Boolean(),

@@ -3,13 +3,14 @@ import type { StandingProcess } from '../../domain/processes/account-processes.j
 import { verbs } from '../../domain/processes/kind.js';
 import { states } from '../../domain/processes/kinds.js';
 import type { Services } from '../../services.js';
-import { Id, Nullable, OneOf } from '../schemas.js';
+import { Id, Nullable, OneOf, Resource } from '../schemas.js';
 
 /** What presenters of such resources need. */
 export type Presenting = Pick<Services, 'accountProcesses'>;
 
 /** What a resource says of its process; the rest is under `/processes/{id}`. */
-export const ProcessOfResource = Type.Object(
+export const ProcessOfResource = Resource(
+  'ProcessOfResource',
   {
     id: Id,
     state: OneOf(states),

@@ -8,9 +8,9 @@ import type { Services } from '../../services.js';
 import { itemError, itemsOf } from '../bulk-items.js';
 import { listQuery, paginated } from '../lists.js';
 import { Answer, errors, operation, somewhere } from '../operation.js';
-import { Body, Id, instantOf, listOf, Nullable, single, Timestamp } from '../schemas.js';
+import { Body, Id, instantOf, listOf, Nullable, Resource, single, Timestamp } from '../schemas.js';
 
-export const AssignmentView = Type.Object({
+export const AssignmentView = Resource('RoleAssignment', {
   assignment_id: Id,
   id: Type.String({ description: 'Of the role.' }),
   name: Type.String({ description: 'Of the role.' }),
@@ -159,7 +159,7 @@ export const assignRoles = operation({
   eachAlone: 'role_assignments',
   body: Body({ role_assignments: Type.Array(Element, { minItems: 1, maxItems: 1000 }) }),
   events: ['role_assignment.created'],
-  answers: { 200: itemsOf('created', 'exists', 'failed'), ...errors('nodes.node_not_found') },
+  answers: { 200: itemsOf('RoleAssignmentItem', 'created', 'exists', 'failed'), ...errors('nodes.node_not_found') },
   async handle({ services, scope, caller, body, refusals }) {
     const wanted = body.role_assignments.map((one, index) => refusals.get(index) ?? wantedOf(one, index));
     const readable = wanted.filter((one): one is WantedAssignment => !(one instanceof DomainError));
@@ -209,7 +209,7 @@ export const unassignRoles = operation({
   retriedWithoutAccess: true,
   body: Body({ assignment_ids: Type.Array(Id, { minItems: 1, maxItems: 1000 }) }),
   events: ['role_assignment.deleted'],
-  answers: { 200: itemsOf('removed', 'failed') },
+  answers: { 200: itemsOf('RoleUnassignmentItem', 'removed', 'failed') },
   async handle({ services, scope, caller, body }) {
     const ids = body.assignment_ids;
     const codes = await services.assignments.removeAll(scope, caller, ids);

@@ -10,7 +10,7 @@ import {
   signatureAlgorithms,
 } from '../../domain/sso-connections/settings.js';
 import { definedOnly } from '../defined-only.js';
-import { Body, Id, line, Name, Nullable, OneOf, Timestamp, Url } from '../schemas.js';
+import { Body, Id, line, Name, Nullable, OneOf, Resource, Timestamp, Url } from '../schemas.js';
 import { worded } from '../validation-words.js';
 
 const Optional = Type.Optional;
@@ -145,7 +145,7 @@ const presentCertificate = ({ fingerprintSha256, notBefore, notAfter }: Certific
   not_after: notAfter,
 });
 
-export const ServiceProviderView = Type.Object({
+export const ServiceProviderView = Resource('SsoServiceProvider', {
   protocol: OneOf(ssoTypes),
   acs_url: Nullable(Type.String({ description: 'SAML: where answers are posted to.' })),
   entity_id: Nullable(Type.String({ description: 'SAML: our name.' })),
@@ -166,7 +166,7 @@ export const ServiceProviderView = Type.Object({
 });
 
 /** Specification, "Organization SSO connection detail". */
-export const ConnectionView = Type.Object({
+export const ConnectionView = Resource('SsoConnection', {
   connection: Type.Object({
     id: Id,
     account_id: Id,

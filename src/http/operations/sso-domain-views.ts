@@ -3,10 +3,10 @@ import { type SsoDomain, ssoDomainReasons, ssoDomainStatuses } from '../../../en
 import { standingOfDomain } from '../../domain/processes/kind-sso-domain.js';
 import { recordOf } from '../../domain/sso/challenge.js';
 import { listQuery } from '../lists.js';
-import { Body, Id, Nullable, OneOf, Timestamp } from '../schemas.js';
+import { Body, Id, Nullable, OneOf, Resource, Timestamp } from '../schemas.js';
 import { type Presenting, ProcessOfResource, presentProcess } from './process-of-resource.js';
 
-export const SsoDomainView = Type.Object({
+export const SsoDomainView = Resource('SsoDomain', {
   id: Id,
   domain: Type.String({ description: 'In lower case and A-labels, without `www.`.' }),
   status: OneOf(ssoDomainStatuses, {

@@ -3,9 +3,9 @@ import { ssoRefusals } from '../../domain/sso-protocols/assertion.js';
 import { personRefusals } from '../../domain/sso-sign-in/recognition.js';
 import { type SsoTestReport, ssoTestEffects, ssoTestStatuses } from '../../domain/sso-sign-in/test-report.js';
 import type { NewSsoTest } from '../../domain/sso-sign-in/tests.js';
-import { Id, Nullable, OneOf, Timestamp } from '../schemas.js';
+import { Id, Nullable, OneOf, Resource, Timestamp } from '../schemas.js';
 
-export const NewTestView = Type.Object({
+export const NewTestView = Resource('NewSsoTest', {
   test_id: Id,
   test_url: Type.String({ description: 'Shown once. For a browser, which need not be the caller’s.' }),
   expires_at: Type.String({ format: 'date-time', description: 'Until when the link works.' }),
@@ -20,7 +20,7 @@ export const presentNewTest = ({ id, url, expiresAt }: NewSsoTest) => ({
 const Text = Nullable(Type.String());
 
 /** What the provider said; everything of it is null as long as it has said nothing. */
-export const TestView = Type.Object({
+export const TestView = Resource('SsoTest', {
   test_id: Id,
   status: OneOf(ssoTestStatuses, {
     description:

@@ -4,7 +4,7 @@ import { webhookDeliveryStatuses } from '../../../entities/webhook-delivery.js';
 import { standingOfDelivery } from '../../domain/processes/kind-webhook.js';
 import type { WholeDelivery } from '../../domain/webhooks/delivery-log.js';
 import type { ShownAttempt, ShownDelivery } from '../../domain/webhooks/delivery-rows.js';
-import { Id, Nullable, OneOf, Timestamp, Url } from '../schemas.js';
+import { Id, Nullable, OneOf, Resource, Timestamp, Url } from '../schemas.js';
 import { type Presenting, ProcessOfResource, presentProcess } from './process-of-resource.js';
 
 export const WebhookUrl = Type.String({
@@ -43,14 +43,17 @@ const WebhookFields = {
   created_at: Timestamp,
   updated_at: Timestamp,
 };
-export const WebhookView = Type.Object(WebhookFields);
-export const WebhookWithSecret = Type.Object({
+export const WebhookView = Resource('Webhook', WebhookFields);
+export const WebhookWithSecret = Resource('WebhookWithSecret', {
   ...WebhookFields,
   secret: Type.String({
     description: 'Signs what is sent, by the Standard Webhooks convention: `whsec_` and base64. Shown this once.',
   }),
 });
-export const WebhooksSummaryView = Type.Object({ active_count: Type.Integer(), inactive_count: Type.Integer() });
+export const WebhooksSummaryView = Resource('WebhooksSummary', {
+  active_count: Type.Integer(),
+  inactive_count: Type.Integer(),
+});
 export const EventTypesView = Type.Object({
   items: Type.Array(Type.Object({ type: Type.String(), resource_type: Type.String(), category: Type.String() })),
 });
@@ -86,8 +89,8 @@ const DeliveryFields = {
   settled_at: Nullable(Timestamp),
   process: ProcessOfResource,
 };
-export const DeliveryView = Type.Object(DeliveryFields);
-export const DeliveryDetailView = Type.Object({
+export const DeliveryView = Resource('WebhookDelivery', DeliveryFields);
+export const DeliveryDetailView = Resource('WebhookDeliveryDetail', {
   ...DeliveryFields,
   body: Type.String({ description: 'What is sent, to the byte.' }),
 });

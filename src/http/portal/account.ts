@@ -2,10 +2,10 @@ import { Type } from 'typebox';
 import type { Account } from '../../../entities/account.js';
 import { definedOnly } from '../defined-only.js';
 import { errors, operation } from '../operation.js';
-import { Body, Id, Name, Slug, single, Timestamp } from '../schemas.js';
+import { Body, Id, Name, Resource, Slug, single, Timestamp } from '../schemas.js';
 import { administrator } from './administrator.js';
 
-const AccountView = Type.Object({
+const AccountView = Resource('Account', {
   id: Id,
   name: Type.String(),
   slug: Type.String(),

@@ -5,12 +5,12 @@ import type { Services } from '../../services.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { ProcessOfResource, presentProcess } from '../operations/process-of-resource.js';
-import { Body, Email, Id, listOf, Name, Nullable, OneOf, single, Timestamp } from '../schemas.js';
+import { Body, Email, Id, listOf, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
 import { administrator } from './administrator.js';
 import { Limits, WantedLimits } from './limits.js';
 
 const Status = OneOf(['pending', 'accepted', 'expired', 'revoked']);
-const InviteView = Type.Object({
+const InviteView = Resource('AdministratorInvite', {
   id: Id,
   email: Type.String(),
   first_name: Type.String(),

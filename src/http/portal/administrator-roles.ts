@@ -4,12 +4,12 @@ import { capabilities } from '../../domain/capabilities/administrator-roles.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { anyPrintable, Body, Id, listOf, Name, Nullable, OneOf, single, Timestamp } from '../schemas.js';
+import { anyPrintable, Body, Id, listOf, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
 import { administrator } from './administrator.js';
 
 const Capabilities = Type.Array(OneOf(capabilities), { uniqueItems: true, maxItems: capabilities.length });
 const Description = Nullable(Type.String({ maxLength: 1000, pattern: anyPrintable }));
-const RoleView = Type.Object({
+const RoleView = Resource('AdministratorRole', {
   id: Id,
   name: Type.String(),
   description: Nullable(Type.String()),

@@ -4,10 +4,10 @@ import type { Reach } from '../../domain/capabilities/reach.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Id, listOf, Name, Nullable, Slug, single, Timestamp } from '../schemas.js';
+import { Body, Id, listOf, Name, Nullable, Resource, Slug, single, Timestamp } from '../schemas.js';
 import { AccessFields, accessTo, viewedBy } from './access.js';
 
-const ApplicationView = Type.Object({
+const ApplicationView = Resource('Application', {
   id: Id,
   name: Type.String(),
   slug: Type.String(),

@@ -5,7 +5,7 @@ import { always, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { ListedProfileFields, presentProfile } from '../operations/identity-profile.js';
 import { leavingEvents } from '../operations/leaving-events.js';
-import { Id, idOrNone, listOf, Nullable, noneIsNull, OneOf, single, Timestamp } from '../schemas.js';
+import { Id, idOrNone, listOf, Nullable, noneIsNull, OneOf, Resource, single, Timestamp } from '../schemas.js';
 
 const common = { tag: 'Identities', level: 'account', capability: 'identities.view' } as const;
 
@@ -30,8 +30,8 @@ const RowFields = {
   ),
   created_at: Timestamp,
 };
-const Row = Type.Object(RowFields);
-const Detail = Type.Object({ ...RowFields, email_verified: Type.Boolean(), updated_at: Timestamp });
+const Row = Resource('ListedDirectoryIdentity', RowFields);
+const Detail = Resource('DirectoryIdentity', { ...RowFields, email_verified: Type.Boolean(), updated_at: Timestamp });
 
 const present = ({ identity, memberships }: DirectoryEntry) => ({
   id: identity.id,

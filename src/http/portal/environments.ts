@@ -4,11 +4,11 @@ import type { Reach } from '../../domain/capabilities/reach.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Id, listOf, Name, Nullable, OneOf, Slug, single, Timestamp } from '../schemas.js';
+import { Body, Id, listOf, Name, Nullable, OneOf, Resource, Slug, single, Timestamp } from '../schemas.js';
 import { AccessFields, accessTo, viewedBy } from './access.js';
 
 const EnvironmentTypes = OneOf(['development', 'production']);
-const EnvironmentView = Type.Object({
+const EnvironmentView = Resource('Environment', {
   id: Id,
   application_id: Id,
   name: Type.String(),

@@ -2,11 +2,11 @@ import { Type } from 'typebox';
 import type { Member } from '../../domain/accounts/members.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Id, listOf, OneOf, single, Timestamp } from '../schemas.js';
+import { Body, Id, listOf, OneOf, Resource, single, Timestamp } from '../schemas.js';
 import { administrator } from './administrator.js';
 import { Limits, WantedLimits } from './limits.js';
 
-const MemberView = Type.Object({
+const MemberView = Resource('Administrator', {
   id: Id,
   user_id: Id,
   email: Type.String(),

@@ -7,7 +7,7 @@ import { durationPattern, parseDuration } from '../../platform/duration.js';
 import type { Services } from '../../services.js';
 import { always, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Id, listOf, Nullable, OneOf, single, Timestamp } from '../schemas.js';
+import { Body, Id, listOf, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
 import { worded } from '../validation-words.js';
 import { extensionOf } from './processes-extension.js';
 import { prolongerOf } from './prolonging.js';
@@ -40,8 +40,8 @@ const fields = {
   workflow_id: Type.String({ description: 'Where it is found in Temporal.' }),
   verbs: Type.Array(OneOf(verbs), { description: 'What can be done with it in this state.' }),
 };
-const ProcessView = Type.Object(fields);
-const Cancelled = Type.Object({
+const ProcessView = Resource('Process', fields);
+const Cancelled = Resource('CancelledProcess', {
   ...fields,
   workflow_end: OneOf(['cancel_requested', 'not_running', 'temporal_unavailable'], {
     description:
@@ -49,7 +49,7 @@ const Cancelled = Type.Object({
       'next step.',
   }),
 });
-const LookedAt = Type.Object({
+const LookedAt = Resource('ProcessDetail', {
   ...fields,
   temporal_state: OneOf(['available', 'unknown', 'unavailable'], {
     description:

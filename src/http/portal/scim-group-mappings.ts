@@ -2,12 +2,12 @@ import { Type } from 'typebox';
 import type { ScimGroupMapping } from '../../../entities/scim-group-mapping.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Id, listOf, Name, Nullable, single, Timestamp } from '../schemas.js';
+import { Body, Id, listOf, Name, Nullable, Resource, single, Timestamp } from '../schemas.js';
 
 const common = { tag: 'SCIM', level: 'account' } as const;
 const ById = Type.Object({ id: Id });
 
-const ScimGroupMappingView = Type.Object({
+const ScimGroupMappingView = Resource('ScimGroupMapping', {
   id: Id,
   environment_id: Id,
   organization_id: Nullable(Id),

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import type { ScimToken } from '../../../entities/scim-token.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Id, instantOf, listOf, Name, Nullable, single, Timestamp } from '../schemas.js';
+import { Body, Id, instantOf, listOf, Name, Nullable, Resource, single, Timestamp } from '../schemas.js';
 
 const common = { tag: 'SCIM', level: 'account' } as const;
 
@@ -16,8 +16,8 @@ const ScimTokenFields = {
   expires_at: Nullable(Timestamp),
   created_at: Timestamp,
 };
-const ScimTokenView = Type.Object(ScimTokenFields);
-const WithToken = Type.Object({
+const ScimTokenView = Resource('ScimToken', ScimTokenFields);
+const WithToken = Resource('ScimTokenWithToken', {
   ...ScimTokenFields,
   token: Type.String({ description: 'The whole token; shown this once.' }),
 });

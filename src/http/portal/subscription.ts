@@ -1,6 +1,5 @@
-import { Type } from 'typebox';
 import { errors, operation } from '../operation.js';
-import { Id, OneOf, single, Timestamp } from '../schemas.js';
+import { Id, OneOf, Resource, single, Timestamp } from '../schemas.js';
 
 export const getSubscription = operation({
   id: 'getSubscription',
@@ -12,7 +11,9 @@ export const getSubscription = operation({
   level: 'account',
   capability: 'account.view',
   answers: {
-    200: single(Type.Object({ id: Id, plan: OneOf(['free']), status: OneOf(['active']), created_at: Timestamp })),
+    200: single(
+      Resource('Subscription', { id: Id, plan: OneOf(['free']), status: OneOf(['active']), created_at: Timestamp }),
+    ),
     ...errors('account.not_found'),
   },
   async handle({ services, scope }) {

@@ -3,7 +3,7 @@ import { factorView, RecoveryCodes } from '../../mfa-schemas.js';
 import { errors } from '../../operation.js';
 import { Nullable, single } from '../../schemas.js';
 
-export const FactorView = factorView(['totp', 'webauthn']);
+export const FactorView = factorView('AdministratorFactor', ['totp', 'webauthn']);
 
 export const common = { tags: ['Admin authentication'], security: [{ bearer: [] }] };
 

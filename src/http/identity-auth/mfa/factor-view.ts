@@ -3,7 +3,7 @@ import { factorView, RecoveryCodes } from '../../mfa-schemas.js';
 import { errors } from '../../operation.js';
 import { Nullable, single } from '../../schemas.js';
 
-export const FactorView = factorView(['totp', 'webauthn', 'email_otp']);
+export const FactorView = factorView('Factor', ['totp', 'webauthn', 'email_otp']);
 
 /** The answer to the end of an enrollment. */
 export const addedAnswers = {
