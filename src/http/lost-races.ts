@@ -17,9 +17,12 @@ const goneBy: [RegExp, ErrorCode][] = [
 /** Every Environment has its settings and its schema, as long as there is an Environment. */
 const ofEnvironment = new Set<unknown>([Environment, EnvironmentSettings, NodeTypeSchema]);
 
+/** What the next try may not meet again. */
+const transient = ['deadlock_detected', 'serialization_failure', 'lock_not_available'] as const;
+
 /**
  * What the database refused only because someone else was faster: what the request works on was deleted meanwhile, or two
- * transactions waited for each other and this one was ended. Whatever has no error of its own here is found missing, or made
+ * transactions waited for each other, or one for long, and this one was ended. Whatever has no error of its own here is found missing, or made
  * anew, by the next try. Null for anything else.
  */
 export function lostRaceOf(error: unknown): DomainError | null {
@@ -28,7 +31,7 @@ export function lostRaceOf(error: unknown): DomainError | null {
     return new DomainError('environment.not_found', { cause: error });
   }
   const isGone = hasCondition(error, 'foreign_key_violation');
-  if (!isGone && !hasCondition(error, 'deadlock_detected')) return null;
+  if (!isGone && !transient.some((condition) => hasCondition(error, condition))) return null;
   const found = goneBy.find(([constraint]) => isGone && constraint.test(driverErrorOf(error)?.constraint ?? ''));
   return found
     ? new DomainError(found[1], { cause: error })

@@ -152,12 +152,11 @@ const connections = (
 ) => {
   const all = Object.entries({
     ...settings,
-    timezone: 'UTC', // moments in JSON are read as they are written here: elsewhere the last of the year 9999 is one of 10000
-    ...(answerWithinMs !== undefined && { statement_timeout: String(Math.ceil(0.8 * answerWithinMs)) }),
-    ...(lockWithinMs !== undefined && { lock_timeout: String(lockWithinMs) }),
-    ...(idleInTransactionWithinMs !== undefined && {
-      idle_in_transaction_session_timeout: String(idleInTransactionWithinMs),
-    }),
+    ...ours,
+    // Without a bound there is none, whatever the server, the database or the role has: it would end a long migration.
+    statement_timeout: String(Math.ceil(0.8 * (answerWithinMs ?? 0))),
+    lock_timeout: String(lockWithinMs ?? 0),
+    idle_in_transaction_session_timeout: String(idleInTransactionWithinMs ?? 0),
   });
   const text = `select ${all.map((_, i) => `set_config($${2 * i + 1}, $${2 * i + 2}, false)`).join()}`;
   return {
@@ -169,6 +168,14 @@ const connections = (
     // By a statement, since PgBouncer takes none of them from the packet that begins a connection: it refuses, or forgets them.
     onConnect: async (client: pg.ClientBase) => void (await client.query(text, all.flat())),
   };
+};
+
+/** What this code is written for, whatever a server, a database or a role has by default. */
+const ours = {
+  timezone: 'UTC', // moments in JSON are read as they are written here: elsewhere the last of the year 9999 is one of 10000
+  datestyle: 'ISO, MDY', // in any other the driver reads no moment, and what has expired would never have
+  default_transaction_isolation: 'read committed', // rows are locked, and then read as they are
+  row_security: 'on', // off, PostgreSQL refuses whatever a policy would have filtered
 };
 
 const alreadyReleased = [QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { keepsItsSession } from '../../src/platform/kept-connections.js';
-import { openDb } from '../../src/platform/open-db.js';
+import { createDataSource, openDb } from '../../src/platform/open-db.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 import { rows } from '../support/registration.js';
 
@@ -33,26 +33,57 @@ test('one whose statements come to whichever session is free, as behind a pooler
   held?.release();
 });
 
-test('what a session is bound by is set by a statement, which a pooler hands on', async () => {
-  await rows(
-    database.ownerUrl,
-    `alter database "${new URL(database.url).pathname.slice(1)}" set timezone to 'Europe/Berlin'`,
-  );
-  const db = await openDb({
-    url: database.url,
-    poolSize: 1,
-    applicationName: 'test',
-    onError: () => {},
-    answerWithinMs: 10_000,
+/** As some of those who look after databases set them, for all who use it. */
+const defaults = {
+  timezone: 'Europe/Berlin',
+  datestyle: 'SQL, DMY',
+  default_transaction_isolation: 'serializable',
+  row_security: 'off',
+  statement_timeout: '1s',
+  lock_timeout: '1s',
+  idle_in_transaction_session_timeout: '1s',
+};
+const asked = `select current_setting('gatehouse.scope', true) as scope, current_setting('statement_timeout') as statement,
+  current_setting('lock_timeout') as lock, current_setting('idle_in_transaction_session_timeout') as idle,
+  current_setting('plan_cache_mode') as plans, current_setting('timezone') as zone, current_setting('datestyle') as dates,
+  current_setting('transaction_isolation') as isolation, current_setting('row_security') as rls`;
+const always = { zone: 'UTC', dates: 'ISO, MDY', isolation: 'read committed', rls: 'on' };
+
+describe('whatever the database has by default', () => {
+  beforeAll(async () => {
+    const name = new URL(database.url).pathname.slice(1);
+    for (const [setting, value] of Object.entries(defaults))
+      await rows(
+        database.ownerUrl,
+        `alter database "${name}" set ${setting} to ${setting === 'datestyle' ? value : `'${value}'`}`,
+      );
   });
-  const text = `select current_setting('gatehouse.scope', true) as scope, current_setting('statement_timeout') as statement,
-    current_setting('idle_in_transaction_session_timeout') as idle, current_setting('plan_cache_mode') as plans, current_setting('timezone') as zone`;
-  try {
-    const found = await db.pool.query(text);
-    const bounds = { statement: '8s', idle: '20s', zone: 'UTC' };
-    expect(found.rows).toEqual([{ scope: 'system', ...bounds, plans: 'force_generic_plan' }]);
-    expect(await db.source.query(text)).toEqual([{ scope: null, ...bounds, plans: 'auto' }]);
-  } finally {
-    await db.close();
-  }
+
+  test('what a session is bound by is set by a statement, which a pooler hands on', async () => {
+    const db = await openDb({
+      url: database.url,
+      poolSize: 1,
+      applicationName: 'test',
+      onError: () => {},
+      answerWithinMs: 10_000,
+    });
+    try {
+      const found = await db.pool.query(asked);
+      const bounds = { statement: '8s', lock: '0', idle: '20s', ...always };
+      expect(found.rows).toEqual([{ scope: 'system', ...bounds, plans: 'force_generic_plan' }]);
+      expect(await db.source.query(asked)).toEqual([{ scope: null, ...bounds, plans: 'auto' }]);
+    } finally {
+      await db.close();
+    }
+  });
+
+  test('what has no bound has none: a migration takes as long as it takes', async () => {
+    const source = await createDataSource(database.ownerUrl).initialize();
+    try {
+      const unbound = { statement: '0', lock: '0', idle: '0', ...always };
+      expect(await source.query(asked)).toMatchObject([unbound]);
+    } finally {
+      await source.destroy();
+    }
+  });
 });

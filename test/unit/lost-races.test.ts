@@ -1,0 +1,26 @@
+import pg from 'pg';
+import { lostRaceOf } from '../../src/http/lost-races.js';
+
+const refused = (code: string, constraint?: string) => {
+  const error = new pg.DatabaseError('as PostgreSQL says it', 0, 'error');
+  return lostRaceOf(Object.assign(error, { code, constraint }));
+};
+
+test.each([
+  ['two that wait for each other', '40P01'],
+  ['one that would have had to read another state', '40001'],
+  ['one that waited for a lock as long as it may', '55P03'],
+])('%s: it may be tried again', (_, code) => {
+  expect(refused(code)).toMatchObject({ code: 'service.unavailable', options: { retryAfter: 1 } });
+});
+
+test('a parent that was deleted meanwhile is not found', () => {
+  expect(refused('23503', 'nodes_environment_fk')).toMatchObject({ code: 'environment.not_found' });
+  expect(refused('23503', 'of_another_fk')).toMatchObject({ code: 'service.unavailable' });
+});
+
+test('what is wrong by itself is no race', () => {
+  expect(refused('22P02')).toBeNull();
+  expect(refused('40P01'.toLowerCase())).toBeNull();
+  expect(lostRaceOf(new Error('of something else'))).toBeNull();
+});
