@@ -76,6 +76,7 @@ import { OwnFactors1763700000142 } from './1763700000142-own-factors.js';
 import { VerifiedByWord1763700000143 } from './1763700000143-verified-by-word.js';
 import { UsedMasterKeys1763700000144 } from './1763700000144-used-master-keys.js';
 import { InitiateLoginUri1763700000145 } from './1763700000145-initiate-login-uri.js';
+import { AssignmentsByNode1763700000146 } from './1763700000146-assignments-by-node.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -157,4 +158,5 @@ export const migrations = [
   VerifiedByWord1763700000143,
   UsedMasterKeys1763700000144,
   InitiateLoginUri1763700000145,
+  AssignmentsByNode1763700000146,
 ];
