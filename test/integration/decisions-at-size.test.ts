@@ -1,0 +1,113 @@
+import { jest } from '@jest/globals';
+import pg from 'pg';
+import { v7 as uuidv7 } from 'uuid';
+import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { asOwner } from '../support/database.js';
+import { callsWith, rootOf } from './nodes-setup.js';
+import { rowsOf } from './portal-setup.js';
+
+/** What one person holds, and what other customers have, is not read for a decision about something else. */
+
+const many = 3_000;
+let api: TestApi;
+let large: TestAccount;
+let small: TestAccount;
+let asked: { text: string; values: unknown[] }[] = [];
+
+beforeAll(async () => {
+  api = await startApi();
+  [large, small] = [await newAccount(api), await newAccount(api)];
+  const { statement } = api.database.db;
+  jest.spyOn(api.database.db, 'statement').mockImplementation((one, values) => {
+    asked.push({ text: one.text, values });
+    return statement(one, values);
+  });
+});
+afterAll(async () => {
+  jest.restoreAllMocks();
+  await api?.stop();
+});
+
+const post = async (account: TestAccount, url: string, status: number, payload: object) =>
+  (await send(api.app, status, { method: 'POST', url, headers: await keyOf(account), payload })).json();
+const keys = new Map<TestAccount, Record<string, string>>();
+async function keyOf(account: TestAccount) {
+  const key = keys.get(account) ?? (await account.apiKey());
+  keys.set(account, key);
+  return key;
+}
+async function somebody(account: TestAccount) {
+  await post(account, '/api/v1/permissions', 201, { key: 'door.open', name: 'Open the door' });
+  const role = await post(account, '/api/v1/roles', 201, { name: 'Porter', permission_keys: ['door.open'] });
+  const person = await post(account, '/api/v1/identities', 201, { email: `${uuidv7()}@example.com` });
+  return { personId: person.data.id as string, roleId: role.data.id as string };
+}
+
+/** How many rows of a table the statement looks at, by a plan for whatever values, as the service runs it. */
+async function rowsRead(table: string, { text, values }: (typeof asked)[number]): Promise<number> {
+  const literal = (value: unknown): string => {
+    if (value === null) return 'null';
+    if (Array.isArray(value)) return pg.escapeLiteral(`{${value.map((one) => one ?? 'null').join()}}`);
+    return pg.escapeLiteral(value instanceof Date ? value.toISOString() : String(value));
+  };
+  const [plan] = await api.database.db.transaction('system', async (tx) => {
+    await tx.query('set local plan_cache_mode = force_generic_plan');
+    await tx.query(`prepare explained as ${text}`);
+    const run = `execute explained (${values.map(literal).join()})`;
+    const plans = await tx.query(`explain (analyze, timing off, format json) ${run}`);
+    await tx.query('deallocate explained');
+    return plans;
+  });
+  const read = (node: Record<string, unknown>): number => {
+    const own = Number(node['Actual Rows']) + Number(node['Rows Removed by Filter'] ?? 0);
+    const below = (node.Plans as Record<string, unknown>[] | undefined) ?? [];
+    return (
+      (node['Relation Name'] === table ? own * Number(node['Actual Loops']) : 0) +
+      below.reduce((sum, one) => sum + read(one), 0)
+    );
+  };
+  return read(plan['QUERY PLAN'][0].Plan);
+}
+
+test('a check of somebody with thousands of roles reads what they hold on the way to the node', async () => {
+  const { accountId, applicationId, environmentId } = large.scope;
+  const { personId, roleId } = await somebody(large);
+  const root = await rootOf(callsWith(api, await keyOf(large)));
+  await rowsOf(
+    api,
+    `with made as (
+       insert into nodes (id, account_id, application_id, environment_id, parent_node_id, node_type, name, slug, status, metadata, path, version,
+         created_at, updated_at)
+       select new.id, $1, $2, $3, $4, 'unit', 'House', 'house-' || n, 'active', '{}', array[$4, new.id]::uuid[], 1, now(), now()
+       from generate_series(1, ${many}) n cross join lateral (select gen_random_uuid() as id where n is not null) new returning id)
+     insert into role_assignments (id, account_id, environment_id, identity_id, role_id, node_id, created_at)
+     select gen_random_uuid(), $1, $3, $5, $6, id, now() from made`,
+    [accountId, applicationId, environmentId, root.id, personId, roleId],
+  );
+  const [held] = await rowsOf<{ node_id: string }>(
+    api,
+    'select node_id from role_assignments where identity_id = $1 limit 1',
+    [personId],
+  );
+  await asOwner((client) => client.query('analyze role_assignments, nodes'), api.database.ownerUrl);
+  asked = [];
+  const question = { identity_id: personId, permission: 'door.open', node_id: held!.node_id };
+  const { data } = await post(large, '/api/v1/authorization/evaluate', 200, question);
+  expect(data).toMatchObject({ allowed: true });
+  const decision = asked.find(({ text }) => text.includes('string_agg'))!;
+  expect(await rowsRead('role_assignments', decision)).toBe(1);
+});
+
+test('a search for resources goes through what the person holds, and not through the nodes of other customers', async () => {
+  const { personId } = await somebody(small);
+  asked = [];
+  const search = (account: TestAccount, id: string) =>
+    post(account, '/access/v1/search/resource', 200, {
+      subject: { type: 'identity', id },
+      action: { name: 'door.open' },
+      resource: { type: 'node' },
+    });
+  expect((await search(small, personId)).results).toEqual([]);
+  const found = asked.find(({ text }) => text.includes('gatehouse_subtree'))!;
+  expect(await rowsRead('nodes', found)).toBeLessThan(10);
+});
