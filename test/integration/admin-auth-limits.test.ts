@@ -100,6 +100,19 @@ describe('guesses at one address, each from a network of its own,', () => {
     expect((await guess(email, next)).statusCode).toBe(200);
   });
 
+  test('of mails to an address count it however its domain is written', async () => {
+    const { email } = await auth.addUser();
+    const [name, domain] = email.split('@') as [string, string];
+    const wide = (i: number) =>
+      domain.slice(0, i) + String.fromCharCode(domain.charCodeAt(i) + 0xfee0) + domain.slice(i + 1);
+    const forgot = (address: string, i: number) =>
+      auth.post('/password/forgot', { email: address }, from(`203.0.113.${50 + i}`));
+    const addresses = [email, ...[0, 1, 2].map((i) => `${name}@${wide(i)}`)];
+    const statuses = [];
+    for (const [i, address] of addresses.entries()) statuses.push((await forgot(address, i)).statusCode);
+    expect(statuses).toEqual([200, 200, 200, 429]);
+  });
+
   test('lock nobody where they were refused for their network, or by a burst', async () => {
     const { email, password } = await auth.addUser();
     const there = from('203.0.113.41');

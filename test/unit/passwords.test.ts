@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { jest } from '@jest/globals';
 import argon2 from 'argon2';
 import type { BreachOptions } from '../../src/domain/passwords/breaches.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
@@ -73,6 +74,19 @@ describe('a length', () => {
       refusal('password.too_short'),
     );
   });
+});
+
+test('a megabyte of combining marks is put in no order: it would hold up everybody for a minute', async () => {
+  const endless = `a${'\u0300\u0316'.repeat(500_000)}`;
+  const normalize = jest.spyOn(String.prototype, 'normalize');
+  try {
+    await expect(offline.assertAcceptable(endless, rule)).rejects.toMatchObject({ code: 'validation.failed' });
+    await expect(offline.verify(await offline.hash('correct horse'), endless)).resolves.toBe(false);
+    const lengths = normalize.mock.contexts.map((text) => String(text).length);
+    expect(Math.max(...lengths)).toBeLessThan(2_000);
+  } finally {
+    normalize.mockRestore();
+  }
 });
 
 describe('a breach', () => {

@@ -1,6 +1,9 @@
 import { domainToASCII } from 'node:url';
 import { isBounded } from '../../platform/mail/addresses.js';
 
+/** More than any address that somebody can have, also one from before addresses were bounded. */
+export const longestTypedAddress = 320;
+
 /**
  * An address that was typed, as it is looked up. What no identity can have, nor PostgreSQL hold, becomes the empty one, which
  * is nobody's: it is refused like any other, after the same work.
@@ -18,12 +21,18 @@ export function inALabels(address: string): string {
   return labels === null ? address : `${address.slice(0, at)}@${labels}`;
 }
 
-/** A domain in A-labels and lower case; null for what is none. Node's function reads a URL's host, and leaves what comes behind it. */
+/** Of a domain, in octets as DNS carries it (RFC 1035 §2.3.4), and so in letters of any script. */
+const longestDomain = 255;
+
+/**
+ * A domain in A-labels and lower case; null for what is none. Node's function reads a URL's host, and leaves what comes behind it; what it takes grows
+ * by the square of the length, and nobody else is answered meanwhile.
+ */
 export const toALabels = (domain: string): string | null =>
-  (/^[\p{L}\p{M}\p{N}.-]+$/u.test(domain) && domainToASCII(domain)) || null;
+  (domain.length <= longestDomain && /^[\p{L}\p{M}\p{N}.-]+$/u.test(domain) && domainToASCII(domain)) || null;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const isAddress = (email: string) => email.length <= 320 && !/[\x00-\x1f\x7f]/.test(email);
+const isAddress = (email: string) => email.length <= longestTypedAddress && !/[\x00-\x1f\x7f]/.test(email);
 
 const form =
   /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/i;

@@ -12,8 +12,15 @@ const ofPasswords: Cost = { memoryKib: 19_456, passes: 2 };
 /** OWASP's profile of the least memory: half as long for ten at once (docs/decisions/0064). A change counts for new sets. */
 const ofCodes: Cost = { memoryKib: 7_168, passes: 5 };
 
-/** Unicode can write one password in several ways; keyboards differ in which they send. */
-export const normalized = (password: string): string => password.normalize('NFKC');
+/** More than any password that can be set, in UTF-16 units. */
+export const longestTyped = 1024;
+
+/**
+ * Unicode can write one password in several ways; keyboards differ in which they send. What is longer than any password stays as it came: combining
+ * marks are ordered in a time that grows by the square of their number, and nobody else is answered meanwhile.
+ */
+export const normalized = (password: string): string =>
+  password.length > longestTyped ? password : password.normalize('NFKC');
 
 export interface HashingOptions {
   /** How many hashes are computed at once in this process: each takes a core, a thread of libuv's pool and 19 MB. */

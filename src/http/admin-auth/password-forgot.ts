@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { countedAddress } from '../../domain/counted-address.js';
+import { inALabels } from '../../domain/logins/address.js';
 import { errors } from '../operation.js';
 import { chooseLocale } from '../pages/locale.js';
 import { Body, Message, TypedEmail } from '../schemas.js';
@@ -15,7 +16,9 @@ export const passwordForgot: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
       config: { events: ['auth.password_link_requested'] },
       onRequest: limits.exact(perIp),
       // Counted whether or not the address is known, so that the refusal says nothing either.
-      preHandler: limits.exact(perMailAddress, ({ body }) => countedAddress((body as { email: string }).email)),
+      preHandler: limits.exact(perMailAddress, ({ body }) =>
+        countedAddress(inALabels((body as { email: string }).email)),
+      ),
       schema: {
         operationId: 'forgotPassword',
         summary: 'Have a link mailed that sets a new password',

@@ -1,0 +1,19 @@
+import { addressTyped, inALabels, toALabels } from '../../src/domain/logins/address.js';
+import { typedEmail } from '../../src/http/oauth/typed-email.js';
+
+const typed = (email: string) => typedEmail(new URLSearchParams({ email }) as never);
+
+test('a domain is looked up in A-labels, whoever wrote it how', () => {
+  expect(typed(' ana@b\u00fccher.example ')).toBe('ana@xn--bcher-kva.example');
+  expect(typed('ana@bu\u0308cher.example')).toBe('ana@xn--bcher-kva.example');
+  expect(inALabels('ana@\uff41cme.example')).toBe('ana@acme.example');
+  expect(typed('')).toBe('');
+});
+
+test('one that is longer than any is not turned into anything: it takes by the square of its length, and nobody else is answered meanwhile', () => {
+  const endless = `${'\u6f22'.repeat(330_000)}.example`;
+  expect(toALabels(endless)).toBeNull();
+  expect(inALabels(`ana@${endless}`)).toHaveLength(endless.length + 4);
+  expect(typed(`ana@${endless}`)).toBe('');
+  expect(addressTyped(`ana@${endless}`)).toBe('');
+});
