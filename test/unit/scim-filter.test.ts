@@ -265,6 +265,19 @@ test('PATCH has a list of operations, which is neither empty nor endless', () =>
   expect(read({ Operations: Array(1001).fill(removal) })).toBe('tooMany');
 });
 
+test('PATCH looks through only so much: the same filter over a thousand values, hundreds of times, would hold up everybody', () => {
+  const phones = Array.from({ length: 1000 }, (_, i) => ({ value: `p${i}`, display: 'old' }));
+  const many = { op: 'add', path: 'phoneNumbers', value: phones };
+  const terms = Array.from({ length: 44 }, (_, i) => ` or value co "z${i}"`).join('');
+  const renamed = { op: 'replace', path: `phoneNumbers[value eq "p999"${terms}].display`, value: 'new' };
+  const changed = patch(many, ...Array(20).fill(renamed)).phoneNumbers as Resource[];
+  expect(changed.filter(({ display }) => display === 'new')).toEqual([{ value: 'p999', display: 'new' }]);
+  expect(kindOf(() => patch(many, ...Array(30).fill(renamed)))).toBe('tooMany');
+  expect(
+    (patch(many, many, { ...many, value: [{ display: 'old', value: 'p1' }] }).phoneNumbers as Resource[]).length,
+  ).toBe(1000);
+});
+
 test('PATCH leaves what is not meant as it is', () => {
   const [work, home] = ana.emails as Resource[];
   expect(patch({ op: 'add', path: null, value: { id: 'x', schemas: [], meta: {}, groups: [{}], title: 'T' } })).toEqual(

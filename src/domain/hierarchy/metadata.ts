@@ -23,11 +23,15 @@ export function assertMetadata(type: Pick<NodeType, 'metadata_schema'>, metadata
 export function metadataProblems({ metadata_schema }: Pick<NodeType, 'metadata_schema'>, metadata: object) {
   if (!metadata_schema) return [];
   const found = compiledSchema(metadata_schema).check(metadata);
-  if (found === 'too slow') {
-    return [{ field: 'metadata', code: 'too_slow', message: 'takes too long to check against the schema of the type' }];
-  }
+  if (found === 'too slow') return [tooSlow];
   return found ? [detailOf(found)] : [];
 }
+
+export const tooSlow: ErrorDetail = {
+  field: 'metadata',
+  code: 'too_slow',
+  message: 'takes too long to check against the schema of the type',
+};
 
 const detailOf = ({ instancePath, keyword, message }: ErrorObject): ErrorDetail => ({
   field: ['metadata', ...instancePath.split('/').slice(1)]

@@ -2,11 +2,12 @@ import type { EntityManager } from 'typeorm';
 import { type NodeType, NodeTypeSchema } from '../../../entities/node-type-schema.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/db.js';
+import { createPacing } from '../../platform/pacing.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError, type ErrorDetail, mostNamed } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { EnvironmentScope } from '../scope.js';
-import { metadataProblems } from './metadata.js';
+import { metadataProblems, tooSlow } from './metadata.js';
 import { compiledSchema } from './metadata-schemas.js';
 import { rootType } from './rules.js';
 import { schemaFor } from './schema-row.js';
@@ -128,7 +129,10 @@ async function misplaced(
   });
 }
 
-/** Nodes whose metadata does not fit the new schema of their type. Read in parts: there may be very many. */
+/** Milliseconds of checking. Some hundred thousand nodes take as long by a schema that means well. */
+const longestChecking = 10_000;
+
+/** Nodes whose metadata does not fit the new schema of their type. Read in parts, and checked in turns with everybody else: there may be very many. */
 async function withOtherMetadata(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,
@@ -140,6 +144,7 @@ async function withOtherMetadata(
     ({ key, metadata_schema }) => metadata_schema && JSON.stringify(metadata_schema) !== before.get(key),
   );
   const details: ErrorDetail[] = [];
+  const pacing = createPacing();
   let last = '00000000-0000-0000-0000-000000000000';
   while (stricter.length > 0 && details.length < mostNamed) {
     const rows = await tx.query<{ id: string; name: string; type: string; metadata: object }[]>(
@@ -149,7 +154,8 @@ async function withOtherMetadata(
     );
     for (const { id, name, type, metadata } of rows) {
       const nodeType = stricter.find(({ key }) => key === type) as NodeType;
-      const [problem] = metadataProblems(nodeType, metadata);
+      const [found] = await pacing.piece(() => metadataProblems(nodeType, metadata));
+      const problem = pacing.spent() > longestChecking ? tooSlow : found;
       if (!problem) continue;
       const field = `node_types[${nodeTypes.indexOf(nodeType)}].metadata_schema`;
       const message = `does not fit ${problem.field} of node "${name}" (${id}): ${problem.message}`;

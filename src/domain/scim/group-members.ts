@@ -6,6 +6,7 @@ import { matches } from './filter-match.js';
 import { groupKind } from './kinds.js';
 import { type LookUpsOf, lookUpsOf } from './look-ups.js';
 import type { PatchOperation } from './patch.js';
+import type { PatchWork } from './patch-work.js';
 import { adopt } from './people.js';
 import { ScimRefused } from './refusal.js';
 import { type Attribute, attributeOf, type Resource } from './schema.js';
@@ -60,13 +61,14 @@ export async function patchMembers(
   directory: Directory,
   groupId: string,
   { op, target: { filter, sub }, value }: PatchOperation,
-  at: Date,
+  { at, work }: { at: Date; work: PatchWork },
 ): Promise<MemberChanges> {
   if (sub) throw new ScimRefused('mutability', `${sub.name} of a member cannot be changed`);
   if (filter) {
     if (op !== 'remove') throw new ScimRefused('mutability', 'Members are added and removed, not changed');
     const named = lookUpsOf(filter, byId)?.map(({ value }) => value.toLowerCase());
     const among = named?.filter((id) => isUuid(id)) ?? (await idsIn(tx, directory, groupId));
+    work.count(among.length, filter);
     const meant = among.filter((id) => matches(filter, attribute, { value: id, type: 'User' }));
     return { added: [], removed: await removeMembers(tx, directory, groupId, meant) };
   }

@@ -24,6 +24,7 @@ import { groupKind } from './kinds.js';
 import type { Found, ListRequest } from './lists.js';
 import { forgetMappings } from './mappings.js';
 import { type PatchOperation, patched } from './patch.js';
+import { createPatchWork } from './patch-work.js';
 import { ScimRefused } from './refusal.js';
 import type { Resource } from './schema.js';
 import type { IsExpected } from './users.js';
@@ -115,10 +116,11 @@ export function createScimGroups({ db, broadReads, now }: { db: Db; broadReads: 
         const { displayName, externalId } = group;
         let resource: Resource = { displayName, ...(externalId !== null && { externalId }) };
         const members: MemberChanges[] = [];
+        const work = createPatchWork();
         for (const operation of operations) {
           if (operation.target.attribute?.name === 'members')
-            members.push(await patchMembers(tx, directory, id, operation, at));
-          else resource = patched(groupKind, resource, [operation]);
+            members.push(await patchMembers(tx, directory, id, operation, { at, work }));
+          else resource = patched(groupKind, resource, [operation], work);
         }
         return { wanted: wantedGroupOf(resource, group), members: together(members) };
       }),

@@ -3,9 +3,10 @@ import { isObject } from '../is-object.js';
 import { type PatchTarget, patchTargetOf } from './attribute-path.js';
 import { matches } from './filter-match.js';
 import type { Filter } from './filter-syntax.js';
+import { createPatchWork, type PatchWork } from './patch-work.js';
 import { ScimRefused } from './refusal.js';
 import { type Attribute, attributeOf, type Resource, type ResourceKind, subAttribute } from './schema.js';
-import { isUnassigned, isUnsaid, readValue } from './values.js';
+import { gathered, isUnassigned, isUnsaid, readValue } from './values.js';
 
 export type PatchOp = 'add' | 'remove' | 'replace';
 /** One change to one place; what came without a path is one of these for each attribute that it names. */
@@ -64,15 +65,28 @@ function assertWritable(op: PatchOp, { attribute, sub, filter }: PatchTarget, va
     throw new ScimRefused('mutability', `${attribute.name} has to be there`);
 }
 
-/** A resource as it is after the operations, one after the other; the given one stays as it is. @throws ScimRefused */
-export function patched(kind: ResourceKind, resource: Resource, operations: readonly PatchOperation[]): Resource {
+/**
+ * A resource as it is after the operations, one after the other; the given one stays as it is.
+ * @param work of the whole request
+ * @throws ScimRefused
+ */
+export function patched(
+  kind: ResourceKind,
+  resource: Resource,
+  operations: readonly PatchOperation[],
+  work: PatchWork = createPatchWork(),
+): Resource {
   const result = structuredClone(resource);
-  for (const operation of operations) apply(kind, result, operation);
+  for (const operation of operations) apply(kind, result, operation, work);
   return result;
 }
 
-function apply(kind: ResourceKind, resource: Resource, { op, target, value }: PatchOperation): void {
+function apply(kind: ResourceKind, resource: Resource, { op, target, value }: PatchOperation, work: PatchWork): void {
   const { schema, attribute } = target;
+  if (attribute?.multiValued) {
+    const holder = schema === kind.schema ? resource : ((resource[schema.id] ?? {}) as Resource);
+    work.count(((holder[attribute.name] ?? []) as Resource[]).length, target.filter);
+  }
   if (schema === kind.schema) {
     change(resource, target as Change, op, value);
     return;
@@ -137,19 +151,24 @@ function changeValues(
   const before = (holder[attribute.name] ?? []) as Resource[];
   const after =
     filter || sub ? changeSome(before, { attribute, sub, filter }, op, value) : changeAll(before, attribute, op, value);
-  put(holder, attribute.name, readValue(attribute, onePrimary(before, after)));
+  put(holder, attribute.name, gathered(attribute, onePrimary(before, after)));
 }
 
 function changeAll(before: Resource[], attribute: Attribute, op: PatchOp, value: unknown): Resource[] {
   const given = (readValue(attribute, value) ?? []) as Resource[];
   if (op === 'replace') return given;
-  if (op === 'add')
-    return [...before, ...given.filter((one) => !before.some((other) => isDeepStrictEqual(one, other)))];
+  if (op === 'add') {
+    const known = new Set(before.map(wholly));
+    return [...before, ...given.filter((one) => !known.has(wholly(one)))];
+  }
   // Some directories remove values by naming them, without a filter. Addresses have no `value`, and are named whole.
-  const isNamed = (one: Resource, other: Resource) =>
-    one.value === undefined ? isDeepStrictEqual(one, other) : other.value === one.value;
-  return given.length === 0 ? [] : before.filter((one) => !given.some((other) => isNamed(one, other)));
+  const nameOf = (one: Resource) => (one.value === undefined ? wholly(one) : JSON.stringify(one.value));
+  const named = new Set(given.map(nameOf));
+  return given.length === 0 ? [] : before.filter((one) => !named.has(nameOf(one)));
 }
+
+/** The same text for the same value, in whatever order its parts came. */
+const wholly = (one: Resource): string => JSON.stringify(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1)));
 
 function changeSome(
   before: Resource[],

@@ -60,10 +60,16 @@ export function readValue(attribute: Attribute, value: unknown): unknown {
   if (!attribute.multiValued) return readOne(attribute, value);
   const many = Array.isArray(value) ? value : [value];
   if (many.length > mostValues) throw invalid(`${attribute.name} has more than ${mostValues} values`);
-  const read = many.map((one) => readOne(attribute, one)).filter((one) => !isUnassigned(one)) as Resource[];
-  if (read.filter(({ primary }) => primary === true).length > 1)
-    throw invalid(`${attribute.name} has more than one primary value`);
-  return read.length > 0 ? read : undefined;
+  return gathered(attribute, many.map((one) => readOne(attribute, one)) as Resource[]);
+}
+
+/** Values that were read already, as those of one attribute; undefined where none is left. @throws ScimRefused invalidValue */
+export function gathered({ name }: Attribute, values: readonly Resource[]): Resource[] | undefined {
+  if (values.length > mostValues) throw invalid(`${name} has more than ${mostValues} values`);
+  const left = values.filter((one) => !isUnassigned(one));
+  if (left.filter(({ primary }) => primary === true).length > 1)
+    throw invalid(`${name} has more than one primary value`);
+  return left.length > 0 ? left : undefined;
 }
 
 function readOne(attribute: Attribute, value: unknown): unknown {
