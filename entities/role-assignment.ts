@@ -9,6 +9,8 @@ import { Role } from './role.js';
 @Entity('role_assignments')
 @Index('role_assignments_identity_nodes', ['identityId', 'environmentId', 'nodeId'])
 @Index('role_assignments_node', ['nodeId'])
+@Index('role_assignments_held_at_node', { synchronize: false })
+@Index('role_assignments_held_of_role', { synchronize: false })
 @Index('role_assignments_role', ['roleId'])
 @Index('role_assignments_account', ['accountId'])
 @Index('role_assignments_environment', ['environmentId', 'createdAt', 'id'])

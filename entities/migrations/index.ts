@@ -77,6 +77,7 @@ import { VerifiedByWord1763700000143 } from './1763700000143-verified-by-word.js
 import { UsedMasterKeys1763700000144 } from './1763700000144-used-master-keys.js';
 import { InitiateLoginUri1763700000145 } from './1763700000145-initiate-login-uri.js';
 import { AssignmentsByNode1763700000146 } from './1763700000146-assignments-by-node.js';
+import { HeldAtANode1763700000147 } from './1763700000147-held-at-a-node.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -159,4 +160,5 @@ export const migrations = [
   UsedMasterKeys1763700000144,
   InitiateLoginUri1763700000145,
   AssignmentsByNode1763700000146,
+  HeldAtANode1763700000147,
 ];

@@ -38,9 +38,8 @@ async function keyOf(account: TestAccount) {
 }
 async function somebody(account: TestAccount) {
   await post(account, '/api/v1/permissions', 201, { key: 'door.open', name: 'Open the door' });
-  const role = await post(account, '/api/v1/roles', 201, { name: 'Porter', permission_keys: ['door.open'] });
   const person = await post(account, '/api/v1/identities', 201, { email: `${uuidv7()}@example.com` });
-  return { personId: person.data.id as string, roleId: role.data.id as string };
+  return { personId: person.data.id as string };
 }
 
 /** How many rows of a table the statement looks at, by a plan for whatever values, as the service runs it. */
@@ -71,7 +70,12 @@ async function rowsRead(table: string, { text, values }: (typeof asked)[number])
 
 test('a check of somebody with thousands of roles reads what they hold on the way to the node', async () => {
   const { accountId, applicationId, environmentId } = large.scope;
-  const { personId, roleId } = await somebody(large);
+  const { personId } = await somebody(large);
+  const roleIds: string[] = [];
+  for (let i = 0; i < 30; i++) {
+    const role = await post(large, '/api/v1/roles', 201, { name: `Porter ${i}`, permission_keys: ['door.open'] });
+    roleIds.push(role.data.id);
+  }
   const root = await rootOf(callsWith(api, await keyOf(large)));
   await rowsOf(
     api,
@@ -81,8 +85,8 @@ test('a check of somebody with thousands of roles reads what they hold on the wa
        select new.id, $1, $2, $3, $4, 'unit', 'House', 'house-' || n, 'active', '{}', array[$4, new.id]::uuid[], 1, now(), now()
        from generate_series(1, ${many}) n cross join lateral (select gen_random_uuid() as id where n is not null) new returning id)
      insert into role_assignments (id, account_id, environment_id, identity_id, role_id, node_id, created_at)
-     select gen_random_uuid(), $1, $3, $5, $6, id, now() from made`,
-    [accountId, applicationId, environmentId, root.id, personId, roleId],
+     select gen_random_uuid(), $1, $3, $5, ($6::uuid[])[1 + (row_number() over ()) % 30], id, now() from made`,
+    [accountId, applicationId, environmentId, root.id, personId, roleIds],
   );
   const [held] = await rowsOf<{ node_id: string }>(
     api,
@@ -96,6 +100,25 @@ test('a check of somebody with thousands of roles reads what they hold on the wa
   expect(data).toMatchObject({ allowed: true });
   const decision = asked.find(({ text }) => text.includes('string_agg'))!;
   expect(await rowsRead('role_assignments', decision)).toBe(1);
+});
+
+test.each([
+  ['at a node', 'node_id'],
+  ['of a role', 'role_id'],
+])('what is held %s is found by it, and not in the index of everybody that has the person first', async (_, column) => {
+  const plan = await api.database.db.transaction('system', async (tx) => {
+    await tx.query('set local plan_cache_mode = force_generic_plan');
+    await tx.query(
+      `prepare held as select * from role_assignments where account_id = $1 and environment_id = $2 and ${column} = $3 and removed_at is null`,
+    );
+    const { accountId, environmentId } = large.scope;
+    const rows = await tx.query(`explain execute held ('${accountId}', '${environmentId}', '${uuidv7()}')`);
+    await tx.query('deallocate held');
+    return JSON.stringify(rows);
+  });
+  expect(/role_assignments_\w+/.exec(plan.replace(/on role_assignments\b/g, ''))?.[0]).toBe(
+    column === 'node_id' ? 'role_assignments_held_at_node' : 'role_assignments_held_of_role',
+  );
 });
 
 test('a search for resources goes through what the person holds, and not through the nodes of other customers', async () => {
