@@ -4,6 +4,7 @@ import { migrations } from '../../entities/migrations/index.js';
 import { createDataSource } from './open-db.js';
 import { hasCondition } from './postgres-errors.js';
 import { StartError } from './start-error.js';
+import { assertOwnDatabase, assertUsable } from './usable-database.js';
 
 // Any number would do; the same one keeps two `migrate` processes from running side by side.
 const migrationLock = 7_263_004_118;
@@ -39,7 +40,7 @@ export async function migrate(
   await source.initialize();
   const lock = source.createQueryRunner();
   try {
-    await assertRecent(source);
+    await assertUsable(source);
     await takeTurn(lock);
     const before = await namesOf(source);
     if (!all.some(({ name }) => before.includes(name))) await assertOwnDatabase(source, before);
@@ -67,32 +68,6 @@ async function takeTurn(lock: QueryRunner): Promise<void> {
     return rows[0]?.taken === true;
   };
   while (!(await isTaken())) await sleep(turnMs);
-}
-
-async function assertRecent(source: DataSource): Promise<void> {
-  const [server] = await source.query<{ version: string; number: number }[]>(
-    `select current_setting('server_version') as version, current_setting('server_version_num')::int as number`,
-  );
-  if (server && server.number < 170_000)
-    throw new StartError(`PostgreSQL 17 or later is needed, and this is ${server.version}`);
-}
-
-/**
- * There is no way back from a schema among the tables of somebody else. An empty list of migrations is what an end before the
- * first one leaves; an extension's tables are nobody's.
- */
-async function assertOwnDatabase(source: DataSource, before: string[]): Promise<void> {
-  const [others] = await source.query<{ database: string; tables: string | null }[]>(
-    `select current_database() as database, string_agg(relname, ', ' order by relname) as tables
-    from (select relname from pg_class c where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
-      and not exists (select from pg_depend where classid = 'pg_class'::regclass and objid = c.oid and deptype = 'e')
-      and (relname <> 'migrations' or $1) order by relname limit 5) found`,
-    [before.length > 0],
-  );
-  if (others?.tables)
-    throw new StartError(
-      `the database ${others.database} has tables that are not Gatehouse's (${others.tables}): give it one of its own`,
-    );
 }
 
 /** @returns false where somebody had a table for longer than a migration waits for it; those before it are done. */

@@ -3,6 +3,7 @@ import { driverErrorOf } from './postgres-errors.js';
 
 interface Told {
   code?: string;
+  syscall?: string;
   message?: string;
 }
 const toldBy = (error: unknown): Told => (driverErrorOf(error) ?? error ?? {}) as Told;
@@ -13,13 +14,15 @@ const toldBy = (error: unknown): Told => (driverErrorOf(error) ?? error ?? {}) a
  * away (class 28, and its certificate): a password or an authority that was replaced is the operator's, not the caller's.
  */
 export function isOutage(error: unknown): boolean {
-  const { code = '', message = '' } = toldBy(error);
-  return codes.test(code) || messages.test(message);
+  const { code = '', message = '', syscall } = toldBy(error);
+  return codes.test(code) || messages.test(message) || (syscall === 'connect' && noSocket.test(code));
 }
 
-/** 57014 is a statement that took longer than it may, 25P03 a transaction that nobody went on with, 58030 a disk that fails. */
+/** Of a socket in the file system: PostgreSQL has taken it away, or somebody its folder. */
+const noSocket = /^(ENOENT|EACCES|ENOTDIR)$/;
+/** 57014 is a statement that took longer than it may, 25P03 a transaction that nobody went on with and 25P04 one that took longer than it may, 58030 a disk that fails. */
 const codes =
-  /^(08...|25P03|28000|28P01|57014|57P0[123]|53...|25006|58030|ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|CERT_.*|ERR_TLS_.*|(DEPTH_ZERO_)?SELF_SIGNED_CERT.*|UNABLE_TO_(GET|VERIFY)_.*)$/;
+  /^(08...|25P0[34]|28000|28P01|57014|57P0[1-5]|53...|25006|58030|ECONN(REFUSED|RESET|ABORTED)|E(HOST|NET)(UNREACH|DOWN)|ENETRESET|EADDRNOTAVAIL|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|CERT_.*|ERR_TLS_.*|(DEPTH_ZERO_)?SELF_SIGNED_CERT.*|UNABLE_TO_(GET|VERIFY)_.*)$/;
 const messages =
   /Connection terminated|Query read timeout|timeout exceeded when trying to connect|connect timeout|not queryable|Client was closed/i;
 

@@ -16,6 +16,7 @@ import { systemClock } from '../platform/clock.js';
 import type { Db } from '../platform/db.js';
 import { faultOf } from '../platform/faults.js';
 import type { Mailer } from '../platform/mail/mailer.js';
+import { notAhead } from '../platform/not-ahead.js';
 import type { Outbound } from '../platform/outbound/fetch.js';
 import type { Processes } from '../temporal/processes.js';
 import { mailSubjects } from './mails.js';
@@ -46,7 +47,11 @@ export function composeWorker({ config, db, log, mailer, outbound, processes }: 
     },
     emails: createEmails({ db, mailer, subjects, now }),
     erasures: createErasures({ db, now }),
-    housekeeping: createHousekeeping({ db, now, auditRetentionDays: config.auditRetentionDays }),
+    housekeeping: createHousekeeping({
+      db,
+      now: () => notAhead(db, now),
+      auditRetentionDays: config.auditRetentionDays,
+    }),
     mfaGraces: graces,
     reconciler: createReconciler({ db, now, kinds: openKinds({ ...registration, now }), processes }),
     removals: createRemovals({ db, now }),

@@ -48,8 +48,9 @@ export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
     if (wished === granted) {
       if (await hasSchedules(processes.client)) return lookAtNewest();
       log.warn('the Temporal server has lost our schedules; making them anew and looking for processes that it lost');
-      await prepareServer(options);
     }
+    // Also for a worker that has just come: the server may have been emptied since it was prepared.
+    await prepareServer(options);
     await ensureSchedules(processes.client);
     await reconcileNow(processes.client);
     granted = wished;

@@ -192,3 +192,37 @@ test('a database with tables of others is left as it is, which is said; extensio
     await asOwner((client) => client.query(`drop database ${name} with (force)`));
   }
 });
+
+describe('a database that cannot be used is refused before anything is made in it', () => {
+  /** @param made by what follows its name */
+  async function made(definition: string, prepare: (url: string) => Promise<unknown> = async () => {}) {
+    const name = `unfit_${randomUUID().replaceAll('-', '')}`;
+    await asOwner((client) => client.query(`create database ${name} ${definition}`));
+    const url = Object.assign(new URL(database.ownerUrl), { pathname: `/${name}` }).href;
+    await prepare(url);
+    const tables = () => rowsAsOwner(url, `select relname from pg_class where relkind = 'r' and relnamespace > 16383`);
+    return { url, tables, drop: () => asOwner((client) => client.query(`drop database ${name}`)) };
+  }
+
+  test('by a locale in which two spellings of an address are two', async () => {
+    const turkish = await made(`template template0 locale_provider icu icu_locale 'tr-TR' locale 'C'`);
+    try {
+      await expect(migrate(turkish.url, database.url)).rejects.toThrow(/another small letter for I than i/);
+      expect(await turkish.tables()).toEqual([]);
+    } finally {
+      await turkish.drop();
+    }
+  });
+
+  test('by a schema of its own for the owner, where functions look for nothing', async () => {
+    const own = await made('', async (url) => rowsAsOwner(url, 'create schema authorization current_user'));
+    try {
+      await expect(migrate(own.url, database.url)).rejects.toThrow(
+        /tables would be made in \w+, and have to be in public/,
+      );
+      expect(await own.tables()).toEqual([]);
+    } finally {
+      await own.drop();
+    }
+  });
+});

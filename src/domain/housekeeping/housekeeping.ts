@@ -1,4 +1,4 @@
-import { after, type Clock } from '../../platform/clock.js';
+import { after } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { keepWaymarks } from '../identities/waymarks.js';
 import { sweepRemovedClients } from '../oidc/removed-clients.js';
@@ -46,7 +46,8 @@ export type Housekeeping = ReturnType<typeof createHousekeeping>;
 
 export interface HousekeepingDeps {
   db: Db;
-  now: Clock;
+  /** By what it decides what has served its time: for good, so by a clock that is not ahead of PostgreSQL's (`notAhead`). */
+  now(): Date | Promise<Date>;
   /** How long events are kept, 90 days at least; they go by whole months. */
   auditRetentionDays: number;
 }
@@ -56,18 +57,18 @@ export interface HousekeepingDeps {
  * whose time is nearly over.
  */
 export function createHousekeeping({ db, now, auditRetentionDays }: HousekeepingDeps) {
-  async function sweepGrants(batchSize: number): Promise<number> {
-    const end = after(now(), -underWay);
+  async function sweepGrants(batchSize: number, at: Date): Promise<number> {
+    const end = after(at, -underWay);
     const [row] = await db.statement<{ deleted: number; sessionIds: string[] }>(endedGrants, [end, batchSize]);
     const { deleted, sessionIds } = row!; // an aggregate: there is always one
     if (sessionIds.length > 0) await db.statement(sessionsOfGrants, [end, sessionIds]);
     return deleted;
   }
 
-  async function walk({ after: last, looked }: Place, batchSize: number) {
+  async function walk({ after: last, looked }: Place, batchSize: number, at: Date) {
     const [expiresAt, id] = last?.split('|') ?? [];
     const [row] = await db.statement<{ deleted: number; looked: number; last: string | null }>(walkSessions, [
-      after(now(), -underWay),
+      after(at, -underWay),
       batchSize,
       expiresAt ?? 'infinity', // PostgreSQL's own text: a Date has no microseconds, and the walk would not get past one
       id ?? beforeAll,
@@ -81,23 +82,23 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
     };
   }
 
-  async function sweepBy(name: string, batchSize: number): Promise<number> {
+  async function sweepBy(name: string, batchSize: number, at: Date): Promise<number> {
     const { rule, statement } = byName.get(name)!;
-    const [row] = await db.statement<{ deleted: number }>(statement, [cutOff(rule, now()), batchSize]);
+    const [row] = await db.statement<{ deleted: number }>(statement, [cutOff(rule, at), batchSize]);
     return row!.deleted;
   }
 
   /** What walks along something, each by places of its own. */
-  const steps = new Map<string, (place: string | null, batchSize: number) => Promise<Step>>([
+  const steps = new Map<string, (place: string | null, batchSize: number, at: Date) => Promise<Step>>([
     ['webhook_stops', (place, batchSize) => endSomeStopped(db, place, batchSize)],
-    ['removed_clients', (place, batchSize) => sweepRemovedClients(db, place, batchSize, now())],
-    ['accounts', (place, batchSize) => sweepClosedAccount({ db, now }, place, batchSize)],
+    ['removed_clients', (place, batchSize, at) => sweepRemovedClients(db, place, batchSize, at)],
+    ['accounts', (place, batchSize, at) => sweepClosedAccount({ db, now: () => at }, place, batchSize)],
     ['waymarks', async (place) => ({ swept: 0, next: (await keepWaymarks(db, place)).next })],
     [
       'certificates',
-      async (place, batchSize) => ({
+      async (place, batchSize, at) => ({
         swept: 0,
-        next: await warnOfCertificates(db, place ?? beforeAll, batchSize, now()),
+        next: await warnOfCertificates(db, place ?? beforeAll, batchSize, at),
       }),
     ],
   ]);
@@ -108,29 +109,30 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
 
     /** @param place where the batch before this one left off; null begins a run */
     async sweep(place: Place | null, batchSize: number): Promise<Swept> {
-      const at = place ?? begin(order[0]!);
-      const following = order[order.indexOf(at.rule) + 1];
+      const here = place ?? begin(order[0]!);
+      const at = await now();
+      const following = order[order.indexOf(here.rule) + 1];
       const next = following === undefined ? null : begin(following);
-      const step = steps.get(at.rule);
+      const step = steps.get(here.rule);
       if (step) {
-        const { swept, next: further } = await step(at.after, batchSize);
-        return { table: at.rule, deleted: swept, next: further === null ? next : { ...at, after: further } };
+        const { swept, next: further } = await step(here.after, batchSize, at);
+        return { table: here.rule, deleted: swept, next: further === null ? next : { ...here, after: further } };
       }
-      if (at.rule === 'sessions') {
-        const walked = await walk(at, batchSize);
+      if (here.rule === 'sessions') {
+        const walked = await walk(here, batchSize, at);
         return { table: 'sessions', deleted: walked.deleted, next: walked.next ?? next };
       }
-      if (at.rule === 'counts') {
+      if (here.rule === 'counts') {
         const [row] = await db.statement<{ merged: number }>(mergedCounts, []);
         return { table: 'row_counts', deleted: row!.merged, next };
       }
-      if (at.rule === 'events') {
+      if (here.rule === 'events') {
         const dropped = await keepEvents(db, auditRetentionDays);
-        return { table: 'months of events', deleted: dropped, next: dropped === 0 ? next : at };
+        return { table: 'months of events', deleted: dropped, next: dropped === 0 ? next : here };
       }
-      const deleted = await (at.rule === 'grants' ? sweepGrants(batchSize) : sweepBy(at.rule, batchSize));
-      const table = byName.get(at.rule)?.rule.table ?? at.rule;
-      return { table, deleted, next: deleted === batchSize ? at : next };
+      const deleted = await (here.rule === 'grants' ? sweepGrants(batchSize, at) : sweepBy(here.rule, batchSize, at));
+      const table = byName.get(here.rule)?.rule.table ?? here.rule;
+      return { table, deleted, next: deleted === batchSize ? here : next };
     },
   };
 }

@@ -66,7 +66,8 @@ export function createClientAssertions({
   return {
     subjectOf(assertion) {
       try {
-        return decodeJwt(assertion).sub ?? null;
+        const { sub }: { sub?: unknown } = decodeJwt(assertion); // whatever JSON has
+        return typeof sub === 'string' ? sub : null;
       } catch {
         return null;
       }
