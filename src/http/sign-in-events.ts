@@ -6,6 +6,7 @@ export const signInEvents = [
   'identity.signed_in',
   'auth.identity_sign_in_failed',
   'auth.identity_signed_out',
+  'identity.signed_out',
   'auth.mfa_grace_started',
 ] as const satisfies readonly EventAction[];
 

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { jest } from '@jest/globals';
+import { SignedXml } from 'xml-crypto';
 import type { SsoRefusal } from '../../src/domain/sso-protocols/assertion.js';
 import {
   assertionXml,
@@ -61,6 +63,21 @@ describe('an honest answer', () => {
     const samlSigningCert = `${other.certificate}\n${key.certificate}`;
     await expect(verify(signedResponse(parts(), key), { as: { samlSigningCert } })).resolves.toBeDefined();
     await expect(verify(signedResponse(parts(), other), { as: { samlSigningCert } })).resolves.toBeDefined();
+  });
+
+  test('is read once, however many certificates are tried on it', async () => {
+    const check = jest.spyOn(SignedXml.prototype, 'checkSignature');
+    try {
+      const samlSigningCert = [...Array(7).fill(other.certificate), key.certificate].join('\n');
+      await expect(verify(signedResponse(parts(), key), { as: { samlSigningCert } })).resolves.toBeDefined();
+      expect(check).toHaveBeenCalledTimes(1);
+      await refused(signedResponse(parts(), key), 'signature_invalid', {
+        as: { samlSigningCert: `${other.certificate}\n${other.certificate}` },
+      });
+      expect(check).toHaveBeenCalledTimes(2);
+    } finally {
+      check.mockRestore();
+    }
   });
 
   test('may be signed with SHA-512 and with RSA-PSS', async () => {

@@ -26,6 +26,17 @@ interface Ended {
 const idsIn = (place: string, ended: readonly Ended[]): string[] =>
   ended.filter(({ environmentId }) => environmentId === place).map(({ id }) => id);
 
+/** Webhooks tell applications by it which of their own sessions are over. */
+const revocationOf = (ended: readonly Ended[], reason: EndOfAccess['reason']) => [
+  {
+    action: 'identity.sessions_revoked' as const,
+    metadata: (place: string) => {
+      const ids = idsIn(place, ended);
+      return ids.length > 0 ? { reason, session_ids: ids } : null;
+    },
+  },
+];
+
 /** Ends every session, grant, trusted device and half-done sign-in of an Identity in the whole Account. @returns the sessions */
 async function endAccess(
   tx: EntityManager,
@@ -131,6 +142,7 @@ export async function settleNewPassword(
       action: 'identity.password_changed',
       metadata: (place) => ({ method, revoked_session_ids: idsIn(place, ended) }),
     },
+    ...revocationOf(ended, 'password_changed'),
     ...(isNews ? [{ action: 'identity.email_verified' as const, metadata: { method } }] : []),
   ]);
   if (isNews) await endWaysInOfBefore(tx, { ...scope, identityId }, { by: actor, provenFor, now });
@@ -178,10 +190,6 @@ export async function endAccessOfBefore(
   const ended = await endAccess(tx, { accountId, identityId }, { reason, now });
   await endWaysInOfBefore(tx, owner, { by, provenFor, now });
   if (ended.length === 0) return;
-  const revokedIn = (place: string) => {
-    const ids = idsIn(place, ended);
-    return ids.length > 0 ? { reason, session_ids: ids } : null;
-  };
   const scope = { accountId, applicationId, environmentId };
-  await recordOfIdentity(tx, scope, { identityId }, [{ action: 'identity.sessions_revoked', metadata: revokedIn }]);
+  await recordOfIdentity(tx, scope, { identityId }, revocationOf(ended, reason));
 }

@@ -174,11 +174,14 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
         goesOn,
         authTime,
         ownFactorAt,
-        ...(browser === null ? [] : [hashSecret(browser), replacedRow(scope)]),
+        ...(browser === null ? [] : [hashSecret(browser), replacedRow(scope), signedOutRow(scope)]),
       ]);
       if (!row) throw new DomainError('auth.invalid_credentials');
       countEvent('identity.signed_in', how);
-      for (let i = 0; i < row.replaced; i++) countEvent('auth.identity_signed_out', wasReplaced);
+      for (let i = 0; i < row.replaced; i++) {
+        countEvent('auth.identity_signed_out', wasReplaced);
+        countEvent('identity.signed_out', {});
+      }
       return {
         session: { id: row.id, authenticatedAt: authenticatedAt ?? at, amr, acr },
         browser: next,
@@ -253,6 +256,15 @@ const replacedRow = (scope: EnvironmentScope) =>
     ...scope,
     resourceId: null,
     metadata: wasReplaced,
+    actor: { type: 'identity', id: null },
+  });
+
+/** And the one by which webhooks are told (`recordSignedOut`). */
+const signedOutRow = (scope: EnvironmentScope) =>
+  eventRow('identity.signed_out', {
+    ...scope,
+    resourceId: null,
+    metadata: {},
     actor: { type: 'identity', id: null },
   });
 

@@ -20,7 +20,7 @@ export interface SignInRow {
 export interface ComesWith {
   /** A session at an identity provider: $18. */
   provider: boolean;
-  /** A cookie of before: $23 is its hash, and $24 the row of the event that another one's session ended. */
+  /** A cookie of before: $23 is its hash, $24 and $25 the rows of the events that another one's session ended. */
   cookie: boolean;
 }
 
@@ -79,6 +79,12 @@ kept as (
 signed_out as (${eventInsert('$24', {
   resourceId: 'moved.id::text',
   actorId: 'moved.identity_id::text',
+  from: ' join moved on moved.revoked_at is not null',
+})}),
+told_of as (${eventInsert('$25', {
+  resourceId: 'moved.identity_id::text',
+  actorId: 'moved.identity_id::text',
+  metadata: `e.metadata || jsonb_build_object('session_id', moved.id)`,
   from: ' join moved on moved.revoked_at is not null',
 })}),
 `;

@@ -16,7 +16,9 @@ export const password: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
   app.put(
     '/password',
     {
-      config: { events: ['identity.password_changed', 'auth.identity_password_change_failed'] },
+      config: {
+        events: ['identity.password_changed', 'identity.sessions_revoked', 'auth.identity_password_change_failed'],
+      },
       schema: {
         operationId: 'identityChangePassword',
         summary: 'Change your password',

@@ -73,7 +73,11 @@ export const oauthEvents: Readonly<Record<string, readonly EventAction[]>> = {
   'POST /oauth/password/reset': provedAddressEvents,
   'GET /oauth/logout': ['auth.identity_signed_out', 'identity.signed_out'],
   'POST /oauth/logout': ['auth.identity_signed_out', 'identity.signed_out'],
-  'POST /oauth/account/password': ['identity.password_changed', 'auth.identity_password_change_failed'],
+  'POST /oauth/account/password': [
+    'identity.password_changed',
+    'identity.sessions_revoked',
+    'auth.identity_password_change_failed',
+  ],
   'POST /oauth/account/factors/totp': enrollmentEvents,
   'POST /oauth/account/factors/webauthn/options': [],
   'POST /oauth/account/factors/webauthn': enrollmentEvents,

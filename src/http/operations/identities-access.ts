@@ -44,7 +44,7 @@ export const setIdentityPassword = operation({
     'By the rules of this Environment. The identity has one password in all Environments of the Account: its sessions end in all ' +
     'of them, and a mail says so.',
   body: Body({ password: Type.String({ minLength: 1, maxLength: 1024 }) }),
-  events: ['identity.password_changed'],
+  events: ['identity.password_changed', 'identity.sessions_revoked'],
   answers: {
     ...detail,
     ...errors(
@@ -74,7 +74,7 @@ export const resetIdentityPassword = operation({
     'The password works no more, all sessions end, and a link to choose another one is mailed. It leads back to the client that ' +
     '`client_id` names, or else to the oldest of the Environment. Who is deactivated is mailed none, and where the Environment takes no passwords there is none to choose.',
   body: Nullable(Body({ client_id: Type.Optional(Type.String({ maxLength: 255 })) })),
-  events: ['identity.password_changed', 'auth.identity_password_link_requested'],
+  events: ['identity.password_changed', 'identity.sessions_revoked', 'auth.identity_password_link_requested'],
   answers: {
     ...detail,
     ...errors('identity.not_found', 'identity.in_production', 'oauth_client.not_found', 'validation.failed'),

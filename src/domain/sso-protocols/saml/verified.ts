@@ -1,3 +1,4 @@
+import type { SignatureAlgorithm, SignedXml } from 'xml-crypto';
 import { SsoRefused } from '../assertion.js';
 import { loadSignatures } from './library.js';
 import type { SamlProvider } from './settings.js';
@@ -17,24 +18,49 @@ export async function verifiedElement(
   const { SignedXml } = await loadSignatures();
   const whole = text.replace(/\r\n?/g, '\n'); // XML 1.0 §2.11, which the parser leaves to others
   const signature = signatureIn(rootOf(whole), attributes.get('ID'));
-  const signedBy = (publicCert: string): string | null => {
-    const verifier = new SignedXml({ publicCert, getCertFromKeyInfo: () => null }); // what comes along proves nothing
-    try {
-      verifier.loadSignature(signature);
-      verifier.checkSignature(whole);
-    } catch {
-      return null;
-    }
-    return verifier.getSignedReferences()[0] ?? null; // none unless it is right, and `signaturesOf` lets pass no more than one
-  };
-  for (const certificate of certificates) {
-    const signed = signedBy(certificate);
-    if (signed !== null) return readXml(signed, { maxLength: 2 * whole.length }); // canonical form says more
-  }
+  const [publicCert] = certificates;
+  const verifier = new SignedXml({ publicCert, getCertFromKeyInfo: () => null }); // what comes along proves nothing
+  verifier.SignatureAlgorithms = tryingAll(verifier.SignatureAlgorithms, certificates);
+  const signed = signedPart(() => {
+    verifier.loadSignature(signature);
+    verifier.checkSignature(whole);
+    return verifier.getSignedReferences()[0]; // none unless it is right, and `signaturesOf` lets pass no more than one
+  });
+  if (signed !== undefined) return readXml(signed, { maxLength: 2 * whole.length }); // canonical form says more
   throw new SsoRefused(
     'signature_invalid',
     'Its signature is not by a certificate of the connection, or of something else',
   );
+}
+
+type Algorithms = SignedXml['SignatureAlgorithms'];
+
+/**
+ * The algorithms, each asking for every certificate in turn. A verifier knows one, and what it does before it asks costs by the size of the
+ * message: a provider that changes its certificates would have each of them read it anew, for whoever posts one.
+ */
+const tryingAll = (algorithms: Algorithms, certificates: readonly string[]): Algorithms =>
+  Object.fromEntries(
+    Object.entries(algorithms).map(([name, Algorithm]) => [
+      name,
+      class extends (Algorithm as new () => SignatureAlgorithm) {
+        override verifySignature = ((material: string, _: unknown, value: string) => {
+          const one = new Algorithm();
+          return certificates.some((certificate) =>
+            signedPart(() => one.verifySignature(material, certificate, value)),
+          );
+        }) as SignatureAlgorithm['verifySignature'];
+      },
+    ]),
+  ) as Algorithms;
+
+/** Undefined where the library refuses by an error, as a certificate of another kind of key is. */
+function signedPart<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
 }
 
 function signatureIn(root: Element, id: string | undefined): Element {
