@@ -127,8 +127,11 @@ test('a new password is told in each, with the sessions of that Environment only
   const told = await toldOfB(id, () =>
     call('PUT', `/identities/${id}/password`, { password: 'another one of theirs' }),
   );
-  expect(typesOf(told)).toEqual(['identity.password_changed']);
-  expect(told[0]?.data).toEqual({ method: 'administrator', revoked_session_ids: await sessionsAt(scopeOfB) });
+  expect(typesOf(told)).toEqual(['identity.password_changed', 'identity.sessions_revoked']);
+  expect(told.map(({ data }) => data)).toEqual([
+    { method: 'administrator', revoked_session_ids: await sessionsAt(scopeOfB) },
+    { reason: 'password_changed', session_ids: await sessionsAt(scopeOfB) },
+  ]);
   const [event, ...more] = await here(id, 'identity.password_changed');
   expect(event?.metadata.revoked_session_ids).toEqual(await sessionsAt(account.scope));
   expect(more).toEqual([]);

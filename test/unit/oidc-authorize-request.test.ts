@@ -162,6 +162,13 @@ describe('accepted', () => {
     expect(request(long).parameters).toMatchObject(long);
   });
 
+  test('a state that goes back in a header, however it is written there', () => {
+    const most = '\u4e2d'.repeat(910); // nine bytes each
+    expect(request({ state: most }).state).toBe(most);
+    expect(refusal({ state: `${most}\u4e2d` })?.[1]).toBe('state is longer than 8192 bytes in a URL');
+    expect(refusal({ state: '%'.repeat(2731) })?.[1]).toBe('state is longer than 8192 bytes in a URL');
+  });
+
   test('the rest of what a request says, and null for what it does not', () => {
     const { nonce, idTokenHint, organization } = request({ nonce: 'n', id_token_hint: 'h', organization: 'acme' });
     expect([nonce, idTokenHint, organization]).toEqual(['n', 'h', 'acme']);

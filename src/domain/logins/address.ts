@@ -2,7 +2,7 @@ import { domainToASCII } from 'node:url';
 import { isBounded } from '../../platform/mail/addresses.js';
 
 /** More than any address that somebody can have, also one from before addresses were bounded. */
-export const longestTypedAddress = 320;
+const longestTypedAddress = 320;
 
 /**
  * An address that was typed, as it is looked up. What no identity can have, nor PostgreSQL hold, becomes the empty one, which

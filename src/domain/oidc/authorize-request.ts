@@ -82,6 +82,11 @@ export const isAuthorizeParameter = (name: string): boolean => (known as readonl
 /** RFC 6749 leaves lengths open; these leave room in a request line, whose limit is 16 KiB with all headers. In `state` some keep where to go on. */
 const longest: Readonly<Record<string, number>> = { id_token_hint: longestHint, claims: 8192, state: 8192 };
 const longestOther = 2048;
+/** As it goes back in a header: what is not ASCII takes up to nine times as much there, and proxies take 16 KB of headers at most. */
+const longestReturned = 8192;
+/** Whether a `state` can go back in an answer's `Location`. */
+export const isReturnable = (state: string): boolean =>
+  state.length <= longestReturned && new URLSearchParams([['', state]]).toString().length <= longestReturned + 1;
 const prompts = ['none', 'login', 'consent', 'select_account'];
 
 /** The client that a request names, for its look-up. @throws OAuthError invalid_request */
@@ -146,6 +151,8 @@ function assertReadable(values: Parameters) {
     if (value === undefined) continue;
     const most = longest[name] ?? longestOther;
     if (value.length > most) throw invalid(`${name} is longer than ${most} characters`);
+    if (name === 'state' && !isReturnable(value))
+      throw invalid(`state is longer than ${longestReturned} bytes in a URL`);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
     if (/[\x00-\x1f\x7f]/.test(value)) throw invalid(`${name} has a control character`);
   }

@@ -1,3 +1,4 @@
+import { isReturnable } from './authorize-request.js';
 import type { Client, Clients } from './clients.js';
 import { type Hint, longestHint, readHint } from './hints.js';
 import type { SigningKeys } from './keys.js';
@@ -18,7 +19,7 @@ export interface LogoutRequest {
 const known = ['id_token_hint', 'logout_hint', 'client_id', 'post_logout_redirect_uri', 'state', 'ui_locales'] as const;
 const longest = 8192;
 const isTooLong = ([name, value]: [string, string]) =>
-  value.length > (name === 'id_token_hint' ? longestHint : longest);
+  name === 'state' ? !isReturnable(value) : value.length > (name === 'id_token_hint' ? longestHint : longest);
 
 /** @throws OAuthError invalid_request, for what is shown on a page */
 export async function parseLogoutRequest(
