@@ -25,6 +25,14 @@ export async function stoppable<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+/**
+ * Between two transactions of work that goes on where it was left.
+ * @throws GivenUp where nobody waits any more: whoever asks again would have it done twice at once
+ */
+export function assertAwaited(): void {
+  if (currentContext().givenUp?.aborted) throw new GivenUp();
+}
+
 /** Runs what several wait for: none of them stops it for the others. */
 export function unstoppable<T>(work: () => T): T {
   const { stoppedBy, ...context } = currentContext();

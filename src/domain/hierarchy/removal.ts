@@ -30,13 +30,42 @@ export async function remove(
 ): Promise<void> {
   await schemaFor(tx, scope, 'another shape');
   await lockSignIns(tx, scope, [id]);
-  const top = await findLocked(tx, scope, id);
-  if (top.version !== version) throw new DomainError('version.conflict', { current: top });
-  if (top.nodeType === rootType) throw new DomainError('nodes.root_fixed');
+  await lockTop(tx, scope, { id, version });
   if (!cascade && (await tx.existsBy(Node, { ...within(scope), parentNodeId: id }))) {
     throw new DomainError('nodes.has_children');
   }
   await removeLocked(tx, scope, [id], at);
+}
+
+/** @throws DomainError nodes.node_not_found, version.conflict with the node as it is now, nodes.root_fixed */
+async function lockTop(tx: EntityManager, scope: EnvironmentScope, { id, version }: { id: string; version: number }) {
+  const top = await findLocked(tx, scope, id);
+  if (top.version !== version) throw new DomainError('version.conflict', { current: top });
+  if (top.nodeType === rootType) throw new DomainError('nodes.root_fixed');
+}
+
+/**
+ * Deletes the lowest nodes below one, if there are more than so many, in the caller's transaction.
+ * @returns whether it has deleted any: what is left otherwise is for `remove`
+ * @throws DomainError as `remove`
+ */
+export async function removeLowest(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  { id, version, atOnce, at }: { id: string; version: number; atOnce: number; at: Date },
+): Promise<boolean> {
+  await schemaFor(tx, scope, 'another shape');
+  const lowest = await tx.query<{ id: string }[]>(
+    `select id from nodes where account_id = $1 and environment_id = $2 and ${below('nodes')} and id <> $4
+     order by cardinality(path) desc, id limit $5`,
+    [scope.accountId, scope.environmentId, [id], id, atOnce + 1],
+  );
+  if (lowest.length <= atOnce) return false;
+  const ids = lowest.slice(0, atOnce).map((row) => row.id); // with each, all below it: that is lower
+  await lockSignIns(tx, scope, ids);
+  await lockTop(tx, scope, { id, version });
+  await removeLocked(tx, scope, ids, at, [id]);
+  return true;
 }
 
 /**
@@ -58,6 +87,7 @@ async function removeLocked(
   scope: EnvironmentScope,
   topIds: readonly string[],
   at: Date,
+  namedIds = topIds,
 ): Promise<void> {
   const { accountId, environmentId } = scope;
   const values = [accountId, environmentId, topIds];
@@ -85,7 +115,7 @@ async function removeLocked(
     'role_assignment.deleted',
     assignments.map((one) => ({ ...scope, resourceId: one.id, metadata: metadataOfAssignment(one) })),
   );
-  const tops = new Set(topIds);
+  const tops = new Set(namedIds);
   const details = (row: Removed) => ({
     ...scope,
     resourceId: row.id,

@@ -1,13 +1,16 @@
+import type { EntityManager } from 'typeorm';
 import { Environment } from '../../../entities/environment.js';
 import type { Node } from '../../../entities/node.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
+import { assertAwaited } from '../../platform/giving-up.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import { DomainError } from '../errors.js';
 import { change, type NodeChanges } from '../hierarchy/changes.js';
 import { create, type NewNode } from '../hierarchy/nodes.js';
 import { remove } from '../hierarchy/removal.js';
+import { removeInParts } from '../hierarchy/removal-in-parts.js';
 import { organizationType } from '../hierarchy/rules.js';
 import type { Sight } from '../hierarchy/sight.js';
 import type { Page } from '../paging.js';
@@ -76,14 +79,15 @@ export function createOrganizations({ db, now }: { db: Db; now: Clock }) {
      * With `cascade` everything below it goes too.
      * @throws DomainError organization.not_found, nodes.has_children, version.conflict
      */
-    remove: (scope: EnvironmentScope, id: string, version: number, cascade: boolean): Promise<void> =>
-      retryingDeadlocks(() =>
+    async remove(scope: EnvironmentScope, id: string, version: number, cascade: boolean): Promise<void> {
+      const removing = (work: (tx: EntityManager) => Promise<void>) =>
         db.transaction(scope, async (tx) => {
           await find(tx, scope, id);
-          const removing = remove(tx, scope, { id, version, cascade, at: now() });
-          await removing.catch(shown((node) => withCounts(tx, scope, node, now())));
-        }),
-      ),
+          await work(tx).catch(shown((node) => withCounts(tx, scope, node, now())));
+        });
+      if (cascade) await removeInParts(removing, scope, { id, version, now });
+      await retryingDeadlocks(() => removing((tx) => remove(tx, scope, { id, version, cascade, at: now() })));
+    },
 
     /**
      * Deletes every organization with what is below it, some in a transaction: of one that is interrupted, the rest is left.
@@ -97,7 +101,7 @@ export function createOrganizations({ db, now }: { db: Db; now: Clock }) {
       if (environment.type === 'production') throw new DomainError('organization.production_environment');
       if (confirm !== environment.slug) throw new DomainError('organization.confirmation_required');
       const some = () => db.transaction(scope, (tx) => removeSome(tx, scope, now()));
-      while ((await retryingDeadlocks(some)) === 'more');
+      while ((await retryingDeadlocks(some)) === 'more') assertAwaited();
     },
   };
 }

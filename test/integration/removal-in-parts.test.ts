@@ -1,0 +1,81 @@
+import { removeInParts } from '../../src/domain/hierarchy/removal-in-parts.js';
+import { currentContext, runInContext } from '../../src/platform/context.js';
+import { GivenUp } from '../../src/platform/giving-up.js';
+import { LazyAbort } from '../../src/platform/lazy-abort.js';
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { type Calls, callsWith, countersOf, newNode, type TestNode } from './nodes-setup.js';
+import { rowsOf } from './portal-setup.js';
+
+/** A large subtree goes from the lowest nodes up, some in a transaction, so that nobody waits for all of it. */
+
+let api: TestApi;
+let account: TestAccount;
+let call: Calls;
+beforeAll(async () => {
+  api = await startApi();
+  account = await newAccount(api);
+  call = callsWith(api, await account.apiKey());
+});
+afterAll(() => api.stop());
+
+/** Eleven nodes: three below the top, with three, two and two below them. */
+async function grown(): Promise<TestNode> {
+  const top = await newNode(call, 'Top', null);
+  for (const [i, below] of [3, 2, 2].entries()) {
+    const middle = await newNode(call, `Middle ${i}`, top.id);
+    for (let j = 0; j < below; j++) await newNode(call, `Low ${i}.${j}`, middle.id);
+  }
+  return top;
+}
+
+/** @param afterEach what happens once a transaction is done */
+function remove({ id, version }: { id: string; version: number }, afterEach: (times: number) => unknown = () => {}) {
+  let times = 0;
+  const removing = async (work: Parameters<Parameters<typeof removeInParts>[0]>[0]) => {
+    await api.database.db.transaction(account.scope, work);
+    await afterEach(++times);
+  };
+  return removeInParts(removing, account.scope, { id, version, now: () => new Date(), atOnce: 3 }).then(() => times);
+}
+const left = async (id: string) =>
+  (await rowsOf<{ name: string }>(api, 'select name from nodes where $1 = any(path) order by name', [id])).map(
+    ({ name }) => name,
+  );
+const versionOf = async (id: string): Promise<number> => (await call('GET', `/nodes/${id}`)).json().data.version;
+
+test('the lowest first, until what is left goes in one; each is told with the node that was deleted', async () => {
+  const top = await grown();
+  const before = await countersOf(api, account);
+  expect(await remove({ id: top.id, version: await versionOf(top.id) })).toBe(4); // three, three, three: and a look
+  expect(await left(top.id)).toHaveLength(2);
+  const deleted = await call('DELETE', `/nodes/${top.id}?cascade=true`, undefined, await versionOf(top.id));
+  expect(deleted.statusCode).toBe(204);
+  expect(await left(top.id)).toEqual([]);
+  const events = await rowsOf<{ top: string }>(
+    api,
+    `select metadata->>'top_node_id' as top from events where environment_id = $1 and action = 'node.deleted'`,
+    [account.scope.environmentId],
+  );
+  expect(events.map((event) => event.top)).toEqual(Array(11).fill(top.id));
+  const after = await countersOf(api, account);
+  expect((before.nodes ?? 0) - (after.nodes ?? 0)).toBe(11);
+});
+
+test('what is changed meanwhile is not deleted any further', async () => {
+  const top = await grown();
+  const version = await versionOf(top.id);
+  const rename = (times: number) => times === 1 && call('PATCH', `/nodes/${top.id}`, { name: 'Kept' }, version);
+  await expect(remove({ id: top.id, version }, rename)).rejects.toMatchObject({ code: 'version.conflict' });
+  expect(await left(top.id)).toHaveLength(8);
+});
+
+test('of a request that was given up the rest is left, and the next one goes on with it', async () => {
+  const top = await grown();
+  const asked = { id: top.id, version: await versionOf(top.id) };
+  const givenUp = new LazyAbort();
+  const first = runInContext({ ...currentContext(), givenUp }, () => remove(asked, () => givenUp.abort()));
+  await expect(first).rejects.toThrow(GivenUp);
+  expect(await left(top.id)).toHaveLength(8);
+  expect(await remove(asked)).toBe(3);
+  expect(await left(top.id)).toHaveLength(2);
+});
