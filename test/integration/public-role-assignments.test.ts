@@ -2,7 +2,9 @@ import type { LightMyRequestResponse } from 'fastify';
 import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { asOwner } from '../support/database.js';
 import { holdRoles, newIdentityCaller } from '../support/identity-caller.js';
+import { untilWaiting } from '../support/lock-waits.js';
 import { outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
 
 let api: TestApi;
@@ -191,6 +193,22 @@ test('in bulk each stands for itself, and a thousand take one request', async ()
   const all = (await call('POST', '/role-assignments', 200, { role_assignments: many })).json().items;
   expect(new Set(all.map(({ status }: { status: string }) => status))).toEqual(new Set(['created']));
   await call('POST', '/role-assignments', 400, { role_assignments: [...many, good] });
+});
+
+test('in bulk, somebody who leaves meanwhile keeps no other from theirs', async () => {
+  const [goes, stays] = [await newIdentity(), await newIdentity()];
+  const role_assignments = [goes, stays, goes].map((identity_id) => ({ identity_id, role_id: roleId }));
+  const items = await asOwner(async (other) => {
+    await other.query('begin');
+    await other.query('delete from environment_memberships where identity_id = $1', [goes]);
+    const asked = call('POST', '/role-assignments', 200, { role_assignments });
+    await untilWaiting(api.database.ownerUrl, 1, '%environment_memberships%');
+    await other.query('commit');
+    return (await asked).json().items;
+  }, api.database.ownerUrl);
+  expect(
+    items.map(({ status, error }: { status: string; error: { code: string } | null }) => error?.code ?? status),
+  ).toEqual(['identity.not_found', 'created', 'identity.not_found']);
 });
 
 test('in bulk, what is wrong with the form of one keeps no other from being made', async () => {

@@ -53,15 +53,17 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
         unknown.has((wanted[i] as WantedAssignment).identityId) ? new DomainError('identity.not_found') : one,
       );
       const allowed = placed.filter((one): one is Placed => !(one instanceof DomainError));
-      const written = await db.transaction(scope, async (tx) => {
-        await keepMembers(tx, scope, allowed);
-        return write(tx, scope, allowed, at);
+      const { there, written } = await db.transaction(scope, async (tx) => {
+        const there = await keepMembers(tx, scope, allowed);
+        const still = allowed.filter(({ identityId }) => there.has(identityId));
+        return { there, written: await write(tx, scope, still, at) };
       });
       let next = 0;
-      return placed.map(
-        (one): AssignmentResult =>
-          one instanceof DomainError ? { status: 'failed', error: one } : (written[next++] as AssignmentResult),
-      );
+      return placed.map((one): AssignmentResult => {
+        if (one instanceof DomainError) return { status: 'failed', error: one };
+        if (there.has(one.identityId)) return written[next++] as AssignmentResult;
+        return { status: 'failed', error: new DomainError('identity.not_found') }; // left since they were looked for
+      });
     });
   }
 

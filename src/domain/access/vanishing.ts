@@ -16,24 +16,24 @@ export function vanished(error: unknown): unknown {
  * Keeps members in the Environment until the end of the transaction. Whoever leaves one stays in the Account's directory, where no
  * constraint speaks against giving them a role: they would hold it when they come back. The Identity is locked first, as who
  * removes it takes them.
- * @throws DomainError identity.not_found where one of them left
+ * @returns who of them is there
  */
 export async function keepMembers(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,
   placed: readonly { identityId: string }[],
-): Promise<void> {
+): Promise<Set<string>> {
   const members = [...new Set(placed.map(({ identityId }) => identityId))];
   await tx.query('select from identities where account_id = $1 and id = any($2) order by id for key share', [
     accountId,
     members,
   ]);
-  const there = await tx.query<unknown[]>(
-    `select from environment_memberships where account_id = $1 and environment_id = $2 and identity_id = any($3)
+  const there = await tx.query<{ id: string }[]>(
+    `select identity_id as id from environment_memberships where account_id = $1 and environment_id = $2 and identity_id = any($3)
      order by identity_id for key share`,
     [accountId, environmentId, members],
   );
-  if (there.length < members.length) throw new DomainError('identity.not_found');
+  return new Set(there.map(({ id }) => id));
 }
 
 /** What goes between the look at it and its use is found missing at the next look. */

@@ -30,7 +30,8 @@ export interface NewMember {
 export async function addMember(tx: EntityManager, scope: EnvironmentScope, member: NewMember): Promise<boolean> {
   const { organizationId, identityId, roleIds, at } = member;
   const giveGroupRoles = await groupRolesOf(tx, scope, member);
-  await keepMembers(tx, scope, [{ identityId }]);
+  const there = await keepMembers(tx, scope, [{ identityId }]);
+  if (!there.has(identityId)) throw new DomainError('identity.not_found');
   await lockOrganization(tx, scope, organizationId);
   const { accountId, environmentId } = scope;
   const row: OrganizationMember = { organizationId, identityId, accountId, environmentId, createdAt: at };

@@ -31,6 +31,12 @@ export interface MemberOf {
 }
 type WithRoles = MemberOf & { roleIds: readonly string[] };
 
+/** For `.catch`: the node is the organization, which was there a moment ago. */
+function wentMeanwhile(error: unknown): never {
+  const isGone = error instanceof DomainError && error.code === 'nodes.node_not_found';
+  throw isGone ? new DomainError('organization.not_found') : error;
+}
+
 /**
  * Who is a member of an organization, and with which roles at its node. Whoever gives roles needs `rbac.assign_roles` there
  * and all that they hold, whoever takes them `rbac.assign_roles`, as everywhere.
@@ -61,7 +67,8 @@ export function createMemberships({ db, assignments, endInvitations, now }: Memb
         const { organizationId: nodeId, roleIds } = member;
         if (!(await tx.existsBy(Organization, { ...within(scope), id: nodeId })))
           throw new DomainError('organization.not_found');
-        if (roleIds.length > 0) await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId });
+        if (roleIds.length > 0)
+          await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId }).catch(wentMeanwhile);
         const isNew = await addMember(tx, scope, { ...member, at: now() });
         if (!isNew) throw new DomainError('organization.already_member');
         return findOneMember(tx, scope, member, now());
