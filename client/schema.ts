@@ -682,7 +682,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a node
-         * @description With `cascade=true` everything below it too. Role assignments, SCIM group mappings and organizations at these nodes, with what those have to themselves (as when one is deleted), go with them, and there is an event for each.
+         * @description With `cascade=true` everything below it too. Role assignments, SCIM group mappings and organizations at these nodes, with what those have to themselves (as when one is deleted), go with them, and there is an event for each. More than 10 000 nodes go from the lowest up in several transactions: of a request that ends before its answer the rest is left, and the next one goes on with it.
          *
          *     Requires `hierarchy.manage` at the node that `id` names.
          */
