@@ -1030,6 +1030,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/organizations/{id}/domains/{domain}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the claim of a domain of an organization
+         * @description With the TXT record that proves it, and how its check stands.
+         *
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        get: operations["getOrganizationDomain"];
+        put?: never;
+        post?: never;
+        /**
+         * Give up the claim of a domain of an organization
+         * @description At once it verifies nothing any more, and another organization that proves the domain can have it.
+         *
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        delete: operations["deleteOrganizationDomain"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/organizations/{id}/domains/{domain}/verify": {
         parameters: {
             query?: never;
@@ -1047,28 +1075,6 @@ export interface paths {
          */
         post: operations["verifyOrganizationDomain"];
         delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/organizations/{id}/domains/{domain}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        /**
-         * Give up the claim of a domain of an organization
-         * @description At once it verifies nothing any more, and another organization that proves the domain can have it.
-         *
-         *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
-         */
-        delete: operations["deleteOrganizationDomain"];
         options?: never;
         head?: never;
         patch?: never;
@@ -10108,12 +10114,10 @@ export interface operations {
             default: components["responses"]["Refusal"];
         };
     };
-    verifyOrganizationDomain: {
+    getOrganizationDomain: {
         parameters: {
             query?: never;
-            header?: {
-                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
-            };
+            header?: never;
             path: {
                 id: string;
                 domain: string;
@@ -10154,6 +10158,32 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    verifyOrganizationDomain: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: string;
+                domain: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClaimOrganizationDomainResponse"];
+                };
             };
             default: components["responses"]["Refusal"];
         };

@@ -27,6 +27,7 @@ export type IdentityInviteIntent = (typeof identityInviteIntents)[number];
 @Index('identity_invites_identity', ['identityId'])
 @Index('identity_invites_open', ['id'], { where: `status = 'pending'` })
 @Index('identity_invites_ended_of_address', ['accountId', 'email'], { where: `status <> 'pending'` })
+@Index('identity_invites_waiting_for_address', ['accountId', 'email'], { where: `status = 'pending'` })
 @Index('identity_invites_ended', ['endedAt'], { where: 'ended_at is not null' })
 @Check('identity_invites_status', `status in ('pending', 'accepted', 'expired', 'revoked')`)
 @Check('identity_invites_intent', `intent in ('activate', 'directory', 'organization')`)

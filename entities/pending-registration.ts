@@ -7,6 +7,7 @@ export type PendingRegistrationStatus = 'pending' | 'confirmed' | 'expired' | 'd
 @Index('pending_registrations_token', ['tokenHash'], { unique: true })
 @Index('pending_registrations_email', ['email'], { where: `status = 'pending'` })
 @Index('pending_registrations_open', ['id'], { where: `status = 'pending'` })
+@Index('pending_registrations_user', ['userId'], { where: 'user_id is not null' })
 @Index('pending_registrations_ended', ['endedAt'], { where: 'ended_at is not null' })
 @Check('pending_registrations_status', `status in ('pending', 'confirmed', 'expired', 'discarded', 'cancelled')`)
 export class PendingRegistration {

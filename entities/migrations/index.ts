@@ -78,6 +78,7 @@ import { UsedMasterKeys1763700000144 } from './1763700000144-used-master-keys.js
 import { InitiateLoginUri1763700000145 } from './1763700000145-initiate-login-uri.js';
 import { AssignmentsByNode1763700000146 } from './1763700000146-assignments-by-node.js';
 import { HeldAtANode1763700000147 } from './1763700000147-held-at-a-node.js';
+import { WaitingForAnAddress1763700000148 } from './1763700000148-waiting-for-an-address.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -161,4 +162,5 @@ export const migrations = [
   InitiateLoginUri1763700000145,
   AssignmentsByNode1763700000146,
   HeldAtANode1763700000147,
+  WaitingForAnAddress1763700000148,
 ];

@@ -73,6 +73,7 @@ import {
 import {
   claimOrganizationDomain,
   deleteOrganizationDomain,
+  getOrganizationDomain,
   listOrganizationDomains,
   verifyOrganizationDomain,
 } from './operations/organizations-domains.js';
@@ -174,6 +175,7 @@ export const environmentOperations: readonly Operation[] = [
   removeOrganizationMember,
   listOrganizationDomains,
   claimOrganizationDomain,
+  getOrganizationDomain,
   verifyOrganizationDomain,
   deleteOrganizationDomain,
   ...organizationConnectionOperations,

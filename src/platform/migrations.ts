@@ -120,6 +120,8 @@ const functions = [
   'gatehouse_settle_events',
   'gatehouse_subtree',
   'gatehouse_user_id',
+  'gatehouse_waiting_registrations',
+  'gatehouse_waiting_invites',
 ];
 
 /** Names of migrations that this version knows and the database has not seen. */

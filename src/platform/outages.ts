@@ -20,11 +20,11 @@ export function isOutage(error: unknown): boolean {
 
 /** Of a socket in the file system: PostgreSQL has taken it away, or somebody its folder. */
 const noSocket = /^(ENOENT|EACCES|ENOTDIR)$/;
-/** 57014 is a statement that took longer than it may, 25P03 a transaction that nobody went on with and 25P04 one that took longer than it may, 58030 a disk that fails. */
+/** 57014 is a statement that took longer than it may, 25P03 a transaction that nobody went on with and 25P04 one that took longer than it may, 58030 a disk that fails; EMFILE is our own end, without a descriptor for a connection. */
 const codes =
-  /^(08...|25P0[34]|28000|28P01|57014|57P0[1-5]|53...|25006|58030|ECONN(REFUSED|RESET|ABORTED)|E(HOST|NET)(UNREACH|DOWN)|ENETRESET|EADDRNOTAVAIL|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|CERT_.*|ERR_TLS_.*|(DEPTH_ZERO_)?SELF_SIGNED_CERT.*|UNABLE_TO_(GET|VERIFY)_.*)$/;
+  /^(08...|25P0[34]|28000|28P01|57014|57P0[1-5]|53...|25006|58030|ECONN(REFUSED|RESET|ABORTED)|E(HOST|NET)(UNREACH|DOWN)|ENETRESET|EADDRNOTAVAIL|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EMFILE|ENFILE|EPROTO|CERT_.*|ERR_(TLS|SSL)_.*|(DEPTH_ZERO_)?SELF_SIGNED_CERT.*|UNABLE_TO_(GET|VERIFY)_.*)$/;
 const messages =
-  /Connection terminated|Query read timeout|timeout exceeded when trying to connect|connect timeout|not queryable|Client was closed/i;
+  /Connection terminated|Query read timeout|timeout exceeded when trying to connect|connect timeout|not queryable|Client was closed|does not support SSL connections|establishing an SSL connection/i;
 
 /** Whether `error` says that something was sent to PostgreSQL, and that nobody will say what became of it. */
 function isAnswerLost(error: unknown): boolean {

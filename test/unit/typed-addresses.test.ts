@@ -1,4 +1,6 @@
-import { addressTyped, inALabels, toALabels } from '../../src/domain/logins/address.js';
+import { toALabels } from '../../src/domain/a-labels.js';
+import { addressTyped, inALabels } from '../../src/domain/logins/address.js';
+import { domainOfAddress } from '../../src/domain/sso-connections/covering.js';
 import { typedEmail } from '../../src/http/oauth/typed-email.js';
 
 const typed = (email: string) => typedEmail(new URLSearchParams({ email }) as never);
@@ -8,6 +10,9 @@ test('a domain is looked up in A-labels, whoever wrote it how', () => {
   expect(typed('ana@bu\u0308cher.example')).toBe('ana@xn--bcher-kva.example');
   expect(inALabels('ana@\uff41cme.example')).toBe('ana@acme.example');
   expect(typed('')).toBe('');
+  expect(domainOfAddress('ana@B\u00fccher.example')).toBe('xn--bcher-kva.example');
+  expect(domainOfAddress('Ana@ACME.example')).toBe('acme.example');
+  expect(domainOfAddress('acme.example')).toBeNull();
 });
 
 test('one that is longer than any is not turned into anything: it takes by the square of its length, and nobody else is answered meanwhile', () => {
@@ -16,4 +21,5 @@ test('one that is longer than any is not turned into anything: it takes by the s
   expect(inALabels(`ana@${endless}`)).toHaveLength(endless.length + 4);
   expect(typed(`ana@${endless}`)).toBe(`ana@${endless}`);
   expect(addressTyped(`ana@${endless}`)).toBe('');
+  expect(domainOfAddress(`ana@${endless}`)).toBeNull();
 });

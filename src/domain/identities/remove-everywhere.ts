@@ -1,13 +1,12 @@
 import { type EntityManager, In } from 'typeorm';
 import { Identity } from '../../../entities/identity.js';
-import { IdentityInvite } from '../../../entities/identity-invite.js';
 import { OrganizationMember } from '../../../entities/organization-member.js';
 import type { Clock } from '../../platform/clock.js';
 import { joining } from '../../platform/joining.js';
 import { createErasures } from '../erasures/erasures.js';
 import { DomainError } from '../errors.js';
 import { keepOrganizations } from '../identity-invites/events.js';
-import { withdrawAll } from '../identity-invites/issue.js';
+import { waitingFor, withdrawAll } from '../identity-invites/issue.js';
 import type { AccountScope } from '../scope.js';
 import { removeMember } from './remove.js';
 
@@ -43,10 +42,7 @@ export async function removeEverywhere(
   );
   const environmentId = In(places.map((place) => place.environmentId));
   const joined = await tx.find(OrganizationMember, { where: { accountId, environmentId, identityId: id } });
-  const waiting = await tx.find(IdentityInvite, {
-    where: { accountId, environmentId, email: identity.email, status: 'pending' },
-    order: { id: 'ASC' },
-  });
+  const waiting = await waitingFor(tx, { accountId, environmentId }, identity.email);
   // Those of all Environments at once: taken one Environment after the other, two removals could wait for each other.
   await keepOrganizations(
     tx,

@@ -1,5 +1,5 @@
-import { domainToASCII } from 'node:url';
 import { isBounded } from '../../platform/mail/addresses.js';
+import { toALabels } from '../a-labels.js';
 
 /** More than any address that somebody can have, also one from before addresses were bounded. */
 const longestTypedAddress = 320;
@@ -20,16 +20,6 @@ export function inALabels(address: string): string {
   const labels = at === -1 || !/[^\p{ASCII}]/u.test(domain) ? null : toALabels(domain);
   return labels === null ? address : `${address.slice(0, at)}@${labels}`;
 }
-
-/** Of a domain, in octets as DNS carries it (RFC 1035 §2.3.4), and so in letters of any script. */
-const longestDomain = 255;
-
-/**
- * A domain in A-labels and lower case; null for what is none. Node's function reads a URL's host, and leaves what comes behind it; what it takes grows
- * by the square of the length, and nobody else is answered meanwhile.
- */
-export const toALabels = (domain: string): string | null =>
-  (domain.length <= longestDomain && /^[\p{L}\p{M}\p{N}.-]+$/u.test(domain) && domainToASCII(domain)) || null;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 const isAddress = (email: string) => email.length <= longestTypedAddress && !/[\x00-\x1f\x7f]/.test(email);

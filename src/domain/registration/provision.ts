@@ -6,6 +6,7 @@ import { User } from '../../../entities/user.js';
 import { runInContext } from '../../platform/context.js';
 import { provisionAccount } from '../accounts/provisioning.js';
 import { recordEvent } from '../events.js';
+import { userByAddress } from '../user-by-address.js';
 import { ended } from './ended.js';
 import { discard, lockWaiting, takeTurn } from './rivals.js';
 
@@ -30,7 +31,7 @@ export async function provision(tx: EntityManager, id: string, now: Date): Promi
   const registration = await tx.findOneBy(PendingRegistration, { id }); // as it is now that nobody else changes it
   if (registration?.status === 'confirmed') return provisionedBefore(tx, registration);
   if (registration?.status !== 'pending' || registration.expiresAt <= now) return null;
-  if (await tx.existsBy(User, { email: registration.email! })) {
+  if ((await userByAddress(tx, registration.email!)) !== null) {
     await discard(tx, [id], { reason: 'address_has_a_user', now });
     return null;
   }

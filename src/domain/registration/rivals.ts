@@ -18,8 +18,8 @@ type Waiting = Pick<PendingRegistration, 'id' | 'expiresAt'>;
 /** Every waiting registration of an address, locked in one order, so that two links settle one after the other. */
 export const lockWaiting = (tx: EntityManager, email: string): Promise<Waiting[]> =>
   tx.query(
-    `select id, expires_at as "expiresAt" from pending_registrations where status = 'pending' and email = $1
-     order by id for update`,
+    `select id, expires_at as "expiresAt" from pending_registrations
+     where id = any (array(select gatehouse_waiting_registrations($1))) and status = 'pending' order by id for update`,
     [email],
   );
 

@@ -1,6 +1,6 @@
-import { domainToASCII } from 'node:url';
 import type { EntityManager } from 'typeorm';
 import { SsoConnection } from '../../../entities/sso-connection.js';
+import { toALabels } from '../a-labels.js';
 import type { AccountScope, EnvironmentScope } from '../scope.js';
 
 /*
@@ -12,8 +12,7 @@ import type { AccountScope, EnvironmentScope } from '../scope.js';
 
 /** The domain of an address as claims have it: in A-labels and lower case. Null where it is no address. */
 export function domainOfAddress(email: string): string | null {
-  const domain = domainToASCII(email.slice(email.lastIndexOf('@') + 1)).toLowerCase();
-  return email.includes('@') && domain !== '' ? domain : null;
+  return email.includes('@') ? toALabels(email.slice(email.lastIndexOf('@') + 1)) : null;
 }
 
 /** SQL: an organization with all above it is active, or there is none. */

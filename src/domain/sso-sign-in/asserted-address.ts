@@ -1,4 +1,5 @@
-import { hasMailForm, toALabels } from '../logins/address.js';
+import { toALabels } from '../a-labels.js';
+import { hasMailForm } from '../logins/address.js';
 
 /**
  * The address that a provider says, as somebody here can have it: one address, its domain in A-labels. Null for what is none,

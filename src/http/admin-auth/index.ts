@@ -1,5 +1,5 @@
-import formbody from '@fastify/formbody';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { readForms } from '../form-bodies.js';
 import { takeIdempotencyKeys } from '../idempotency.js';
 import { credentialsOf } from '../principals/credentials.js';
 import { registerEach } from '../register-each.js';
@@ -46,7 +46,7 @@ export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
   await app.register(async (anonymous) => {
     anonymous.addHook('onRequest', (request, reply) => limits.general('anonymous', request.ip, reply));
     await anonymous.register(async (pages) => {
-      await pages.register(formbody); // its page posts a form
+      readForms(pages); // its page posts a form
       await registerEach(pages, [verifyEmail, verifyEmailDecline, passwordReset, acceptInvite, ssoStart], options);
     });
     const challenges = [totpChallenge, recoveryCodeChallenge, webauthnChallenge];

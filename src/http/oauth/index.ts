@@ -1,5 +1,5 @@
-import formbody from '@fastify/formbody';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { readForms } from '../form-bodies.js';
 import { registerEach } from '../register-each.js';
 import { account } from './account/index.js';
 import { authorize } from './authorize.js';
@@ -33,7 +33,7 @@ import { verifyEmailResend } from './verify-email/resend.js';
 export const oauth: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, options) => {
   // Every POST here takes a form or JSON, and nothing else (contract §4).
   app.removeContentTypeParser('text/plain');
-  if (!app.hasContentTypeParser('application/x-www-form-urlencoded')) await app.register(formbody);
+  readForms(app);
 
   declareEvents(app);
   await app.register(async (pages) => {

@@ -64,6 +64,20 @@ export const claimOrganizationDomain = operation({
   }),
 });
 
+export const getOrganizationDomain = operation({
+  ...ofDomain,
+  capability: viewing.capability,
+  id: 'getOrganizationDomain',
+  method: 'GET',
+  path: '/organizations/:id/domains/:domain',
+  summary: 'Read the claim of a domain of an organization',
+  description: 'With the TXT record that proves it, and how its check stands.',
+  answers: { 200: single(SsoDomainView), ...errors('organization.not_found', 'sso_domain.not_found') },
+  handle: async ({ services, scope, params }) => ({
+    data: presentSsoDomain(services)(await services.ssoDomains.get(its(scope, params.id), params.domain)),
+  }),
+});
+
 export const verifyOrganizationDomain = operation({
   ...ofDomain,
   id: 'verifyOrganizationDomain',

@@ -1,10 +1,10 @@
-import formbody from '@fastify/formbody';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { SsoRefused } from '../../domain/sso-protocols/assertion.js';
 import type { BackchannelLogout } from '../../domain/sso-sign-in/backchannel-logout.js';
 import { isUuid } from '../../domain/uuid.js';
+import { readForms } from '../form-bodies.js';
 import { handleOAuthErrors, noStore } from '../oauth/oauth-error.js';
 import { textOf } from './parameters.js';
 
@@ -16,7 +16,7 @@ const bodyLimit = 64 * 1024;
  */
 export const backchannelLogout: FastifyPluginAsyncTypebox<{ logOut: BackchannelLogout }> = async (app, { logOut }) => {
   handleOAuthErrors(app);
-  await app.register(formbody, { bodyLimit });
+  readForms(app, { bodyLimit });
 
   app.post('/sso/oidc/:connection_id/backchannel-logout', async (request, reply) => {
     const [id, token] = [textOf(request.params, 'connection_id'), textOf(request.body, 'logout_token')];

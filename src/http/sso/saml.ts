@@ -1,4 +1,3 @@
-import formbody from '@fastify/formbody';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { SsoRefused } from '../../domain/sso-protocols/assertion.js';
@@ -7,6 +6,7 @@ import type { SamlSso } from '../../domain/sso-sign-in/saml.js';
 import { isUuid } from '../../domain/uuid.js';
 import type { Clock } from '../../platform/clock.js';
 import { isSecret } from '../../platform/crypto/one-time-secret.js';
+import { readForms } from '../form-bodies.js';
 import { redirect, sendPage } from '../oauth/pages.js';
 import { secretCookie } from '../oauth/secret-cookie.js';
 import { sendSsoLogoutRefused, sendSsoLost, sendSsoRefused } from '../oauth/sso-failed-page.js';
@@ -25,7 +25,7 @@ export interface SamlRoutesOptions {
 /** What identity providers that speak SAML 2.0 call, by way of people's browsers. Form posts come without cookies. */
 export const saml: FastifyPluginAsyncTypebox<SamlRoutesOptions> = async (app, { saml, baseUrl, now }) => {
   const cookie = secretCookie(baseUrl, 'sso');
-  await app.register(formbody, { bodyLimit });
+  readForms(app, { bodyLimit });
 
   app.get('/sso/saml/:connection_id/metadata', async (request, reply) => {
     const id = connectionOf(request);

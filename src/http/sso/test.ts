@@ -1,8 +1,8 @@
-import formbody from '@fastify/formbody';
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
 import type { SsoTests } from '../../domain/sso-sign-in/tests.js';
 import type { Clock } from '../../platform/clock.js';
+import { readForms } from '../form-bodies.js';
 import { assertOwnOrigin } from '../oauth/origin.js';
 import { redirect, sendPage, wantsJson } from '../oauth/pages.js';
 import { secretCookie } from '../oauth/secret-cookie.js';
@@ -19,7 +19,7 @@ export interface TestRoutesOptions {
 /** The link of a test sign-in. Opening it shows a page; only its button uses it, so that whoever scans mails cannot. */
 export const test: FastifyPluginAsyncTypebox<TestRoutesOptions> = async (app, { tests, baseUrl, now }) => {
   const cookie = secretCookie(baseUrl, 'sso');
-  await app.register(formbody);
+  readForms(app);
   const tokenIn = (sent: unknown) => onlyOnce(readParameters(sent), ['token']).get('token') ?? '';
 
   app.get(action, async (request, reply) => {

@@ -56,6 +56,7 @@ export const organizationExamples: Record<string, Example> = {
     path: { id: await id('organization') },
     body: { domain: `${unique}.example` },
   }),
+  getOrganizationDomain: ofDomain,
   verifyOrganizationDomain: ofDomain,
   deleteOrganizationDomain: ofDomain,
 };

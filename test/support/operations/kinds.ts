@@ -135,6 +135,7 @@ export const kinds = {
     return identityId;
   }),
   organizationDomain: {
+    belongsTo: 'organization',
     ...ofEnvironment(async (place, of) => {
       const organization = of ?? (await newOrganization(place));
       return claimed(place.make(`/organizations/${organization}/domains`, { domain: aDomain() }));

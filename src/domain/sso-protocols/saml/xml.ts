@@ -32,7 +32,7 @@ export class XmlRefused extends Error {
 }
 
 /** What a message of an honest provider stays far below; the time to read grows with each of them. */
-const limits = { elements: 5_000, attributesOfOne: 64, depth: 40 };
+const limits = { elements: 5_000, attributesOfOne: 64, depth: 40, comments: 100 };
 
 /**
  * Reads XML from outside, strictly: whatever the parser would mend is refused, and a DOCTYPE or a processing instruction
@@ -46,6 +46,8 @@ export function readXml(text: string, { maxLength }: { maxLength: number }): Xml
   }
   if (text.indexOf('<?', 1) !== -1) throw new XmlRefused('malformed', 'It has a processing instruction');
   if (countOf(text, '<') > 2 * limits.elements) throw new XmlRefused('too_large', 'It has too many elements');
+  // Canonical form has none, and the library takes them out one by one, from a list that it makes anew for each.
+  if (countOf(text, '<!--') > limits.comments) throw new XmlRefused('too_large', 'It has too many comments');
   return elementOf(rootOf(text), 1);
 }
 

@@ -1,0 +1,34 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { buildIndexes } from './build-indexes.js';
+
+/**
+ * What waits for an address, found by it: comparing addresses is not leakproof, so beneath row-level security no index serves, and a confirmed
+ * registration read those of everybody, as did whoever removed a person of the invites.
+ */
+export class WaitingForAnAddress1763700000148 implements MigrationInterface {
+  transaction = false;
+
+  async up(db: QueryRunner): Promise<void> {
+    await buildIndexes(db, {
+      identity_invites_waiting_for_address: `on identity_invites (account_id, email) where status = 'pending'`,
+      pending_registrations_user: 'on pending_registrations (user_id) where user_id is not null',
+    });
+    await db.query(`
+create or replace function gatehouse_waiting_registrations(address citext) returns setof uuid
+  language sql stable security definer set search_path = public, pg_temp
+begin atomic
+  select id from pending_registrations where status = 'pending' and email = address;
+end`);
+    await db.query(`
+create or replace function gatehouse_waiting_invites(account uuid, address citext) returns setof uuid
+  language sql stable security definer set search_path = public, pg_temp
+begin atomic
+  select id from identity_invites where account_id = account and email = address and status = 'pending';
+end`);
+    await db.query('revoke execute on function gatehouse_waiting_registrations, gatehouse_waiting_invites from public');
+  }
+
+  async down(): Promise<void> {
+    throw new Error('migrations go forward only');
+  }
+}
