@@ -10,11 +10,13 @@ export interface OutboxRelayDeps extends LaneDeps {
 }
 
 // A batch is leased rather than locked, so that no transaction stays open while Temporal is asked. A relay that dies
-// leaves its batch to the next one when the lease ends; starting one again is harmless.
+// leaves its batch to the next one when the lease ends; starting one again is harmless. By an array: as a list of rows, the planner,
+// which knows no limit, reads the whole table for each batch as soon as much waits.
 const claim = (name: string, which: string) => ({
   name,
   text: `update outbox set due_at = clock_timestamp() + interval '15 seconds', attempts = attempts + 1
-    where id in (select id from outbox where ${which} and due_at <= clock_timestamp() order by due_at, id limit $1 for update skip locked)
+    where id = any (array(
+      select id from outbox where ${which} and due_at <= clock_timestamp() order by due_at, id limit $1 for update skip locked))
     returning id, process, input, attempts, traceparent`,
 });
 // Three lanes, each with an index: one event can ask for a thousand deliveries, and a customer for a thousand invites with a process and

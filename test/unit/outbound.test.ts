@@ -7,6 +7,7 @@ import { createGuard } from '../../src/platform/outbound/guard.js';
 import { isListed, parseHosts } from '../../src/platform/outbound/hosts.js';
 import { createResolveName, type FoundAddress } from '../../src/platform/outbound/names.js';
 import { type PostLimits, post } from '../../src/platform/outbound/post.js';
+import { startDnsServer } from '../support/dns-server.js';
 import { startNameServer } from '../support/name-server.js';
 
 const message = { headers: { 'content-type': 'application/json' }, body: '{"type":"node.created","data":"ä"}' };
@@ -134,6 +135,30 @@ describe('what is not called', () => {
     await expect(outbound.post(url, message)).rejects.toMatchObject({ reason: 'address' });
     expect(names.asked()).toBe(2);
     expect(inner.requests).toEqual([]);
+  });
+});
+
+describe('a name that is an alias of nothing', () => {
+  const url = 'https://dangling.example.com/';
+  const unresolved = { reason: 'name' };
+
+  test.each([
+    ['of another name that has no address', 'gone.example.com'],
+    ['of itself', 'dangling.example.com'],
+  ])('%s is not resolved, and ends nobody', async (_, alias) => {
+    const names = await startDnsServer();
+    closing.push(names.stop);
+    names.set('dangling.example.com', { cname: alias });
+    const outbound = createOutbound({ resolveName: createResolveName({ servers: parseServers(names.address) }) });
+    await expect(outbound.post(url, message)).rejects.toMatchObject(unresolved);
+    await expect(outbound.get(url)).rejects.toMatchObject(unresolved);
+  });
+
+  test('nor is one of which whoever looks it up finds nothing, without a word', async () => {
+    const outbound = createOutbound({ resolveName: async () => [] });
+    await expect(outbound.post(url, message)).rejects.toMatchObject(unresolved);
+    const silent = createOutbound({ resolveName: () => Promise.reject(undefined) });
+    await expect(silent.post(url, message)).rejects.toMatchObject(unresolved);
   });
 });
 

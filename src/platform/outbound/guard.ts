@@ -25,6 +25,8 @@ export function createGuard({
 }) {
   async function callableAddresses(hostname: string, protocol: string): Promise<FoundAddress[]> {
     const addresses = await resolveName(hostname);
+    // Whoever connects takes the first one without a look, and all that runs here would end with it.
+    if (addresses.length === 0) throw new OutboundError('name');
     // One bad address among good ones is a trick: refuse them all.
     if (!addresses.every(({ address }) => isCallable(address, allowedNetworks))) throw new OutboundError('address');
     if (protocol === 'http:' && !addresses.every(({ address }) => isWithin(address, allowedNetworks)))
@@ -68,7 +70,7 @@ export function createGuard({
             if (all) callback(null, addresses);
             else callback(null, first!.address, first!.family);
           },
-          (error) => callback(error, []),
+          (error) => callback(error ?? new OutboundError('name'), []),
         );
       },
   };

@@ -14,6 +14,13 @@ const loopback: FoundAddress[] = [
   { address: '::1', family: 6 },
 ];
 
+const reasonOf = (settled: PromiseSettledResult<unknown>): unknown =>
+  settled.status === 'rejected' ? settled.reason : undefined;
+
+/** As the resolver says it of a name that exists: of an alias that leads to no address it says nothing, and gives an empty list. */
+const noAddress = (hostname: string) =>
+  Object.assign(new Error(`queryA ENODATA ${hostname}`), { code: 'ENODATA', syscall: 'queryA', hostname });
+
 /**
  * Asks the DNS itself. The operating system's resolver has four threads, which argon2 and the file system need as well,
  * and each name that nobody answers for holds one of them for seconds. It is asked for full names only: neither the hosts
@@ -31,7 +38,7 @@ export function createResolveName({ servers = [] }: { servers?: readonly Server[
     const found: FoundAddress[] = [];
     if (v4.status === 'fulfilled') found.push(...v4.value.map((address) => ({ address, family: 4 as const })));
     if (v6.status === 'fulfilled') found.push(...v6.value.map((address) => ({ address, family: 6 as const })));
-    if (found.length === 0) throw (v4 as PromiseRejectedResult).reason;
+    if (found.length === 0) throw reasonOf(v4) ?? reasonOf(v6) ?? noAddress(hostname);
     return found;
   };
 }
