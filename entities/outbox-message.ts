@@ -2,7 +2,9 @@ import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
 /** A workflow that a committed change needs; the relay starts it and removes the row. */
 @Entity('outbox')
-@Index('outbox_due', ['dueAt', 'id'], { where: `process <> 'webhookDelivery'` })
+@Index('outbox_due_others', ['dueAt', 'id'], {
+  where: `process <> 'webhookDelivery' and not (process = 'registrationVerification' or input ? 'isAwaited')`,
+})
 @Index('outbox_due_awaited', ['dueAt', 'id'], { where: `process = 'registrationVerification' or input ? 'isAwaited'` })
 @Index('outbox_due_webhooks', ['dueAt', 'id'], { where: `process = 'webhookDelivery'` })
 export class OutboxMessage {

@@ -1,0 +1,19 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { buildIndexes } from './build-indexes.js';
+
+/** What nobody waits for has an index without what somebody does: each look went past all of that, once much of it was due. */
+export class OutboxOfOthers1763700000149 implements MigrationInterface {
+  transaction = false;
+
+  async up(db: QueryRunner): Promise<void> {
+    await buildIndexes(db, {
+      outbox_due_others: `on outbox (due_at, id)
+        where process <> 'webhookDelivery' and not (process = 'registrationVerification' or input ? 'isAwaited')`,
+    });
+    await db.query('drop index concurrently if exists outbox_due');
+  }
+
+  async down(): Promise<void> {
+    throw new Error('migrations go forward only');
+  }
+}
