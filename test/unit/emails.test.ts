@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { SMTPServer } from 'smtp-server';
 import { processInput as intentInput } from '../../src/domain/account-intents/process.js';
 import { applicationNameOf, brandOf } from '../../src/domain/emails/brand.js';
@@ -302,6 +303,40 @@ describe('sending', () => {
     expect(taken).toBe(3);
     one.close();
     await new Promise<void>((closed) => slow.close(() => closed()));
+  });
+
+  test('a server that answers a message byte by byte, without end, is left like one that says nothing', async () => {
+    const drips: NodeJS.Timeout[] = [];
+    let isDripping = true;
+    const tarpit = createTcpServer((socket) => {
+      socket.on('error', () => {});
+      socket.write('220 tarpit\r\n');
+      let inData = false;
+      createInterface(socket).on('line', (line) => {
+        if (inData && line !== '.') return;
+        if (!inData) return void socket.write(answerTo(line));
+        inData = false;
+        if (!isDripping) return void socket.write('250 taken\r\n');
+        drips.push(setInterval(() => socket.write('250-x\r\n'), 100));
+      });
+      const answerTo = (line: string) => {
+        inData = /^data/i.test(line);
+        return inData ? '354 go on\r\n' : /^quit/i.test(line) ? '221 bye\r\n' : '250 fine\r\n';
+      };
+    });
+    await new Promise<void>((listening) => tarpit.listen(0, '127.0.0.1', listening));
+    const smtpUrl = `smtp://127.0.0.1:${(tarpit.address() as AddressInfo).port}`;
+    const waits = { untilAskedMs: 10_000, untilAnsweredMs: 1_000 };
+    const one = createMailer({ smtpUrl, from: 'no-reply@example.com', waits });
+    const mail = { to: 'ana@example.com', locale: 'en', values: verification, messageId: 'x' } as const;
+    const sendIt = () => one.send('registration-verification', mail);
+    const refused = { name: 'MailServerSilent', code: 'ETIMEDOUT' };
+    await Promise.all(Array.from({ length: mailsAtOnce }, () => expect(sendIt()).rejects.toMatchObject(refused)));
+    isDripping = false;
+    await sendIt(); // no connection is held by what was left
+    one.close();
+    for (const drip of drips) clearInterval(drip);
+    await new Promise<void>((closed) => tarpit.close(() => closed()));
   });
 
   test('mails that somebody waits for are not behind others that the server is slow to take', async () => {

@@ -313,6 +313,8 @@ describe('XML is read up to', () => {
     ['and no more', attributed(65), 'too_large: An element has too many attributes'],
     ['its elements', `<a>${'<b/>'.repeat(9_998)}</a>`, 'taken'],
     ['and no more of them', `<a>${'<b/>'.repeat(9_999)}</a>`, 'too_large: It has too many elements'],
+    ['a hundred comments', `<a>${'<!---->'.repeat(100)}</a>`, 'taken'],
+    ['and no more of those', `<a>${'x<!---->'.repeat(101)}</a>`, 'too_large: It has too many comments'],
     ['its end', '<a/><b/>', 'malformed: It is not well-formed'],
     ['a processing instruction', '<a><?b c?></a>', 'malformed: It has a processing instruction'],
   ])('%s', (_, text, expected) => expect(outcome(text).slice(0, expected.length)).toBe(expected));

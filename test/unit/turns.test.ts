@@ -37,6 +37,21 @@ test('dear imported hashes keep no thread from a hash of ours', async () => {
   expect(done).toBe(12);
 });
 
+test('dear imported hashes of one Account stand beside those of another, and not before them', async () => {
+  const passwords = createPasswords({ breachUrl: null, hashing: { atOnce: 2, mostWaiting: 50 } });
+  const [dear, cheap] = await Promise.all([bcrypt.hash('violet tractor', 11), bcrypt.hash('violet tractor', 5)]);
+  let done = 0;
+  const theirs = Array.from({ length: 20 }, () =>
+    passwords.verify(dear, 'violet tractor', 'theirs').then(() => {
+      done++;
+    }),
+  );
+  expect(await passwords.verify(cheap, 'violet tractor', 'ours')).toBe(true);
+  expect(done).toBeLessThan(4); // the one that ran, and those between two texts
+  const results = await Promise.allSettled(theirs);
+  expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(11); // ten may wait, a fifth of all
+});
+
 test('who comes when enough wait is refused at once, and nobody who waits', async () => {
   const turns = inTurns(1, { longest: 2 });
   let finish = () => {};

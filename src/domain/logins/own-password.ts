@@ -64,7 +64,7 @@ export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswor
     const { identityId, currentPassword, newPassword } = change;
     await guesses.begin(identityId);
     const proved = await guesses.look(identityId, async () => {
-      if (await verifyTyped(passwords, hash, currentPassword)) return 'current';
+      if (await verifyTyped(passwords, hash, currentPassword, scope.accountId)) return 'current';
       const set = { usedAt: changedAt, passwordHash: hash };
       return (await hasJustSet(passwords, set, { password: newPassword, now: now() })) ? 'changed' : null;
     });

@@ -140,7 +140,7 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
     const { found, matches } = await attempts.look(attempt, async () => {
       const row = await find(scope, email);
       const mayTry = (row?.isActive || row?.isElsewhere) === true;
-      const isRight = await verifyTyped(passwords, mayTry ? row.passwordHash : null, password);
+      const isRight = await verifyTyped(passwords, mayTry ? row.passwordHash : null, password, scope.accountId);
       return { found: row, matches: mayTry && isRight };
     });
     if (!found || !matches) {

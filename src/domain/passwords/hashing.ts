@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { seconds } from '../../platform/clock.js';
 import { hashesRefused } from '../../platform/metrics.js';
 import { inTurns } from '../turns.js';
 import { digestOf, matches } from './matching.js';
@@ -37,9 +38,10 @@ export interface Hashing {
   /**
    * Whether the password belongs to the hash: one of ours, or an imported one of any algorithm that `readHash` knows. Without a
    * usable hash it works as long as for one of ours and says no, so that the time does not tell whether there is one.
+   * @param whose of whom the hash is: imported ones of one Account take turns with those of others
    * @throws DomainError service.unavailable where too many wait
    */
-  verify(hash: string | null, password: string): Promise<boolean>;
+  verify(hash: string | null, password: string, whose?: string): Promise<boolean>;
   /** Of argon2id, with a new salt, for a set of secrets that share it: a PHC string without its digest. */
   newParameters(): string;
   /** 32 bytes: a secret by the parameters of its set. @throws DomainError service.unavailable where too many wait */
@@ -50,10 +52,13 @@ export interface Hashing {
   line(): { running: number; waiting: number };
 }
 
+/** Milliseconds until an imported hash has its turn: whoever waits longer has been answered already. */
+const longestWait = seconds(15);
+
 /**
  * Hashes in turns, so that a burst of sign-ins leaves threads and cores to everything else: tokens are signed in the same pool.
  * Imported hashes take half of the turns at most: whoever imports the dearest ones that are allowed and signs in with them
- * keeps nobody waiting whose hash is ours.
+ * keeps nobody waiting whose hash is ours, and of others' imported ones each as long as one of theirs.
  */
 export function createHashing({ atOnce, mostWaiting, costOfCodes = ofCodes }: HashingOptions): Hashing {
   const line = {
@@ -61,10 +66,14 @@ export function createHashing({ atOnce, mostWaiting, costOfCodes = ofCodes }: Ha
     onRefused: () => hashesRefused.inc(),
   };
   const turns = inTurns(atOnce, line);
-  const turnsOfImported = inTurns(Math.max(1, Math.floor(atOnce / 2)), line);
-  const prove = (hash: StoredHash, text: string): Promise<boolean> => {
+  const turnsOfImported = inTurns(Math.max(1, Math.floor(atOnce / 2)), {
+    ...line,
+    ...(mostWaiting !== undefined && { longestOfEach: Math.max(1, Math.floor(mostWaiting / 5)) }),
+    withinMs: longestWait,
+  });
+  const prove = (hash: StoredHash, text: string, whose?: string): Promise<boolean> => {
     const work = () => turns(() => matches(hash, text));
-    return costsAsOurs(hash) ? work() : turnsOfImported(work);
+    return costsAsOurs(hash) ? work() : turnsOfImported(work, whose);
   };
   const digest = (parameters: string, secret: string) =>
     turns(() => digestOf(readHash(phc(parameters, unknownDigest)) as Argon2Hash, secret));
@@ -78,12 +87,12 @@ export function createHashing({ atOnce, mostWaiting, costOfCodes = ofCodes }: Ha
     },
     newParameters: () => newParameters(costOfCodes),
     digest,
-    async verify(hash, password) {
+    async verify(hash, password, whose) {
       const known = hash === null ? null : readHash(hash);
       // An imported hash may be of what was typed as it was typed; whoever types the same in two forms waits for both, always.
       const texts = new Set([normalized(password), password]);
       let isRight = false;
-      for (const text of texts) isRight = (await prove(known ?? dummy, text)) || isRight;
+      for (const text of texts) isRight = (await prove(known ?? dummy, text, whose)) || isRight;
       return isRight && known !== null;
     },
   };

@@ -8,7 +8,8 @@ export function tracedPasswords(passwords: Passwords): Passwords {
   return {
     ...passwords,
     hash: (password) => tracing.run({ name: 'hash password' }, () => passwords.hash(password)),
-    verify: (hash, password) => tracing.run({ name: 'verify password' }, () => passwords.verify(hash, password)),
+    verify: (hash, password, whose) =>
+      tracing.run({ name: 'verify password' }, () => passwords.verify(hash, password, whose)),
     digest: (parameters, secret) => tracing.run({ name: 'hash code' }, () => passwords.digest(parameters, secret)),
     assertAcceptable: (password, rule) =>
       tracing.run({ name: 'check password' }, () => passwords.assertAcceptable(password, rule)),

@@ -64,8 +64,13 @@ export function createMailer({
       const messageId = messageIdFor(mail.messageId, sender);
       const content = await renderEmail(name, mail.locale, mail.values, mail.brand);
       const silence = new AbortController();
-      const giveUp = setTimeout(() => silence.abort(), waits.untilAskedMs);
-      const watched: Watched = { signal: silence.signal, onAsked: () => clearTimeout(giveUp) };
+      const within = (ms: number) => setTimeout(() => silence.abort(), ms);
+      let giveUp = within(waits.untilAskedMs);
+      const onAsked = () => {
+        clearTimeout(giveUp);
+        giveUp = within(waits.untilAnsweredMs); // of the whole answer: the socket's time begins anew with each byte that drips
+      };
+      const watched: Watched = { signal: silence.signal, onAsked };
       try {
         await (isAwaited(name) ? lanes.awaited : lanes.others).sendMail({
           ...watched,

@@ -1,0 +1,39 @@
+import fastify, { type FastifyInstance } from 'fastify';
+import { readForms } from '../../src/http/form-bodies.js';
+
+let app: FastifyInstance;
+beforeAll(async () => {
+  app = fastify();
+  readForms(app);
+  readForms(app, { bodyLimit: 10 }); // a part of the app that would read them, too
+  app.post('/', async ({ body }) => body);
+  await app.register(async (part) => {
+    readForms(part);
+    part.post('/part', async ({ body }) => body);
+  });
+});
+afterAll(() => app.close());
+
+const send = (payload: string, url = '/') =>
+  app.inject({ method: 'POST', url, headers: { 'content-type': 'application/x-www-form-urlencoded' }, payload });
+
+test('fields are read as they were sent, and one that comes twice is there twice', async () => {
+  const form = 'email=ana%40acme.example&name=Gr%C3%BC%C3%9Fe+Ana&twice=1&twice=2&empty=&bare';
+  for (const url of ['/', '/part']) {
+    expect((await send(form, url)).json()).toEqual({
+      email: 'ana@acme.example',
+      name: 'Gr\u00fc\u00dfe Ana',
+      twice: ['1', '2'],
+      empty: '',
+      bare: '',
+    });
+  }
+});
+
+test('one with far more fields than can be meant is refused before it is read', async () => {
+  const fields = (count: number) => Array.from({ length: count }, (_, i) => `f${i}=`).join('&');
+  expect(Object.keys((await send(fields(1001))).json())).toHaveLength(1001);
+  const refused = await send(fields(1002));
+  expect(refused.json()).toMatchObject({ code: 'validation.failed' });
+  expect((await send('&'.repeat(500_000))).json()).toMatchObject({ code: 'validation.failed' });
+});
