@@ -10,7 +10,7 @@ export function refuseEncodedBodies(app: FastifyInstance): void {
   app.addHook('preParsing', ({ method, headers }, reply, _payload, done) => {
     if (method === 'GET' || method === 'HEAD') return done();
     const encoding = headers['content-encoding'];
-    if (encoding === undefined || /^\s*(identity)?\s*$/i.test(encoding)) return done();
+    if (['', 'identity'].includes(encoding?.trim().toLowerCase() ?? '')) return done();
     reply.header('accept-encoding', 'identity');
     done(new DomainError('body.unsupported_encoding'));
   });

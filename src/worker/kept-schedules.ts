@@ -22,12 +22,14 @@ export interface KeptSchedules {
 /** Makes what workflows need to be started. Safe to repeat. */
 export async function prepareServer({ processes, namespace, log }: KeptSchedules): Promise<void> {
   const missing = await ensureSearchAttributes(processes.connection, namespace);
-  if (missing.length > 0)
-    log.warn(
-      { missing },
-      'search attributes are missing that we may not make, or are no Keywords: an operator has to make them',
-    );
+  if (missing.length > 0) sayMissing(log, missing);
 }
+
+const sayMissing = (log: KeptSchedules['log'], missing: readonly string[]): void =>
+  log.warn(
+    { missing },
+    'search attributes are missing that we may not make, or are no Keywords: an operator has to make them',
+  );
 
 /**
  * Looks every now and then whether the server still has our schedules. One whose database was deleted, or restored from
@@ -42,11 +44,12 @@ export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
   let wishes = 0;
   let granted = 0;
   let newestAt = Number.POSITIVE_INFINITY;
+  let saidMissing = '';
 
   async function keep(): Promise<void> {
     const wished = wishes;
     if (wished === granted) {
-      if (await hasSchedules(processes.client)) return lookAtNewest();
+      if (await hasSchedules(processes.client)) return lookAgain();
       log.warn('the Temporal server has lost our schedules; making them anew and looking for processes that it lost');
     }
     // Also for a worker that has just come: the server may have been emptied since it was prepared.
@@ -65,6 +68,14 @@ export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
     if (performance.now() < newestAt) return;
     await reconcileNow(processes.client);
     newestAt = Number.POSITIVE_INFINITY;
+  }
+
+  /** Somebody may have removed them; without them nothing is started, and nothing says so. Where we may not make them, one word of it is enough. */
+  async function lookAgain(): Promise<void> {
+    const missing = await ensureSearchAttributes(processes.connection, options.namespace);
+    if (missing.length > 0 && String(missing) !== saidMissing) sayMissing(log, missing);
+    saidMissing = String(missing);
+    await lookAtNewest();
   }
 
   signal.addEventListener('abort', bell.ring);

@@ -1,6 +1,16 @@
 import type { Processes } from '../../src/temporal/processes.js';
 import { keepSchedules, prepareServer } from '../../src/worker/kept-schedules.js';
+import { searchAttributes } from '../../workflows/search-attributes.js';
 import { until } from '../support/until.js';
+
+/** A server that has all our search attributes. */
+const withAttributes = {
+  operatorService: {
+    listSearchAttributes: async () => ({
+      customAttributes: Object.fromEntries(Object.keys(searchAttributes).map((name) => [name, 2])),
+    }),
+  },
+};
 
 test('a server that cannot be asked about schedules yet is asked again until it has ours, and reconciles then', async () => {
   const made: string[] = [];
@@ -16,7 +26,7 @@ test('a server that cannot be asked about schedules yet is asked again until it 
       trigger: async () => void triggered.push(id),
     }),
   };
-  const processes = { client: { schedule } } as unknown as Processes;
+  const processes = { client: { schedule }, connection: withAttributes } as unknown as Processes;
   const stopping = new AbortController();
   const log = { warn() {}, info() {} };
   const schedules = keepSchedules(
@@ -47,7 +57,7 @@ test('once schedules were made the reconciler runs once more, when rows of the l
       trigger: async () => void triggered.push(performance.now()),
     }),
   };
-  const processes = { client: { schedule } } as unknown as Processes;
+  const processes = { client: { schedule }, connection: withAttributes } as unknown as Processes;
   const stopping = new AbortController();
   const log = { warn() {}, info() {} };
   const options = { processes, namespace: 'default', log, everyMs: 10, newestMs: 300 };
@@ -78,4 +88,40 @@ test('a search attribute of another type is told of, since no workflow could be 
   expect(added).toEqual([
     { namespace: 'default', searchAttributes: { GatehouseEnvironmentId: 2, GatehouseSubjectId: 2 } },
   ]);
+});
+
+test('search attributes that somebody removes are made again under a running worker, and where it may not, that is said once', async () => {
+  const schedule = {
+    create: async () => {},
+    getHandle: () => ({ describe: async () => ({ state: { paused: false } }), trigger: async () => {} }),
+  };
+  const added: object[] = [];
+  let looks = 0;
+  let mayAdd = true;
+  const operatorService = {
+    listSearchAttributes: async () => {
+      looks += 1;
+      return looks > 3 ? { customAttributes: {} } : withAttributes.operatorService.listSearchAttributes();
+    },
+    addSearchAttributes: async (asked: object) => {
+      if (!mayAdd) throw Object.assign(new Error('not you'), { code: 7, details: '', metadata: {} });
+      added.push(asked);
+    },
+  };
+  const processes = { client: { schedule }, connection: { operatorService } } as unknown as Processes;
+  const told: object[] = [];
+  const log = { warn: (details: object) => void told.push(details), info() {} };
+  const stopping = new AbortController();
+  const schedules = keepSchedules({ processes, namespace: 'default', log, everyMs: 10 }, stopping.signal);
+  try {
+    schedules.renew();
+    await until('they are made again', () => added.length >= 1);
+    expect(told).toEqual([]);
+    mayAdd = false;
+    const then = looks;
+    await until('it was looked often', () => looks > then + 10);
+    expect(told).toEqual([{ missing: Object.keys(searchAttributes) }]);
+  } finally {
+    stopping.abort();
+  }
 });

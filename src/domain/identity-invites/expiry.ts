@@ -1,4 +1,4 @@
-import { type EntityManager, IsNull, LessThanOrEqual } from 'typeorm';
+import { Any, type EntityManager, type FindOptionsWhere, IsNull, LessThanOrEqual } from 'typeorm';
 import { IdentityInvite } from '../../../entities/identity-invite.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
@@ -63,8 +63,11 @@ type Which =
 
 /** Writes down that invites have ended whose time is over. The row's own date decides. */
 export async function expireOverdue(tx: EntityManager, which: Which, now: Date): Promise<void> {
-  const where = 'id' in which ? which : { ...which, organizationId: which.organizationId ?? IsNull() };
-  const overdue = await tx.findBy(IdentityInvite, { ...where, status: 'pending', expiresAt: LessThanOrEqual(now) });
+  const overdue = await tx.findBy(IdentityInvite, {
+    ...('id' in which ? which : await toSameAddress(tx, which)),
+    status: 'pending',
+    expiresAt: LessThanOrEqual(now),
+  });
   for (const invite of overdue) {
     const { id, expiresAt } = invite;
     const ended = { status: 'expired' as const, endedReason: 'not_accepted_in_time', endedAt: expiresAt };
@@ -74,6 +77,16 @@ export async function expireOverdue(tx: EntityManager, which: Which, now: Date):
     await countPending(tx, invite, -1);
     await recordInvite(tx, 'expired', invite, { actor: { type: 'system', id: null } }); // time did it, whoever looked
   }
+}
+
+/** By their ids, which the owner's function finds by the address: those that are pending are many, and most of all were overdue once. */
+async function toSameAddress(
+  tx: EntityManager,
+  { accountId, environmentId, email, organizationId }: Exclude<Which, { id: string }>,
+): Promise<FindOptionsWhere<IdentityInvite>> {
+  const rows = await tx.query<{ id: string }[]>('select gatehouse_waiting_invites($1, $2) as id', [accountId, email]);
+  const id = Any(rows.map((row) => row.id));
+  return { accountId, environmentId, id, organizationId: organizationId ?? IsNull() };
 }
 
 /** One that was deleted with its Environment is over as well. */

@@ -10,7 +10,7 @@ import { offersSso, type Visit } from './visit.js';
 export type SsoFailure = SsoSignInRefusal | 'stale' | 'no_provider';
 
 const groups = {
-  away: { status: 503, codes: ['provider_unreachable', 'too_large'] },
+  away: { status: 503, codes: ['provider_unreachable'] },
   stale: { status: 400, codes: ['stale', 'state_mismatch', 'replayed'] },
   /** Of an administrator: nobody is responsible for the address that was typed. */
   no_provider: { status: 404, codes: ['no_provider'] },
