@@ -7,7 +7,7 @@ import { Role } from './role.js';
 
 /** An Identity holds a role at a node and below it, within a window of time. */
 @Entity('role_assignments')
-@Index('role_assignments_identity_nodes', ['identityId', 'environmentId', 'nodeId'])
+@Index('role_assignments_identity', ['identityId', 'environmentId'])
 @Index('role_assignments_node', ['nodeId'])
 @Index('role_assignments_held_at_node', { synchronize: false })
 @Index('role_assignments_held_of_role', { synchronize: false })

@@ -76,7 +76,6 @@ import { OwnFactors1763700000142 } from './1763700000142-own-factors.js';
 import { VerifiedByWord1763700000143 } from './1763700000143-verified-by-word.js';
 import { UsedMasterKeys1763700000144 } from './1763700000144-used-master-keys.js';
 import { InitiateLoginUri1763700000145 } from './1763700000145-initiate-login-uri.js';
-import { AssignmentsByNode1763700000146 } from './1763700000146-assignments-by-node.js';
 import { HeldAtANode1763700000147 } from './1763700000147-held-at-a-node.js';
 import { WaitingForAnAddress1763700000148 } from './1763700000148-waiting-for-an-address.js';
 import { OutboxOfOthers1763700000149 } from './1763700000149-outbox-of-others.js';
@@ -161,7 +160,6 @@ export const migrations = [
   VerifiedByWord1763700000143,
   UsedMasterKeys1763700000144,
   InitiateLoginUri1763700000145,
-  AssignmentsByNode1763700000146,
   HeldAtANode1763700000147,
   WaitingForAnAddress1763700000148,
   OutboxOfOthers1763700000149,
