@@ -315,6 +315,8 @@ describe('the hosted session', () => {
     expect(sidOf(again.id_token).auth_time).toBe(sidOf(first.id_token).auth_time + 10);
     const other = await tokensFor(browser, client, bob.email, { prompt: 'login' });
     expect(sidOf(other.id_token).sid).not.toBe(sidOf(first.id_token).sid);
+    const told = (await world.events('identity.signed_out')).filter(({ resource_id: id }) => id === ana.id);
+    expect(told).toMatchObject([{ actor_id: ana.id, metadata: { session_id: sidOf(first.id_token).sid } }]);
     const answer = await world.provider.grants
       .refresh((await world.provider.clients.find(client.clientId))!, again.refresh_token)
       .catch((error) => error);

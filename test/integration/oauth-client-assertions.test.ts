@@ -117,6 +117,10 @@ test('assertions that are not right are refused', async () => {
   const { privateKey: foreign } = await generateKeyPair('ES256');
   const other = await environment.newClient({ tokenEndpointAuthMethod: 'client_secret_basic' });
   const [header, payload] = (await assertion(client)).split('.');
+  const withSubject = (sub: unknown) => {
+    const claims = JSON.parse(Buffer.from(payload as string, 'base64url').toString());
+    return `${header}.${Buffer.from(JSON.stringify({ ...claims, sub })).toString('base64url')}.x`;
+  };
   const bad = {
     'another issuer': await assertion(client, { iss: 'other' }),
     'another audience': await assertion(client, { aud: 'https://other.example' }),
@@ -127,6 +131,8 @@ test('assertions that are not right are refused', async () => {
     'no expiry': await assertion(client, { exp: undefined }),
     'no id': await assertion(client, { jti: undefined }),
     'an id that is no text': await assertion(client, { jti: 7 as unknown as string }),
+    'a subject that is no text': withSubject({ toString: 1 }),
+    'a subject that is a list': withSubject([client.clientId]),
     'a foreign key': await assertion(client, {}, { by: foreign }),
     'an unknown key': await assertion(client, {}, { by: foreign, kid: 'k2' }),
     'a client with another method': await assertion(other),

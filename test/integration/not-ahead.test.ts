@@ -1,0 +1,20 @@
+import { days } from '../../src/platform/clock.js';
+import { notAhead } from '../../src/platform/not-ahead.js';
+import { newDatabase, type TestDatabase } from '../support/database.js';
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await newDatabase();
+});
+afterAll(() => database.close());
+
+const shifted = (ms: number) => () => new Date(Date.now() + ms);
+
+test('a clock that is ahead counts as that of PostgreSQL, and one that is behind as it is', async () => {
+  const [ahead, behind] = [
+    await notAhead(database.db, shifted(days(100))),
+    await notAhead(database.db, shifted(-days(1))),
+  ];
+  expect(Math.abs(ahead.getTime() - Date.now())).toBeLessThan(days(1) / 2);
+  expect(Math.abs(behind.getTime() - (Date.now() - days(1)))).toBeLessThan(days(1) / 2);
+});
