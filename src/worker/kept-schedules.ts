@@ -19,17 +19,20 @@ export interface KeptSchedules {
   newestMs?: number;
 }
 
-/** Makes what workflows need to be started. Safe to repeat. */
-export async function prepareServer({ processes, namespace, log }: KeptSchedules): Promise<void> {
+/**
+ * Makes what workflows need to be started. Safe to repeat.
+ * @param said what it answered before: of that nothing is said once more
+ * @returns what is missing in spite of it, as a text
+ */
+export async function prepareServer({ processes, namespace, log }: KeptSchedules, said = ''): Promise<string> {
   const missing = await ensureSearchAttributes(processes.connection, namespace);
-  if (missing.length > 0) sayMissing(log, missing);
+  if (missing.length > 0 && String(missing) !== said)
+    log.warn(
+      { missing },
+      'search attributes are missing that we may not make, or are no Keywords: an operator has to make them',
+    );
+  return String(missing);
 }
-
-const sayMissing = (log: KeptSchedules['log'], missing: readonly string[]): void =>
-  log.warn(
-    { missing },
-    'search attributes are missing that we may not make, or are no Keywords: an operator has to make them',
-  );
 
 /**
  * Looks every now and then whether the server still has our schedules. One whose database was deleted, or restored from
@@ -44,16 +47,16 @@ export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
   let wishes = 0;
   let granted = 0;
   let newestAt = Number.POSITIVE_INFINITY;
-  let saidMissing = '';
+  let missing = '';
 
   async function keep(): Promise<void> {
     const wished = wishes;
+    // Each time: the server may have been emptied since it was prepared, or somebody may have removed what nothing is started without.
+    missing = await prepareServer(options, missing);
     if (wished === granted) {
-      if (await hasSchedules(processes.client)) return lookAgain();
+      if (await hasSchedules(processes.client)) return lookAtNewest();
       log.warn('the Temporal server has lost our schedules; making them anew and looking for processes that it lost');
     }
-    // Also for a worker that has just come: the server may have been emptied since it was prepared.
-    await prepareServer(options);
     await ensureSchedules(processes.client);
     await reconcileNow(processes.client);
     granted = wished;
@@ -68,14 +71,6 @@ export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
     if (performance.now() < newestAt) return;
     await reconcileNow(processes.client);
     newestAt = Number.POSITIVE_INFINITY;
-  }
-
-  /** Somebody may have removed them; without them nothing is started, and nothing says so. Where we may not make them, one word of it is enough. */
-  async function lookAgain(): Promise<void> {
-    const missing = await ensureSearchAttributes(processes.connection, options.namespace);
-    if (missing.length > 0 && String(missing) !== saidMissing) sayMissing(log, missing);
-    saidMissing = String(missing);
-    await lookAtNewest();
   }
 
   signal.addEventListener('abort', bell.ring);

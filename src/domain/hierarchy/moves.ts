@@ -26,11 +26,12 @@ export async function moveSubtree(
 ): Promise<string[]> {
   const parent = await find(tx, scope, parentId);
   if (parent.path.includes(node.id)) throw new DomainError('nodes.would_cycle');
-  assertPlaceable(schema, node.nodeType, parent, await levelsBelow(tx, scope, node));
-  const moved = await tx.query<{ id: string }[]>(
-    `select id from nodes where account_id = $1 and environment_id = $2 and ${below('nodes')}`,
+  const moved = await tx.query<{ id: string; length: number }[]>(
+    `select id, cardinality(path) as length from nodes where account_id = $1 and environment_id = $2 and ${below('nodes')}`,
     [scope.accountId, scope.environmentId, [node.id]],
   );
+  const deepest = moved.reduce((most, { length }) => Math.max(most, length), node.path.length);
+  assertPlaceable(schema, node.nodeType, parent, deepest - node.path.length);
   const ids = moved.map(({ id }) => id);
   for (let i = 0; i < ids.length; i += atOnce) {
     await tx.query(
@@ -39,12 +40,4 @@ export async function moveSubtree(
     );
   }
   return [...parent.path, node.id];
-}
-
-async function levelsBelow(tx: EntityManager, { accountId, environmentId }: EnvironmentScope, { id, path }: Node) {
-  const [deepest] = await tx.query<{ length: number }[]>(
-    `select max(cardinality(path)) as length from nodes where account_id = $1 and environment_id = $2 and ${below('nodes')}`,
-    [accountId, environmentId, [id]],
-  );
-  return (deepest?.length ?? path.length) - path.length;
 }

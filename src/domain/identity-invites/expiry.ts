@@ -1,4 +1,4 @@
-import { Any, type EntityManager, type FindOptionsWhere, IsNull, LessThanOrEqual } from 'typeorm';
+import { type EntityManager, type FindOptionsWhere, IsNull, LessThanOrEqual } from 'typeorm';
 import { IdentityInvite } from '../../../entities/identity-invite.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
@@ -6,6 +6,7 @@ import { queueEmail } from '../emails/queue.js';
 import type { InviteExpiry, InviteRow } from '../invites/expiry.js';
 import { countPending, keepOrganizations, recordInvite } from './events.js';
 import { processInput, reminderEmail } from './process.js';
+import { waitingIds } from './waiting.js';
 
 /** What time and operators do to an invite of an end user. Repeating any of it is harmless. */
 export function createIdentityInviteExpiry({ db, now }: { db: Db; now: Clock }): InviteExpiry {
@@ -79,15 +80,16 @@ export async function expireOverdue(tx: EntityManager, which: Which, now: Date):
   }
 }
 
-/** By their ids, which the owner's function finds by the address: those that are pending are many, and most of all were overdue once. */
-async function toSameAddress(
+/** By their ids: those that are pending are many, and most of all were overdue once. */
+const toSameAddress = async (
   tx: EntityManager,
   { accountId, environmentId, email, organizationId }: Exclude<Which, { id: string }>,
-): Promise<FindOptionsWhere<IdentityInvite>> {
-  const rows = await tx.query<{ id: string }[]>('select gatehouse_waiting_invites($1, $2) as id', [accountId, email]);
-  const id = Any(rows.map((row) => row.id));
-  return { accountId, environmentId, id, organizationId: organizationId ?? IsNull() };
-}
+): Promise<FindOptionsWhere<IdentityInvite>> => ({
+  accountId,
+  environmentId,
+  id: await waitingIds(tx, accountId, email),
+  organizationId: organizationId ?? IsNull(),
+});
 
 /** One that was deleted with its Environment is over as well. */
 function present(invite: IdentityInvite | null, now: Date): InviteRow {

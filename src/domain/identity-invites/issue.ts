@@ -13,6 +13,7 @@ import { countPending, recordInvite } from './events.js';
 import { expireOverdue, revokeInvite } from './expiry.js';
 import { identityInviteToken } from './link.js';
 import { inviteEmail, processInput } from './process.js';
+import { waitingIds } from './waiting.js';
 
 /** Who is asked, to what. */
 export interface Offer {
@@ -114,13 +115,11 @@ export async function waitingFor(
   }: { accountId: string; environmentId: string | FindOperator<string>; organizationId?: string },
   email: string,
 ): Promise<IdentityInvite[]> {
-  // By the owner's function: beneath row-level security no index serves addresses.
-  const rows = await tx.query<{ id: string }[]>('select gatehouse_waiting_invites($1, $2) as id', [accountId, email]);
   return tx.find(IdentityInvite, {
     where: {
       accountId,
       environmentId,
-      id: Any(rows.map(({ id }) => id)),
+      id: await waitingIds(tx, accountId, email),
       status: 'pending',
       ...(organizationId !== undefined && { organizationId }),
     },

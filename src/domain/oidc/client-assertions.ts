@@ -1,7 +1,8 @@
-import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose';
+import { errors, type JWTPayload, jwtVerify } from 'jose';
 import { type Clock, hours } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
+import { claimedText } from './claimed.js';
 import type { ClientKeys } from './client-keys.js';
 import type { Client } from './clients.js';
 import { clientRefused } from './oauth-error.js';
@@ -64,14 +65,7 @@ export function createClientAssertions({
   }
 
   return {
-    subjectOf(assertion) {
-      try {
-        const { sub }: { sub?: unknown } = decodeJwt(assertion); // whatever JSON has
-        return typeof sub === 'string' ? sub : null;
-      } catch {
-        return null;
-      }
-    },
+    subjectOf: (assertion) => claimedText(assertion, 'sub'),
     async assertValid(client, assertion) {
       const { exp = 0, jti } = await verified(client, assertion);
       if (typeof jti !== 'string' || exp * 1000 > now().getTime() + longestLife) throw clientRefused();

@@ -83,22 +83,18 @@ export function patched(
 
 function apply(kind: ResourceKind, resource: Resource, { op, target, value }: PatchOperation, work: PatchWork): void {
   const { schema, attribute } = target;
-  if (attribute?.multiValued) {
-    const holder = schema === kind.schema ? resource : ((resource[schema.id] ?? {}) as Resource);
-    work.count(((holder[attribute.name] ?? []) as Resource[]).length, target.filter);
-  }
   if (schema === kind.schema) {
-    change(resource, target as Change, op, value);
+    change(resource, target as Change, op, value, work);
     return;
   }
   const extension = (resource[schema.id] ?? {}) as Resource;
-  if (attribute) change(extension, target as Change, op, value);
+  if (attribute) change(extension, target as Change, op, value, work);
   else if (op === 'remove') delete resource[schema.id];
   else {
     if (!isObject(value)) throw new ScimRefused('invalidValue', `${schema.id} has to be an object`);
     for (const [name, one] of Object.entries(value)) {
       const named = attributeOf(schema, name, kind);
-      if (named) change(extension, { schema, attribute: named, sub: null, filter: null }, op, one);
+      if (named) change(extension, { schema, attribute: named, sub: null, filter: null }, op, one, work);
     }
   }
   if (attribute || op !== 'remove') resource[schema.id] = extension;
@@ -108,8 +104,14 @@ function apply(kind: ResourceKind, resource: Resource, { op, target, value }: Pa
 type Change = PatchTarget & { attribute: Attribute };
 
 /** Changes an attribute of `holder`: the resource, or one of its extensions. */
-function change(holder: Resource, { attribute, sub, filter }: Change, op: PatchOp, value: unknown): void {
-  if (attribute.multiValued) changeValues(holder, { attribute, sub, filter }, op, value);
+function change(
+  holder: Resource,
+  { attribute, sub, filter }: Change,
+  op: PatchOp,
+  value: unknown,
+  work: PatchWork,
+): void {
+  if (attribute.multiValued) changeValues(holder, { attribute, sub, filter }, op, value, work);
   else put(holder, attribute.name, changedValue(holder[attribute.name], { attribute, sub }, op, value));
 }
 
@@ -147,8 +149,10 @@ function changeValues(
   { attribute, sub, filter }: Omit<Change, 'schema'>,
   op: PatchOp,
   value: unknown,
+  work: PatchWork,
 ): void {
   const before = (holder[attribute.name] ?? []) as Resource[];
+  work.count(before.length, filter);
   const after =
     filter || sub ? changeSome(before, { attribute, sub, filter }, op, value) : changeAll(before, attribute, op, value);
   put(holder, attribute.name, gathered(attribute, onePrimary(before, after)));

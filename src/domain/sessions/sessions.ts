@@ -174,7 +174,7 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
         goesOn,
         authTime,
         ownFactorAt,
-        ...(browser === null ? [] : [hashSecret(browser), replacedRow(scope), signedOutRow(scope)]),
+        ...(browser === null ? [] : [hashSecret(browser), ...replacedRows(scope)]),
       ]);
       if (!row) throw new DomainError('auth.invalid_credentials');
       countEvent('identity.signed_in', how);
@@ -250,23 +250,16 @@ const signedInRow = (scope: EnvironmentScope, identityId: string, metadata: Reco
     actor: { type: 'identity', id: identityId },
   });
 
-/** The event that another one's session ended by it; whose that was is found by the statement. */
-const replacedRow = (scope: EnvironmentScope) =>
-  eventRow('auth.identity_signed_out', {
-    ...scope,
-    resourceId: null,
-    metadata: wasReplaced,
-    actor: { type: 'identity', id: null },
-  });
-
-/** And the one by which webhooks are told (`recordSignedOut`). */
-const signedOutRow = (scope: EnvironmentScope) =>
-  eventRow('identity.signed_out', {
-    ...scope,
-    resourceId: null,
-    metadata: {},
-    actor: { type: 'identity', id: null },
-  });
+/** The events that another one's session ended by it, for the audit log and as webhooks are told (`recordSignedOut`); whose that was is found by the statement. */
+const replacedRows = (scope: EnvironmentScope): string[] =>
+  (
+    [
+      ['auth.identity_signed_out', wasReplaced],
+      ['identity.signed_out', {}],
+    ] as const
+  ).map(([action, metadata]) =>
+    eventRow(action, { ...scope, resourceId: null, metadata, actor: { type: 'identity', id: null } }),
+  );
 
 export type Sessions = ReturnType<typeof createSessions>;
 

@@ -34,9 +34,6 @@ export interface DocumentedResponse {
   'x-error-codes'?: (string | null)[];
   /** Whether it may come without the body that it declares, which OpenAPI has no words for. */
   'x-body-optional'?: boolean;
-  /** The name of the resource that it is, where it cannot be said whole. */
-  'x-resource'?: string;
-  $ref?: string;
 }
 
 export interface MediaType {

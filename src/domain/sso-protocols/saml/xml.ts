@@ -1,4 +1,5 @@
 import { DOMParser } from '@xmldom/xmldom';
+import { countOf } from '../../../platform/count-of.js';
 
 export const samlNamespaces = {
   assertion: 'urn:oasis:names:tc:SAML:2.0:assertion',
@@ -118,10 +119,4 @@ function elementOf(node: Element, depth: number): XmlElement {
 
 function* nodesOf(node: Node): Generator<Node> {
   for (let child = node.firstChild; child; child = child.nextSibling) yield child;
-}
-
-function countOf(text: string, character: string): number {
-  let count = 0;
-  for (let at = text.indexOf(character); at !== -1; at = text.indexOf(character, at + 1)) count += 1;
-  return count;
 }
