@@ -5,6 +5,7 @@ import type { Capability } from '../domain/capabilities/administrator-roles.js';
 import type { DomainError, ErrorCode } from '../domain/errors.js';
 import type { EventAction } from '../domain/event-catalogue.js';
 import type { AccountScope, ApplicationScope, EnvironmentScope } from '../domain/scope.js';
+import { groupBy } from '../platform/group-by.js';
 import type { Services } from '../services.js';
 import { ErrorEnvelope, statusOf } from './errors.js';
 
@@ -161,18 +162,11 @@ export class Answer {
 
 /** The answers for these refusals, by status, each naming its codes: the document makes words and examples of them. */
 export function errors(...codes: ErrorCode[]): Record<number, TSchema> {
-  const byStatus = groupBy(codes);
   return Object.fromEntries(
-    [...byStatus].map(([status, group]) => [status, { ...ErrorEnvelope, 'x-error-codes': group }]),
+    [...groupBy(codes, statusOf)].map(([status, group]) => [status, { ...ErrorEnvelope, 'x-error-codes': group }]),
   );
 }
 
 /** The codes that answers were declared with. */
 export const codesOf = (answers: Record<number, TSchema>): ErrorCode[] =>
   Object.values(answers).flatMap((answer) => (answer as { 'x-error-codes'?: ErrorCode[] })['x-error-codes'] ?? []);
-
-function groupBy(codes: ErrorCode[]): Map<number, ErrorCode[]> {
-  const groups = new Map<number, ErrorCode[]>();
-  for (const code of codes) groups.set(statusOf(code), [...(groups.get(statusOf(code)) ?? []), code]);
-  return groups;
-}

@@ -3,7 +3,7 @@ import { currentContext, runInContext } from '../../src/platform/context.js';
 import { GivenUp } from '../../src/platform/giving-up.js';
 import { LazyAbort } from '../../src/platform/lazy-abort.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
-import { type Calls, callsWith, countersOf, newNode, type TestNode } from './nodes-setup.js';
+import { type Calls, callsWith, countersOf, newIdentity, newNode, type TestNode } from './nodes-setup.js';
 import { rowsOf } from './portal-setup.js';
 
 /** A large subtree goes from the lowest nodes up, some in a transaction, so that nobody waits for all of it. */
@@ -29,13 +29,18 @@ async function grown(): Promise<TestNode> {
 }
 
 /** @param afterEach what happens once a transaction is done */
-function remove({ id, version }: { id: string; version: number }, afterEach: (times: number) => unknown = () => {}) {
+async function remove(
+  { id, version }: { id: string; version: number },
+  { afterEach = () => {}, cascade = true }: { afterEach?: (times: number) => unknown; cascade?: boolean } = {},
+): Promise<number> {
   let times = 0;
   const removing = async (work: Parameters<Parameters<typeof removeInParts>[0]>[0]) => {
-    await api.database.db.transaction(account.scope, work);
+    const left = await api.database.db.transaction(account.scope, work);
     await afterEach(++times);
+    return left;
   };
-  return removeInParts(removing, account.scope, { id, version, now: () => new Date(), atOnce: 3 }).then(() => times);
+  await removeInParts(removing, account.scope, { id, version, cascade, now: () => new Date(), atOnce: 3 });
+  return times;
 }
 const left = async (id: string) =>
   (await rowsOf<{ name: string }>(api, 'select name from nodes where $1 = any(path) order by name', [id])).map(
@@ -46,10 +51,7 @@ const versionOf = async (id: string): Promise<number> => (await call('GET', `/no
 test('the lowest first, until what is left goes in one; each is told with the node that was deleted', async () => {
   const top = await grown();
   const before = await countersOf(api, account);
-  expect(await remove({ id: top.id, version: await versionOf(top.id) })).toBe(4); // three, three, three: and a look
-  expect(await left(top.id)).toHaveLength(2);
-  const deleted = await call('DELETE', `/nodes/${top.id}?cascade=true`, undefined, await versionOf(top.id));
-  expect(deleted.statusCode).toBe(204);
+  expect(await remove({ id: top.id, version: await versionOf(top.id) })).toBe(4); // three, three, three, and the last two
   expect(await left(top.id)).toEqual([]);
   const events = await rowsOf<{ top: string }>(
     api,
@@ -65,7 +67,9 @@ test('what is changed meanwhile is not deleted any further', async () => {
   const top = await grown();
   const version = await versionOf(top.id);
   const rename = (times: number) => times === 1 && call('PATCH', `/nodes/${top.id}`, { name: 'Kept' }, version);
-  await expect(remove({ id: top.id, version }, rename)).rejects.toMatchObject({ code: 'version.conflict' });
+  await expect(remove({ id: top.id, version }, { afterEach: rename })).rejects.toMatchObject({
+    code: 'version.conflict',
+  });
   expect(await left(top.id)).toHaveLength(8);
 });
 
@@ -73,9 +77,40 @@ test('of a request that was given up the rest is left, and the next one goes on 
   const top = await grown();
   const asked = { id: top.id, version: await versionOf(top.id) };
   const givenUp = new LazyAbort();
-  const first = runInContext({ ...currentContext(), givenUp }, () => remove(asked, () => givenUp.abort()));
+  const first = runInContext({ ...currentContext(), givenUp }, () =>
+    remove(asked, { afterEach: () => givenUp.abort() }),
+  );
   await expect(first).rejects.toThrow(GivenUp);
   expect(await left(top.id)).toHaveLength(8);
   expect(await remove(asked)).toBe(3);
-  expect(await left(top.id)).toHaveLength(2);
+  expect(await left(top.id)).toEqual([]);
+});
+
+test('roles of whom there are many go before their node, each told once', async () => {
+  const top = await newNode(call, 'Crowded', null);
+  const below = await newNode(call, 'Below', top.id);
+  const held: string[] = [];
+  for (const nodeId of [top.id, top.id, below.id, below.id, below.id]) {
+    const { assignments } = await newIdentity(api, account, [['organization_manager', nodeId]]);
+    held.push(...assignments);
+  }
+  const version = await versionOf(top.id);
+  await expect(remove({ id: top.id, version }, { cascade: false })).rejects.toMatchObject({
+    code: 'nodes.has_children',
+  });
+  expect(await remove({ id: top.id, version })).toBe(2); // three, and the last two with the nodes
+  expect(await left(top.id)).toEqual([]);
+  const told = await rowsOf<{ id: string }>(
+    api,
+    `select resource_id as id from events where environment_id = $1 and action = 'role_assignment.deleted' order by 1`,
+    [account.scope.environmentId],
+  );
+  expect(told.map(({ id }) => id)).toEqual(held.sort());
+});
+
+test('a node with many roles and nothing below it goes in parts without cascade, too', async () => {
+  const top = await newNode(call, 'Crowded alone', null);
+  for (let i = 0; i < 4; i++) await newIdentity(api, account, [['organization_manager', top.id]]);
+  expect(await remove({ id: top.id, version: await versionOf(top.id) }, { cascade: false })).toBe(2);
+  expect(await left(top.id)).toEqual([]);
 });

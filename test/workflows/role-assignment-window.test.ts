@@ -2,7 +2,7 @@ import { WorkflowNotFoundError } from '@temporalio/common';
 import type { RoleAssignment } from '../../entities/role-assignment.js';
 import { closeWindows } from '../../src/domain/access/window-rows.js';
 import { createErasures } from '../../src/domain/erasures/erasures.js';
-import { remove } from '../../src/domain/hierarchy/removal.js';
+import { removeSubtrees } from '../../src/domain/hierarchy/removal.js';
 import { minutes, seconds } from '../../src/platform/clock.js';
 import { createProcesses, type Processes } from '../../src/temporal/processes.js';
 import { reconcileNow } from '../../src/temporal/schedules.js';
@@ -202,9 +202,7 @@ test.concurrent('it ends at once when its node goes, and when its identity is er
     GatehouseSubjectId: [holder.identityId],
     GatehouseEnvironmentId: [holder.scope.environmentId],
   });
-  await database.db.transaction(holder.scope, (tx) =>
-    remove(tx, holder.scope, { id: holder.nodeId, at: new Date(), version: 1, cascade: false }),
-  );
+  await database.db.transaction(holder.scope, (tx) => removeSubtrees(tx, holder.scope, [holder.nodeId], new Date()));
   await ends(atNode, 'COMPLETED');
   expect(await handleOf(atNode).result()).toBe('removed');
   holder = await aHolder(database);

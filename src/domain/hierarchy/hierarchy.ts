@@ -1,4 +1,3 @@
-import type { EntityManager } from 'typeorm';
 import type { Node } from '../../../entities/node.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
@@ -9,7 +8,6 @@ import type { Page } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
 import { change, type NodeChanges } from './changes.js';
 import { create, type NewNode } from './nodes.js';
-import { remove } from './removal.js';
 import { removeInParts } from './removal-in-parts.js';
 import type { Sight } from './sight.js';
 import { ancestors, children, get, list, type NodeInSight, type NodePage, subtree, tree } from './tree.js';
@@ -43,11 +41,8 @@ export function createHierarchy({ db, now }: { db: Db; now: Clock }) {
       retryingDeadlocks(() =>
         db.transaction(scope, (tx) => change(tx, scope, { id, version, changes, at: now() })),
       ).catch(slugTaken),
-    async remove(scope: EnvironmentScope, id: string, version: number, cascade: boolean): Promise<void> {
-      const removing = (work: (tx: EntityManager) => Promise<void>) => db.transaction(scope, work);
-      if (cascade) await removeInParts(removing, scope, { id, version, now });
-      await retryingDeadlocks(() => removing((tx) => remove(tx, scope, { id, version, cascade, at: now() })));
-    },
+    remove: (scope: EnvironmentScope, id: string, version: number, cascade: boolean): Promise<void> =>
+      removeInParts((work) => db.transaction(scope, work), scope, { id, version, cascade, now }),
   };
 }
 

@@ -3,27 +3,22 @@ import type { Clock } from '../../platform/clock.js';
 import { assertAwaited } from '../../platform/giving-up.js';
 import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import type { EnvironmentScope } from '../scope.js';
-import { removeLowest } from './removal.js';
+import { type Left, removeSomeOf } from './removal.js';
 
-/** Nodes that one transaction takes: it has the lock on the tree's shape, and all else that changes the tree waits for it. */
+/** Nodes, or roles held at them, that one transaction takes: it has the lock on the tree's shape, and all else that changes the tree waits for it. */
 const mostAtOnce = 10_000;
 
 /**
- * Deletes what is below a node from the lowest up, some in a transaction, until what is left goes in one. Of one that is interrupted, or refused since the
- * node was changed meanwhile, the rest is left; the next request goes on with it.
+ * Deletes a node, with `cascade` everything below it too, from the lowest up: some in a transaction, until what is left goes in one. Of one that is interrupted, or
+ * refused since the node was changed meanwhile, the rest is left; the next request goes on with it.
  * @param removing runs work in a transaction of its own
- * @throws DomainError as `remove`
+ * @throws DomainError nodes.node_not_found, version.conflict with the node as it is now, nodes.root_fixed, nodes.has_children
  */
 export async function removeInParts(
-  removing: (work: (tx: EntityManager) => Promise<void>) => Promise<void>,
+  removing: (work: (tx: EntityManager) => Promise<Left>) => Promise<Left>,
   scope: EnvironmentScope,
-  { id, version, now, atOnce = mostAtOnce }: { id: string; version: number; now: Clock; atOnce?: number },
+  { now, atOnce = mostAtOnce, ...what }: { id: string; version: number; cascade: boolean; now: Clock; atOnce?: number },
 ): Promise<void> {
-  for (let goesOn = true; goesOn; assertAwaited()) {
-    await retryingDeadlocks(() =>
-      removing(async (tx) => {
-        goesOn = await removeLowest(tx, scope, { id, version, atOnce, at: now() });
-      }),
-    );
-  }
+  const some = () => removing((tx) => removeSomeOf(tx, scope, { ...what, atOnce, at: now() }));
+  while ((await retryingDeadlocks(some)) === 'more') assertAwaited();
 }

@@ -2,7 +2,7 @@ import { Any, type EntityManager } from 'typeorm';
 import { Node } from '../../../entities/node.js';
 import { within } from '../../platform/db.js';
 import { metadataOf as metadataOfAssignment } from '../access/assigning.js';
-import { lockAssignments } from '../access/taking.js';
+import { lockAssignments, takeAway } from '../access/taking.js';
 import { leaveNodes } from '../access/window-rows.js';
 import { forgetInLimits } from '../capabilities/limits.js';
 import { addToCounter } from '../counters.js';
@@ -17,16 +17,27 @@ import { rootType } from './rules.js';
 import { schemaFor } from './schema-row.js';
 import { below } from './subtrees.js';
 
+/** Whether something is left for another transaction. */
+export type Left = 'more' | 'done';
+
+/** What is deleted, as whoever asks for it has seen it, and when. */
+interface Removal {
+  id: string;
+  version: number;
+  cascade: boolean;
+  at: Date;
+}
+
 /**
  * Deletes a node, with `cascade` everything below it too, in the caller's transaction: organizations, role assignments and
  * whatever else stands at these nodes goes with them, and there is an event for each, the lowest first.
  * @throws DomainError nodes.node_not_found, version.conflict with the node as it is now, nodes.root_fixed,
  *   nodes.has_children
  */
-export async function remove(
+async function remove(
   tx: EntityManager,
   scope: EnvironmentScope,
-  { id, version, cascade, at }: { id: string; version: number; cascade: boolean; at: Date },
+  { id, version, cascade, at }: Removal,
 ): Promise<void> {
   await schemaFor(tx, scope, 'another shape');
   await lockSignIns(tx, scope, [id]);
@@ -45,27 +56,42 @@ async function lockTop(tx: EntityManager, scope: EnvironmentScope, { id, version
 }
 
 /**
- * Deletes the lowest nodes below one, if there are more than so many, in the caller's transaction.
- * @returns whether it has deleted any: what is left otherwise is for `remove`
+ * Deletes a node as `remove` does, unless that is more than so much for one transaction: then the lowest nodes first, and then the roles
+ * that are held at the rest.
+ * @returns whether there is more left
  * @throws DomainError as `remove`
  */
-export async function removeLowest(
+export async function removeSomeOf(
   tx: EntityManager,
   scope: EnvironmentScope,
-  { id, version, atOnce, at }: { id: string; version: number; atOnce: number; at: Date },
-): Promise<boolean> {
+  { id, version, cascade, atOnce, at }: Removal & { atOnce: number },
+): Promise<Left> {
   await schemaFor(tx, scope, 'another shape');
-  const lowest = await tx.query<{ id: string }[]>(
-    `select id from nodes where account_id = $1 and environment_id = $2 and ${below('nodes')} and id <> $4
-     order by cardinality(path) desc, id limit $5`,
-    [scope.accountId, scope.environmentId, [id], id, atOnce + 1],
+  const values = [scope.accountId, scope.environmentId, [id], atOnce + 1];
+  const idsOf = async (text: string) => (await tx.query<{ id: string }[]>(text, values)).map((row) => row.id);
+
+  const lowest = await idsOf(
+    `select id from nodes where account_id = $1 and environment_id = $2 and ${below('nodes')} and id <> all($3)
+     order by cardinality(path) desc, id limit $4`,
   );
-  if (lowest.length <= atOnce) return false;
-  const ids = lowest.slice(0, atOnce).map((row) => row.id); // with each, all below it: that is lower
-  await lockSignIns(tx, scope, ids);
-  await lockTop(tx, scope, { id, version });
-  await removeLocked(tx, scope, ids, at, [id]);
-  return true;
+  if (cascade && lowest.length > atOnce) {
+    const ids = lowest.slice(0, atOnce); // with each, all below it: that is lower
+    await lockSignIns(tx, scope, ids);
+    await lockTop(tx, scope, { id, version });
+    await removeLocked(tx, scope, ids, at, [id]);
+    return 'more';
+  }
+  const held = await idsOf(
+    `select a.id from role_assignments a join nodes on nodes.id = a.node_id
+     where nodes.account_id = $1 and nodes.environment_id = $2 and ${below('nodes')} and a.removed_at is null limit $4`,
+  );
+  if (held.length > atOnce && (cascade || lowest.length === 0)) {
+    await lockTop(tx, scope, { id, version });
+    await takeAway(tx, scope, held.slice(0, atOnce), at);
+    return 'more';
+  }
+  await remove(tx, scope, { id, version, cascade, at });
+  return 'done';
 }
 
 /**

@@ -6,7 +6,7 @@ import { joining } from '../../platform/joining.js';
 import { createErasures } from '../erasures/erasures.js';
 import { DomainError } from '../errors.js';
 import { keepOrganizations } from '../identity-invites/events.js';
-import { waitingFor, withdrawAll } from '../identity-invites/issue.js';
+import { waitingFor, withdraw } from '../identity-invites/issue.js';
 import type { AccountScope } from '../scope.js';
 import { removeMember } from './remove.js';
 
@@ -51,6 +51,6 @@ export async function removeEverywhere(
   for (const { isMember, ...place } of places) {
     if (isMember) await removeMember(tx, { accountId, ...place }, id, now);
   }
-  await withdrawAll(tx, waiting, { reason: 'identity_deleted', now: now() });
+  await withdraw(tx, waiting, { reason: 'identity_deleted', now: now() });
   await createErasures({ db: joining(tx), now }).request({ accountId }, id);
 }

@@ -10,7 +10,7 @@ import { addToCounter } from '../counters.js';
 import { createErasures } from '../erasures/erasures.js';
 import { recordEvent } from '../events.js';
 import { keepOrganizations } from '../identity-invites/events.js';
-import { waitingFor, withdrawAll } from '../identity-invites/issue.js';
+import { waitingFor, withdraw } from '../identity-invites/issue.js';
 import { voidIdentityLinks } from '../identity-links.js';
 import { endGraces } from '../mfa/end-graces.js';
 import { distrustDevices } from '../mfa/trusted-devices.js';
@@ -55,7 +55,7 @@ export async function removeMember(tx: EntityManager, scope: EnvironmentScope, i
     ...(await organizationIdsOf(tx, scope, id)),
     ...waiting.map(({ organizationId }) => organizationId),
   ]);
-  await withdrawAll(tx, waiting, { reason: 'identity_deleted', now: at });
+  await withdraw(tx, waiting, { reason: 'identity_deleted', now: at });
   await voidIdentityLinks(tx, id, environmentId); // one that was asked for before lets nobody back in
   await shutOut(tx, scope, id, { reason: 'identity_deleted', at });
   await leaveOrganizations(tx, scope, id);

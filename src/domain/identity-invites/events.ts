@@ -1,9 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import type { IdentityInvite } from '../../../entities/identity-invite.js';
 import { Organization } from '../../../entities/organization.js';
+import { groupBy } from '../../platform/group-by.js';
 import { applicationOf } from '../application-of.js';
 import type { EventAction } from '../event-catalogue.js';
-import { type EventDetails, recordEvent } from '../events.js';
+import { type EventDetails, recordEvent, recordEvents } from '../events.js';
 import type { EnvironmentScope } from '../scope.js';
 
 export type InviteHappening = 'created' | 'resent' | 'accepted' | 'expired' | 'revoked' | 'role_not_given';
@@ -20,28 +21,40 @@ const ofOrganization = {
 
 type Told = Pick<IdentityInvite, 'id' | 'accountId' | 'environmentId' | 'intent' | 'organizationId'>;
 
-/** Records what happened to an invite, in the transaction of the change. @param more ids and plain settings, never an address */
-export async function recordInvite(
+/** Ids and plain settings, never an address. */
+type More = Pick<EventDetails, 'metadata' | 'actor'>;
+
+/** Records what happened to an invite, in the transaction of the change. */
+export const recordInvite = (tx: EntityManager, happening: InviteHappening, invite: Told, more: More = {}) =>
+  recordEvent(tx, actionOf(happening, invite), detailsOf(invite, more));
+
+/** The same of many. */
+export async function recordInvites(
   tx: EntityManager,
   happening: InviteHappening,
-  { id, accountId, environmentId, intent, organizationId }: Told,
-  { metadata = {}, actor }: Pick<EventDetails, 'metadata' | 'actor'> = {},
+  invites: readonly Told[],
+  more: More,
 ): Promise<void> {
-  const scope = { accountId, environmentId };
-  const by = actor && { actor };
-  if (intent === 'organization') {
-    const about = { invitation_id: id, ...metadata };
-    await recordEvent(tx, ofOrganization[happening], {
-      ...scope,
-      resourceId: organizationId,
-      metadata: about,
-      ...by,
-    });
-    return;
+  for (const [action, told] of groupBy(invites, (invite) => actionOf(happening, invite))) {
+    const details = told.map((invite) => detailsOf(invite, more));
+    await recordEvents(tx, action, details);
   }
-  const about = { intent, ...metadata };
-  await recordEvent(tx, `identity_invite.${happening}`, { ...scope, resourceId: id, metadata: about, ...by });
 }
+
+const actionOf = (happening: InviteHappening, { intent }: Told): EventAction =>
+  intent === 'organization' ? ofOrganization[happening] : `identity_invite.${happening}`;
+
+const detailsOf = (
+  { id, accountId, environmentId, intent, organizationId }: Told,
+  { metadata, actor }: More,
+): EventDetails => ({
+  accountId,
+  environmentId,
+  ...(intent === 'organization'
+    ? { resourceId: organizationId, metadata: { invitation_id: id, ...metadata } }
+    : { resourceId: id, metadata: { intent, ...metadata } }),
+  ...(actor && { actor }),
+});
 
 /** The Environment of an invite as rules ask for it. */
 export async function scopeOf(
@@ -62,11 +75,12 @@ export async function keepOrganizations(tx: EntityManager, ids: readonly (string
   await tx.query('select from organizations where id = any($1) order by id for no key update', [there]);
 }
 
-/** Keeps the number of an organization's invitations that wait, in the transaction of each change. */
+/** Keeps the numbers of organizations' invitations that wait, in the transaction of each change. */
 export async function countPending(
   tx: EntityManager,
-  { organizationId }: Pick<IdentityInvite, 'organizationId'>,
-  change: 1 | -1,
+  invites: readonly Pick<IdentityInvite, 'organizationId'>[],
+  each: 1 | -1,
 ): Promise<void> {
-  if (organizationId) await tx.increment(Organization, { id: organizationId }, 'pendingInviteCount', change);
+  for (const [id, { length }] of groupBy(invites, ({ organizationId }) => organizationId))
+    if (id) await tx.increment(Organization, { id }, 'pendingInviteCount', each * length);
 }

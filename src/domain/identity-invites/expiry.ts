@@ -4,7 +4,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { queueEmail } from '../emails/queue.js';
 import type { InviteExpiry, InviteRow } from '../invites/expiry.js';
-import { countPending, keepOrganizations, recordInvite } from './events.js';
+import { countPending, keepOrganizations, recordInvite, recordInvites } from './events.js';
 import { processInput, reminderEmail } from './process.js';
 import { waitingIds } from './waiting.js';
 
@@ -32,7 +32,7 @@ export function createIdentityInviteExpiry({ db, now }: { db: Db; now: Clock }):
       within(id, async (tx) => {
         await keepOrganizationOf(tx, id);
         const invite = await tx.findOneBy(IdentityInvite, { id, status: 'pending' });
-        if (invite) await revokeInvite(tx, invite, { reason, at: now() });
+        if (invite) await revokeInvites(tx, [invite], { reason, at: now() });
       }),
   };
 }
@@ -43,18 +43,22 @@ export async function keepOrganizationOf(tx: EntityManager, id: string): Promise
   await keepOrganizations(tx, [invite?.organizationId ?? null]);
 }
 
-/** Ends one that waits. @returns false where it has ended meanwhile */
-export async function revokeInvite(
+/** Ends those that wait. @returns which: the others have ended meanwhile */
+export async function revokeInvites(
   tx: EntityManager,
-  invite: IdentityInvite,
+  invites: readonly IdentityInvite[],
   { reason, at }: { reason: string; at: Date },
-): Promise<boolean> {
-  const ended = { status: 'revoked' as const, endedReason: reason, endedAt: at };
-  const { affected } = await tx.update(IdentityInvite, { id: invite.id, status: 'pending' }, ended);
-  if (!affected) return false;
-  await countPending(tx, invite, -1);
-  await recordInvite(tx, 'revoked', invite, { metadata: { reason } });
-  return true;
+): Promise<IdentityInvite[]> {
+  const [rows] = await tx.query<[{ id: string }[], number]>(
+    `update identity_invites set status = 'revoked', ended_reason = $2, ended_at = $3
+     where id = any($1) and status = 'pending' returning id`,
+    [invites.map(({ id }) => id), reason, at],
+  );
+  const ids = new Set(rows.map(({ id }) => id));
+  const revoked = invites.filter(({ id }) => ids.has(id));
+  await countPending(tx, revoked, -1);
+  await recordInvites(tx, 'revoked', revoked, { metadata: { reason } });
+  return revoked;
 }
 
 /** One, or those that stand in the way of another one to the same address. */
@@ -75,7 +79,7 @@ export async function expireOverdue(tx: EntityManager, which: Which, now: Date):
     const stillOverdue = { id, status: 'pending' as const, expiresAt: LessThanOrEqual(now) };
     const { affected } = await tx.update(IdentityInvite, stillOverdue, ended);
     if (!affected) continue;
-    await countPending(tx, invite, -1);
+    await countPending(tx, [invite], -1);
     await recordInvite(tx, 'expired', invite, { actor: { type: 'system', id: null } }); // time did it, whoever looked
   }
 }

@@ -108,7 +108,7 @@ export function createIdentityInvites({
       change(scope, async (tx) => {
         const invite = await find(tx, scope, id, true);
         if (invite.status !== 'pending') throw notPending();
-        await withdraw(tx, invite, { reason: 'revoked', now: now() });
+        await withdraw(tx, [invite], { reason: 'revoked', now: now() });
         return find(tx, scope, id);
       }),
   };

@@ -7,10 +7,10 @@ import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { actorOf, type Caller } from '../caller.js';
 import { queueEmail } from '../emails/queue.js';
-import { startLater } from '../outbox.js';
+import { startAllLater, startLater } from '../outbox.js';
 import type { EnvironmentScope } from '../scope.js';
 import { countPending, recordInvite } from './events.js';
-import { expireOverdue, revokeInvite } from './expiry.js';
+import { expireOverdue, revokeInvites } from './expiry.js';
 import { identityInviteToken } from './link.js';
 import { inviteEmail, processInput } from './process.js';
 import { waitingIds } from './waiting.js';
@@ -60,7 +60,7 @@ export async function issue(
     endedAt: null,
   };
   await tx.insert(IdentityInvite, invite);
-  await countPending(tx, invite, 1);
+  await countPending(tx, [invite], 1);
   await recordInvite(tx, 'created', invite, { metadata: { role_ids: offer.roleIds, node_id: offer.nodeId } });
   await queueEmail(tx, inviteEmail(invite), now);
   await startLater(tx, 'inviteExpiry', processInput(invite, now));
@@ -83,7 +83,7 @@ export async function issueAgain(
     ...linkOf(deps, { id, linkNumber: invite.linkNumber + 1, now }),
   };
   await tx.update(IdentityInvite, { id }, waiting);
-  if (was.status !== 'pending') await countPending(tx, invite, 1);
+  if (was.status !== 'pending') await countPending(tx, [invite], 1);
   const renewed = { ...invite, ...waiting };
   await recordInvite(tx, 'resent', renewed);
   await queueEmail(tx, inviteEmail(renewed), now);
@@ -91,15 +91,15 @@ export async function issueAgain(
   return renewed;
 }
 
-/** Ends one that waits, with its process. @returns false where it has ended meanwhile */
+/** Ends those that still wait, with their processes. The organizations that they lead into are locked by the caller. */
 export async function withdraw(
   tx: EntityManager,
-  invite: IdentityInvite,
+  invites: readonly IdentityInvite[],
   { reason, now }: { reason: string; now: Date },
-): Promise<boolean> {
-  if (!(await revokeInvite(tx, invite, { reason, at: now }))) return false;
-  await startLater(tx, 'inviteExpiry', { ...processInput(invite, now), news: 'revoked' });
-  return true;
+): Promise<void> {
+  const revoked = await revokeInvites(tx, invites, { reason, at: now });
+  const news = revoked.map((invite) => ({ ...processInput(invite, now), news: 'revoked' as const }));
+  await startAllLater(tx, 'inviteExpiry', news);
 }
 
 /**
@@ -127,15 +127,6 @@ export async function waitingFor(
   });
 }
 
-/** Ends those that still wait, once their organizations are locked. */
-export async function withdrawAll(
-  tx: EntityManager,
-  invites: readonly IdentityInvite[],
-  { reason, now }: { reason: string; now: Date },
-): Promise<void> {
-  for (const invite of invites) await withdraw(tx, invite, { reason, now });
-}
-
 /** Ends what waits for a member's address in an organization, in the transaction that removes them from it and has locked it. */
 export async function withdrawFromMember(
   tx: EntityManager,
@@ -144,7 +135,7 @@ export async function withdrawFromMember(
   now: Date,
 ): Promise<void> {
   const { email } = await tx.findOneByOrFail(Identity, { accountId: scope.accountId, id: identityId });
-  await withdrawAll(tx, await waitingFor(tx, { ...scope, organizationId }, email), { reason: 'member_removed', now });
+  await withdraw(tx, await waitingFor(tx, { ...scope, organizationId }, email), { reason: 'member_removed', now });
 }
 
 /** Ends what waits for organizations that are about to go, in the transaction that has locked their nodes. */
@@ -157,7 +148,7 @@ export async function withdrawInvitations(
   if (organizationIds.length === 0) return;
   const waiting = { accountId, environmentId, organizationId: Any([...organizationIds]), status: 'pending' as const };
   const found = await tx.find(IdentityInvite, { where: waiting, order: { id: 'ASC' } });
-  await withdrawAll(tx, found, { reason: 'organization_deleted', now });
+  await withdraw(tx, found, { reason: 'organization_deleted', now });
 }
 
 /** The columns of a new link. */

@@ -48,7 +48,7 @@ export async function join(tx: EntityManager, joining: Joining): Promise<void> {
     if (lapsed.length > 0)
       await recordInvite(tx, 'role_not_given', invite, { metadata: { role_ids: lapsed, node_id: invite.nodeId } });
     await tx.update(IdentityInvite, { id }, { status: 'accepted', identityId, endedAt: now });
-    await countPending(tx, invite, -1);
+    await countPending(tx, [invite], -1);
     await recordInvite(tx, 'accepted', invite, { metadata: { identity_id: identityId, role_ids: given } });
     await startLater(tx, 'inviteExpiry', { ...processInput(invite, now), news: 'accepted' });
   });

@@ -116,7 +116,7 @@ export function createOrganizationInvitations({
       change(scope, which.organizationId, async (tx) => {
         const invite = await find(tx, scope, which, true);
         if (invite.status !== 'pending') throw notPending();
-        await withdraw(tx, invite, { reason: 'revoked', now: now() });
+        await withdraw(tx, [invite], { reason: 'revoked', now: now() });
       }),
   };
 

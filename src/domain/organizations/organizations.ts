@@ -9,7 +9,7 @@ import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import { DomainError } from '../errors.js';
 import { change, type NodeChanges } from '../hierarchy/changes.js';
 import { create, type NewNode } from '../hierarchy/nodes.js';
-import { remove } from '../hierarchy/removal.js';
+import type { Left } from '../hierarchy/removal.js';
 import { removeInParts } from '../hierarchy/removal-in-parts.js';
 import { organizationType } from '../hierarchy/rules.js';
 import type { Sight } from '../hierarchy/sight.js';
@@ -80,13 +80,12 @@ export function createOrganizations({ db, now }: { db: Db; now: Clock }) {
      * @throws DomainError organization.not_found, nodes.has_children, version.conflict
      */
     async remove(scope: EnvironmentScope, id: string, version: number, cascade: boolean): Promise<void> {
-      const removing = (work: (tx: EntityManager) => Promise<void>) =>
+      const removing = (work: (tx: EntityManager) => Promise<Left>) =>
         db.transaction(scope, async (tx) => {
           await find(tx, scope, id);
-          await work(tx).catch(shown((node) => withCounts(tx, scope, node, now())));
+          return work(tx).catch(shown((node) => withCounts(tx, scope, node, now())));
         });
-      if (cascade) await removeInParts(removing, scope, { id, version, now });
-      await retryingDeadlocks(() => removing((tx) => remove(tx, scope, { id, version, cascade, at: now() })));
+      await removeInParts(removing, scope, { id, version, cascade, now });
     },
 
     /**

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { removeSubtrees } from '../hierarchy/removal.js';
+import { type Left, removeSubtrees } from '../hierarchy/removal.js';
 import { schemaFor } from '../hierarchy/schema-row.js';
 import type { EnvironmentScope } from '../scope.js';
 
@@ -7,7 +7,7 @@ import type { EnvironmentScope } from '../scope.js';
 const atOnce = 100;
 
 /** Deletes some organizations that are in no other one, in the caller's transaction; says whether there may be more. */
-export async function removeSome(tx: EntityManager, scope: EnvironmentScope, at: Date): Promise<'more' | 'done'> {
+export async function removeSome(tx: EntityManager, scope: EnvironmentScope, at: Date): Promise<Left> {
   await schemaFor(tx, scope, 'another shape');
   const tops = await tx.query<{ id: string }[]>(
     `select n.id from nodes n where n.account_id = $1 and n.environment_id = $2 and n.node_type = 'organization'

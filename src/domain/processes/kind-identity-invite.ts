@@ -20,6 +20,6 @@ export const identityInviteKind: Kind = {
   lockFirst: keepOrganizationOf,
   async cancel(tx, { id, accountId }, now) {
     const invite = await tx.findOneByOrFail(IdentityInvite, { accountId, id });
-    await withdraw(tx, invite, { reason: 'cancelled_by_operator', now: now() });
+    await withdraw(tx, [invite], { reason: 'cancelled_by_operator', now: now() });
   },
 };
