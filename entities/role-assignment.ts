@@ -7,7 +7,8 @@ import { Role } from './role.js';
 
 /** An Identity holds a role at a node and below it, within a window of time. */
 @Entity('role_assignments')
-@Index('role_assignments_identity', ['identityId', 'environmentId'])
+@Index('role_assignments_in_force', { synchronize: false })
+@Index('role_assignments_over', { synchronize: false })
 @Index('role_assignments_node', ['nodeId'])
 @Index('role_assignments_held_at_node', { synchronize: false })
 @Index('role_assignments_held_of_role', { synchronize: false })
@@ -42,6 +43,6 @@ export class RoleAssignment {
   /** Whether the holder hears by mail when it begins, is about to end, and has ended. */
   @Column('boolean', { default: false }) notifyHolder!: boolean;
   @Column('timestamptz') createdAt!: Date;
-  /** Kept after its removal, so that a decision of before can be explained. */
+  /** Kept after its removal for as long as events are, so that a decision of before can be explained. */
   @Column('timestamptz', { nullable: true }) removedAt!: Date | null;
 }

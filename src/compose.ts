@@ -21,7 +21,7 @@ import { createApiKeyManagement } from './domain/api-keys/api-keys.js';
 import { createApiKeyAuthentication } from './domain/api-keys/authenticate.js';
 import { createApplications } from './domain/applications/applications.js';
 import { createAuditLog } from './domain/audit/audit-log.js';
-import { createBroadReads } from './domain/broad-reads.js';
+import { createBroadReads, createHeavyAnswers } from './domain/broad-reads.js';
 import { createChangeFeed } from './domain/changes/feed.js';
 import { createEnvironments } from './domain/environments/environments.js';
 import { createEnvironmentSettings } from './domain/environments/settings.js';
@@ -203,6 +203,7 @@ export async function composeApi(
     assignments,
     authenticationPolicies: createAuthenticationPolicies({ db }),
     broadReads,
+    heavyAnswers: createHeavyAnswers(),
     bulkIdentities: createBulkIdentities({ db, passwords, assignments, now }),
     applicationStates: createApplicationStates({ db, now }),
     applications: createApplications({ db, now }),

@@ -76,6 +76,7 @@ export interface Services {
   idempotentRequests: IdempotentRequests;
   authenticationPolicies: AuthenticationPolicies;
   broadReads: Turns;
+  heavyAnswers: Turns;
   bulkIdentities: BulkIdentities;
   directory: Directory;
   identities: Identities;

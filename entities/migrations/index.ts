@@ -79,6 +79,7 @@ import { InitiateLoginUri1763700000145 } from './1763700000145-initiate-login-ur
 import { HeldAtANode1763700000147 } from './1763700000147-held-at-a-node.js';
 import { WaitingForAnAddress1763700000148 } from './1763700000148-waiting-for-an-address.js';
 import { OutboxOfOthers1763700000149 } from './1763700000149-outbox-of-others.js';
+import { OverAssignments1763700000150 } from './1763700000150-over-assignments.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -163,4 +164,5 @@ export const migrations = [
   HeldAtANode1763700000147,
   WaitingForAnAddress1763700000148,
   OutboxOfOthers1763700000149,
+  OverAssignments1763700000150,
 ];

@@ -40,23 +40,41 @@ export function readRows<Row>(tx: EntityManager, scope: AccountScope, list: Rows
   return tx.query(text, values);
 }
 
-/** Rows of which the driver makes objects at once; some milliseconds of work. */
-const portion = 1000;
+/** Rows, and characters of what is long in them, of which the driver makes objects at once; some milliseconds of work. */
+const portion = { rows: 1000, characters: 1_000_000 };
+const firstPortion = 50; // which tells how long they are
 
-/** The same where they may be thousands: read in portions, between which other requests have their turns. */
+export interface Many<Row> {
+  /** How many characters a row has in what may be long. */
+  lengthOf(row: Row): number;
+  /** Of all of them together: no more is read. */
+  longest: number;
+}
+
+/**
+ * The same where they may be thousands: read in portions, between which other requests have their turns.
+ * @returns null where they are too long together
+ */
 export async function readManyRows<Row>(
   tx: EntityManager,
   scope: AccountScope,
   list: Rows,
   ending: string,
-): Promise<Row[]> {
+  { lengthOf, longest }: Many<Row>,
+): Promise<Row[] | null> {
   const { text, values } = allOf(scope, list, ending);
   await tx.query(`declare listed no scroll cursor for ${text}`, values);
   const all: Row[] = [];
-  for (let isMore = true; isMore; ) {
-    const rows = await tx.query<Row[]>(`fetch ${portion} from listed`);
-    for (const row of rows) all.push(row);
-    isMore = rows.length === portion;
+  let length = 0;
+  for (let [isMore, take] = [true, firstPortion]; isMore; ) {
+    const rows = await tx.query<Row[]>(`fetch ${take} from listed`);
+    for (const row of rows) {
+      all.push(row);
+      length += lengthOf(row);
+    }
+    if (length > longest) return null;
+    isMore = rows.length === take;
+    take = Math.max(1, Math.min(portion.rows, Math.floor((portion.characters * all.length) / length)));
   }
   await tx.query('close listed');
   return all;

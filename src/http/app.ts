@@ -68,7 +68,7 @@ declare module 'fastify' {
 /** The api's HTTP server with every surface, ready to listen or to be injected into. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const { isStopping = () => false } = options;
-  const draining = createDraining({ keepAliveMs: 72_000, requestMs: 60_000, isStopping });
+  const draining = createDraining({ keepAliveMs: 72_000, requestMs: 60_000, silentMs: 120_000, isStopping });
   const serverOptions: FastifyServerOptions = {
     ...(options.logger ? { loggerInstance: options.logger } : { logger: false }),
     // Its lines would hold addresses and query strings; `logEnd` says what is fit to keep.

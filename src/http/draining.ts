@@ -3,13 +3,15 @@ import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyServerFactory } from 'fastify';
 
 /** How long a client may take to begin a request on a connection that it has opened already, once we are closing. */
-const silentMs = 500;
+const unbegunMs = 500;
 /** How long a request that is being sent or answered may hold up the end. */
 const unfinishedMs = 8_000;
 
 export interface Draining {
   keepAliveMs: number;
   requestMs: number;
+  /** How long nothing may be sent or taken on a connection that a request is on: longer than any of them waits for something to happen. */
+  silentMs: number;
   /** Whether it will end soon: each answer is the last one of its connection then, so that none is idle when it does. */
   isStopping: () => boolean;
 }
@@ -19,13 +21,14 @@ export interface Draining {
  * moment and waits for all others: also for those that turn idle with their next answer, and for clients that opened one
  * ahead of need or never finish what they send.
  */
-export function createDraining({ keepAliveMs, requestMs, isStopping }: Draining) {
+export function createDraining({ keepAliveMs, requestMs, silentMs, isStopping }: Draining) {
   const servers = new Map<Server, Set<Socket>>(); // one for each address that is listened on
   const serverFactory: FastifyServerFactory = (handler) => {
     const sockets = new Set<Socket>();
     // Node would answer a request without Host by itself, with nothing but a status: `refuseWithoutHost` does.
     const own = { keepAliveTimeout: keepAliveMs, requestTimeout: requestMs, requireHostHeader: false };
     const server = createServer(own, handler);
+    server.setTimeout(silentMs);
     server.on('connection', (socket) => {
       sockets.add(socket);
       socket.once('close', () => sockets.delete(socket));
@@ -34,7 +37,7 @@ export function createDraining({ keepAliveMs, requestMs, isStopping }: Draining)
     return server;
   };
 
-  function closeSilent() {
+  function closeUnbegun() {
     for (const sockets of servers.values()) for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
   }
 
@@ -54,7 +57,7 @@ export function createDraining({ keepAliveMs, requestMs, isStopping }: Draining)
             each((server) => server.closeIdleConnections()),
             50,
           ),
-          setTimeout(closeSilent, silentMs),
+          setTimeout(closeUnbegun, unbegunMs),
           setTimeout(
             each((server) => server.closeAllConnections()),
             unfinishedMs,

@@ -14,6 +14,7 @@ import { Answer, type Operation } from './operation.js';
 import { proveAgain, proving, whileProved } from './proofs.js';
 import type { Authorized, Refused, Surface } from './surface.js';
 import { schemaOf, successOf } from './surface-schema.js';
+import { whileSent } from './while-sent.js';
 
 /** Mounts operations on a surface: one route each, in the order 401, 403, 404, 400 (contract §10). */
 export function mount(
@@ -113,7 +114,12 @@ function handlerOf(operation: Operation, services: Services) {
   return async (request: FastifyRequest, reply: FastifyReply) => {
     const version = operation.ifMatch ? versionOf(request.headers['if-match']) : 0;
     const refusals = request.elementRefusals ?? new Map();
-    const outcome = await handled(operation, { ...contextOf(request, services), version, refusals }, request);
+    const context = { ...contextOf(request, services), version, refusals };
+    const make = () => handled(operation, context, request);
+    const { heavyAnswers } = services;
+    const outcome = operation.isHeavy
+      ? await whileSent(heavyAnswers, context.scope.accountId, reply, make)
+      : await make();
     const { status, headers, body: answer } = outcome instanceof Answer ? outcome : new Answer(first, outcome);
     const told = status === 204 ? undefined : await whileTheyMay(operation, answer, request, reply);
     const answered = (answer as { data?: { version?: number } } | undefined)?.data?.version;

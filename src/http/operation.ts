@@ -68,6 +68,8 @@ export interface OperationSpec<L extends Level, P extends TSchema, Q extends TSc
    * need not (`services.broadReads`).
    */
   isBroad?(query: Static<Q>): boolean;
+  /** Its answer goes out piece by piece, and is in memory until then: it waits for a turn that lasts as long (`services.heavyAnswers`). */
+  isHeavy?: true;
   /** Refuses with the 404 of what the path names; asked only when the rest of the request is not valid. */
   exists?(context: Pick<Context<L, P, TSchema, TSchema>, 'services' | 'scope' | 'caller' | 'params'>): Promise<unknown>;
   handle(context: Context<L, P, Q, B>): Promise<unknown>;

@@ -5,19 +5,24 @@ interface Told {
   code?: string;
   syscall?: string;
   message?: string;
+  severity?: string;
 }
 const toldBy = (error: unknown): Told => (driverErrorOf(error) ?? error ?? {}) as Told;
 
 /**
  * Whether `error` says that PostgreSQL cannot serve for now: refused, lost, silent, starting up or shutting down, without room on its
  * disk, in memory or for a connection (class 53), or a standby, which takes no writes (25006). One that lets us in no more is as much
- * away (class 28, and its certificate): a password or an authority that was replaced is the operator's, not the caller's.
+ * away (class 28, and its certificate): a password or an authority that was replaced is the operator's, not the caller's. So is a database that
+ * is renamed or closed to connections: whatever ends a connection is FATAL.
  */
 export function isOutage(error: unknown): boolean {
-  const { code = '', message = '', syscall } = toldBy(error);
-  return codes.test(code) || messages.test(message) || (syscall === 'connect' && noSocket.test(code));
+  const { code = '', message = '', syscall, severity = '' } = toldBy(error);
+  return (
+    ends.test(severity) || codes.test(code) || messages.test(message) || (syscall === 'connect' && noSocket.test(code))
+  );
 }
 
+const ends = /^(FATAL|PANIC)$/;
 /** Of a socket in the file system: PostgreSQL has taken it away, or somebody its folder. */
 const noSocket = /^(ENOENT|EACCES|ENOTDIR)$/;
 /** 57014 is a statement that took longer than it may, 25P03 a transaction that nobody went on with and 25P04 one that took longer than it may, 58030 a disk that fails; EMFILE is our own end, without a descriptor for a connection. */

@@ -178,6 +178,27 @@ select gen_random_uuid(), 'x', 'en', gen_random_uuid(), 'kept ' || key, case whe
   });
 });
 
+test('roles that were taken away or are over stay for as long as events do', async () => {
+  const { accountId, environmentId } = account.scope;
+  const identityId = await newIdentity();
+  const past = [ago('366 days'), ago('364 days')];
+  const held = [...past.map((at) => ['null', at]), ...past.map((at) => [at, 'null']), ['null', 'null']];
+  const ids: string[] = [];
+  for (const [removedAt, effectiveTo] of held) {
+    const id = randomUUID();
+    ids.push(id);
+    await query(
+      `insert into role_assignments (id, account_id, environment_id, identity_id, role_id, node_id, created_at, effective_from, effective_to, removed_at)
+       select $1, $2, $3, $4, r.id, n.id, ${ago('400 days')}, (${effectiveTo})::timestamptz - interval '1 hour', (${effectiveTo})::timestamptz, (${removedAt})::timestamptz
+       from (select id from roles where environment_id = $3 order by id offset $5 limit 1) r, nodes n
+       where n.environment_id = $3 and n.parent_node_id is null`,
+      [id, accountId, environmentId, identityId, ids.length % 3],
+    );
+  }
+  expect(await sweepAll()).toEqual({ role_assignments: 2 });
+  expect((await left('role_assignments', 'id', ids)).sort()).toEqual([ids[1], ids[3], ids[4]].sort());
+});
+
 test('rows that somebody holds are left to the next run, and nobody waits', async () => {
   await query(
     `insert into revoked_access_tokens select gen_random_uuid(), ${ago('1 hour')} from generate_series(1, 3)`,

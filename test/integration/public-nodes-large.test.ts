@@ -186,3 +186,24 @@ test('a tree of more than 20 000 nodes is refused whole, and answered to a depth
   expect(outcomeOf(refused)).toBe('400 nodes.tree_too_large');
   expect((await ok('/nodes/tree?depth=1')).data.id).toBe(root.id);
 });
+
+test('a tree whose metadata is longer than an answer should be is refused whole, and answered to a depth', async () => {
+  const large = await newAccount(api);
+  const { accountId, applicationId, environmentId } = large.scope;
+  const call = callsWith(api, await large.apiKey());
+  const top = await newNode(call, 'Top', null);
+  await rowsOf(
+    api,
+    `insert into nodes (id, account_id, application_id, environment_id, parent_node_id, node_type, name, description, slug,
+       status, metadata, path, version, created_at, updated_at)
+     select new.id, $1, $2, $3, $4, 'unit', 'Long', null, 'long-' || n, 'active', jsonb_build_object('note', repeat('lorem ', 2700)),
+       array[$5, $4, new.id]::uuid[], 1, now(), now()
+     from generate_series(1, 1000) n cross join lateral (select gen_random_uuid() as id where n is not null) new`,
+    [accountId, applicationId, environmentId, top.id, top.parent_node_id],
+  );
+  expect(outcomeOf(await call('GET', '/nodes/tree'))).toBe('400 nodes.tree_too_large');
+  expect((await call('GET', '/nodes/tree?depth=1')).json().data.children).toHaveLength(1);
+  await rowsOf(api, `delete from nodes where environment_id = $1 and slug = 'long-1000'`, [environmentId]);
+  await rowsOf(api, `update nodes set metadata = '{}' where environment_id = $1 and slug > 'long-9'`, [environmentId]);
+  expect((await call('GET', '/nodes/tree')).json().data.children[0].children).toHaveLength(999);
+});

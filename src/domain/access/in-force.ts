@@ -14,4 +14,11 @@ export const assignedThen = (then: string) =>
   `(${then}::timestamptz is null or created_at <= ${then}) and (removed_at is null or ${then} < removed_at)`;
 
 /** It is in force now or will be: neither taken away nor over. */
-export const notEnded = (at: string) => `a.removed_at is null and (a.effective_to is null or ${at} < a.effective_to)`;
+export const notEnded = (at: string) => `a.removed_at is null and ${overAfter('a', at)}`;
+
+/**
+ * It is over later than `at`: taken away, or its window has ended. As the index `role_assignments_in_force` has it, so that of all that somebody
+ * ever held only that is read.
+ */
+export const overAfter = (a: string, at: string) =>
+  `coalesce(least(${a}.removed_at, ${a}.effective_to), 'infinity') > ${at}`;

@@ -32,8 +32,11 @@ export const shownOfNode = [
 export type ShownNode = Pick<Node, (typeof shownOfNode)[number]>;
 export type NodeInSight = ShownNode & Access;
 
-/** More than this is no answer to anybody who looks at it. */
+/** More than this is no answer to anybody who looks at it; nor is one that takes an api 50 MB until it is sent. */
 const mostInTree = 20_000;
+const longestInTree = 16_000_000;
+const lengthOf = ({ description, metadata }: NodeInSight) =>
+  (description?.length ?? 0) + JSON.stringify(metadata).length;
 
 /** By what lists of nodes are sorted. */
 export const columns: Record<NodeSort, string[]> = {
@@ -150,8 +153,9 @@ export async function tree(
     ...onlySeen(sight, put, ways),
     ...(depth === null ? [] : [`cardinality(node.path) <= ${put(depth + 1)}`]),
   ]);
-  const rows = await readManyRows<NodeInSight>(tx, scope, nodes, `order by node.name, node.id limit ${mostInTree + 1}`);
-  if (rows.length > mostInTree) throw new DomainError('nodes.tree_too_large');
+  const ending = `order by node.name, node.id limit ${mostInTree + 1}`;
+  const rows = await readManyRows(tx, scope, nodes, ending, { lengthOf, longest: longestInTree });
+  if (rows === null || rows.length > mostInTree) throw new DomainError('nodes.tree_too_large');
   return rows;
 }
 

@@ -1,4 +1,4 @@
-import { after } from '../../platform/clock.js';
+import { after, days } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { keepWaymarks } from '../identities/waymarks.js';
 import { sweepRemovedClients } from '../oidc/removed-clients.js';
@@ -84,7 +84,10 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
 
   async function sweepBy(name: string, batchSize: number, at: Date): Promise<number> {
     const { rule, statement } = byName.get(name)!;
-    const [row] = await db.statement<{ deleted: number }>(statement, [cutOff(rule, at), batchSize]);
+    const [row] = await db.statement<{ deleted: number }>(statement, [
+      cutOff(rule, { now: at, eventsKeptMs: days(auditRetentionDays) }),
+      batchSize,
+    ]);
     return row!.deleted;
   }
 

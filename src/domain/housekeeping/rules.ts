@@ -7,7 +7,7 @@ export interface Rule {
   name?: string;
   /** Rows up to this moment go. */
   column: string;
-  keptMs: number;
+  keptMs: number | 'as long as events';
   /** Further conditions; the column's partial index may need them. */
   and?: string;
   /** A column of milliseconds instead of a `timestamptz`. */
@@ -61,8 +61,20 @@ export const rules: readonly Rule[] = [
   { table: 'emails', column: 'ended_at', and: 'ended_at is not null', keptMs: days(90) },
   // With their attempts. A pending one is kept until it has ended, which takes days.
   { table: 'webhook_deliveries', column: 'settled_at', and: 'settled_at is not null', keptMs: days(30) },
+  // Taken away, or their window has ended. Decisions of before are explained by them, and the events tell of them.
+  {
+    table: 'role_assignments',
+    column: 'least(removed_at, effective_to)',
+    and: 'least(removed_at, effective_to) is not null',
+    keptMs: 'as long as events',
+  },
 ];
 
 /** The latest moment, as the rule's column has it, at which something has to be over to be deleted now. */
-export const cutOff = ({ keptMs, epoch }: Pick<Rule, 'keptMs' | 'epoch'>, now: Date): Date | number =>
-  epoch ? now.getTime() - keptMs : after(now, -keptMs);
+export function cutOff(
+  { keptMs, epoch }: Pick<Rule, 'keptMs' | 'epoch'>,
+  { now, eventsKeptMs }: { now: Date; eventsKeptMs: number },
+): Date | number {
+  const end = after(now, keptMs === 'as long as events' ? -eventsKeptMs : -keptMs);
+  return epoch ? end.getTime() : end;
+}

@@ -36,7 +36,7 @@ const common = {
 } as const;
 const about =
   "Without `node_id` it is about the environment's root. `as_of` (default now) may be in the past, where assignments count as " +
-  'they were, or in the future.';
+  'they were (those that ended longer ago than the audit log is kept are gone), or in the future.';
 
 export const evaluate = operation({
   ...common,

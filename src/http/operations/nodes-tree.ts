@@ -30,9 +30,10 @@ export const getNodeTree = operation({
   summary: 'Read the tree',
   description:
     'The root with what the caller may see below it, and what leads there (`path_only`). `depth` is how many levels below the ' +
-    'root; without it, all of them. More than 20 000 nodes are no answer: 400.',
+    'root; without it, all of them. More than 20 000 nodes, or 16 million characters of descriptions and metadata, are no answer: 400.',
   waitsMs: Number.POSITIVE_INFINITY,
-  isBroad: ({ depth }) => depth === undefined,
+  isBroad: always,
+  isHeavy: true,
   permission: somewhere('hierarchy.view'),
   query: Type.Object(
     { depth: Type.Optional(Type.Integer({ minimum: 0, maximum: 100 })) },

@@ -1,0 +1,17 @@
+import { finished } from 'node:stream/promises';
+import type { FastifyReply } from 'fastify';
+import type { Turns } from '../domain/turns.js';
+
+/**
+ * Makes an answer in a turn that lasts until it is sent, or nobody waits for it any more: for what is in memory for as long.
+ * @throws DomainError service.unavailable where there is no turn in time, and whatever `make` throws
+ */
+export function whileSent<T>(turns: Turns, whose: string, reply: FastifyReply, make: () => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const made = async () => {
+      resolve(await make());
+      await finished(reply.raw).catch(() => undefined);
+    };
+    turns(made, whose).catch(reject);
+  });
+}

@@ -1,0 +1,73 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import Fastify, { type FastifyInstance } from 'fastify';
+import { inTurns } from '../../src/domain/turns.js';
+import { createDraining } from '../../src/http/draining.js';
+import { whileSent } from '../../src/http/while-sent.js';
+
+/** Answers that their readers do not take: what is kept for one, and for how long. */
+
+const opened: { app: FastifyInstance; sockets: Socket[] } = { app: Fastify(), sockets: [] };
+afterEach(async () => {
+  for (const socket of opened.sockets.splice(0)) socket.destroy();
+  await opened.app.close();
+});
+
+/** More than sockets hold, in pieces that come as they are taken. */
+const endless = () => Readable.from(Array.from({ length: 2000 }, () => 'x'.repeat(64 * 1024)));
+
+async function serve(silentMs: number, turns = inTurns(1, { withinMs: 100 })) {
+  const { serverFactory } = createDraining({ keepAliveMs: 1000, requestMs: 1000, silentMs, isStopping: () => false });
+  const app = Fastify({ serverFactory });
+  app.get('/', (_, reply) => whileSent(turns, 'account', reply, async () => endless()));
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  opened.app = app;
+  return { port: (app.server.address() as AddressInfo).port, turns };
+}
+
+/** Asks, and reads the first piece only. */
+async function ask(port: number): Promise<{ socket: Socket; said: string }> {
+  const socket = connect(port, '127.0.0.1');
+  opened.sockets.push(socket);
+  socket.on('error', () => undefined); // it is cut off
+  socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+  const [piece] = await once(socket, 'data');
+  socket.pause();
+  return { socket, said: String(piece).slice(0, 12) };
+}
+
+async function until(isSo: () => boolean) {
+  for (const end = Date.now() + 10_000; !isSo(); await sleep(10)) if (Date.now() > end) throw new Error('it is not so');
+}
+
+test('a turn lasts until the answer is taken, or its reader is gone', async () => {
+  const { port, turns } = await serve(60_000);
+  const first = await ask(port);
+  expect([first.said, turns.line().running]).toEqual(['HTTP/1.1 200', 1]);
+  expect((await ask(port)).said).toBe('HTTP/1.1 500'); // `service.unavailable`, which this app has no words for
+  first.socket.destroy();
+  await until(() => turns.line().running === 0);
+  const second = await ask(port);
+  expect([second.said, turns.line().running]).toEqual(['HTTP/1.1 200', 1]);
+  second.socket.resume();
+  await until(() => turns.line().running === 0);
+});
+
+test('who takes nothing for long is cut off; who takes it slowly is not', async () => {
+  const { port, turns } = await serve(300, inTurns(2));
+  const [still, slow] = [await ask(port), await ask(port)];
+  let taken = 0;
+  slow.socket.on('data', (piece) => {
+    taken += piece.length;
+    slow.socket.pause();
+    setTimeout(() => slow.socket.resume(), 5);
+  });
+  slow.socket.resume();
+  await until(() => turns.line().running === 1);
+  expect(still.socket.readableEnded).toBe(false);
+  const before = taken;
+  await sleep(600);
+  expect([taken > before, turns.line().running]).toEqual([true, 1]);
+});
