@@ -32,6 +32,7 @@ export interface TurnsOptions {
 }
 
 interface Waiting {
+  isPatient: boolean;
   go(leave: () => void): void;
 }
 
@@ -48,8 +49,10 @@ export function inTurns(most: number, options: TurnsOptions = {}): Turns {
   /** By whose they are: who is first here is served next. */
   const lines = new Map<string, Waiting[]>();
   let [running, waiting] = [0, 0];
+  /** Of those that wait, the patient ones: nobody is refused because of them. */
+  let patient = 0;
 
-  const isFull = () => running >= most && waiting >= longest;
+  const isFull = () => running >= most && waiting - patient >= longest;
   function refusal(): DomainError {
     onRefused?.();
     return new DomainError('service.unavailable', { retryAfter: 1 });
@@ -73,6 +76,7 @@ export function inTurns(most: number, options: TurnsOptions = {}): Turns {
       lines.delete(whose);
       if (line.length > 0) lines.set(whose, line); // behind the others
       waiting--;
+      if (next.isPatient) patient--;
       next.go(enter(whose));
       return;
     }
@@ -87,10 +91,12 @@ export function inTurns(most: number, options: TurnsOptions = {}): Turns {
 
   function turnOf(whose: string, isPatient: boolean): Promise<() => void> {
     const line = lines.get(whose) ?? [];
-    if (!isPatient && (waiting >= longest || line.length >= longestOfEach)) return Promise.reject(refusal());
+    const before = line.filter((one) => !one.isPatient).length;
+    if (!isPatient && (waiting - patient >= longest || before >= longestOfEach)) return Promise.reject(refusal());
     return new Promise((resolve, reject) => {
       let timer: NodeJS.Timeout | undefined;
       const one: Waiting = {
+        isPatient,
         go(leave) {
           clearTimeout(timer);
           resolve(leave);
@@ -104,6 +110,7 @@ export function inTurns(most: number, options: TurnsOptions = {}): Turns {
       }
       lines.set(whose, [...line, one]);
       waiting++;
+      if (isPatient) patient++;
     });
   }
 

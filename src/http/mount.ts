@@ -128,8 +128,9 @@ function handlerOf(operation: Operation, services: Services) {
   };
 }
 
-/** What took its time, or will, is told to whoever may have it then. */
+/** What took its time, or will, is told to whoever may have it then. Who asks for the head of pieces has none of them made: Fastify would read them all. */
 async function whileTheyMay({ waitsMs }: Operation, answer: unknown, request: FastifyRequest, reply: FastifyReply) {
+  if (answer instanceof Readable && request.method === 'HEAD') return void answer.destroy();
   if (answer instanceof Readable) return whileProved(answer, request, reply);
   if (waitsMs) await proveAgain(request, reply);
   return answer;

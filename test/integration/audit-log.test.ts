@@ -387,4 +387,16 @@ describe('an export', () => {
     }
     expect(ids).toEqual(wanted);
   });
+
+  test('of which only the head is asked for reads no further than its first rows', async () => {
+    const fresh = await newAccount(api);
+    const headers = await fresh.apiKey();
+    await writeEvents(api, fresh, 3_000);
+    const began = jest.spyOn(api.services.auditLog, 'export');
+    for (const method of ['HEAD', 'GET'] as const)
+      await send(api.app, 200, { method, url: '/api/v1/audit-logs/export', headers });
+    const [head, whole] = await Promise.all(began.mock.results.map(({ value }) => value as AsyncGenerator));
+    began.mockRestore();
+    expect([(await head?.next())?.done, (await whole?.next())?.done]).toEqual([false, true]); // not begun, and at its end
+  });
 });

@@ -144,6 +144,7 @@ describe('work of many', () => {
     const first = turns(async () => {
       const patient = turns(async () => 'patient', 'ana', { isPatient: true });
       const another = turns(async () => 'another', 'ana', { isPatient: true });
+      expect(turns.isFull()).toBe(false); // nobody else is refused because of them, either: they wait like anybody
       await expect(turns(async () => 'hasty', 'ben')).rejects.toMatchObject({ code: 'service.unavailable' });
       await new Promise((resolve) => setTimeout(resolve, 60)); // longer than anybody else may wait
       return [patient, another];

@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, In } from 'typeorm';
 import { Account } from '../../../entities/account.js';
 import { Membership } from '../../../entities/membership.js';
 import { MembershipRole } from '../../../entities/membership-role.js';
@@ -105,13 +105,21 @@ export function createAccountMembers({ db }: { db: Db }): AccountMembers {
         for (const { role, limits } of given) await assertMayGive(tx, scope, giver, { role, limits });
         if (member.roles.some(makesOwner) && !roles.some(makesOwner)) await assertAnotherOwner(tx, scope, id);
 
-        await tx.delete(MembershipRole, { accountId, membershipId: id });
-        const rows = roles.map(({ roleId, limits }) => ({ accountId, membershipId: id, roleId, limits }));
-        await tx.insert(MembershipRole, rows);
+        // What stays is not written anew: somebody may be deleting what its limits name.
+        const taken = member.roles.filter((held) => !roles.some((role) => isSame(held, role)));
+        const of = { accountId, membershipId: id };
+        await tx.delete(MembershipRole, { ...of, roleId: In(taken.map(({ roleId }) => roleId)) });
+        await tx.insert(
+          MembershipRole,
+          given.map(({ roleId, limits }) => ({ ...of, roleId, limits })),
+        );
         await recordEvent(tx, 'member.updated', {
           accountId,
           resourceId: id,
-          metadata: { user_id: member.user.id, roles: rows.map(({ roleId, limits }) => ({ role_id: roleId, limits })) },
+          metadata: {
+            user_id: member.user.id,
+            roles: roles.map(({ roleId, limits }) => ({ role_id: roleId, limits })),
+          },
         });
         return findMember(tx, scope, id);
       }),

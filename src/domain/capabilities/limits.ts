@@ -33,7 +33,8 @@ export const sameLimits = (a: WantedLimits, b: WantedLimits): boolean =>
   JSON.stringify(a ? normal(a) : null) === JSON.stringify(b ? normal(b) : null);
 
 /**
- * Limits in their stored form. Every id has to be of the Account.
+ * Limits in their stored form. Every id has to be of the Account, and what they name stays until the end of the transaction: whoever deletes it
+ * then finds them (`forgetInLimits`).
  * @param field where they were in the request, for the error's details
  * @throws DomainError validation.failed
  */
@@ -50,11 +51,7 @@ export async function checkedLimits(
     const message = 'names nothing, so that the role would count nowhere; null stands for the whole account';
     throw new DomainError('validation.failed', { details: [{ field, code: 'empty', message }] });
   }
-  const known = {
-    application_ids: idsOf(await tx.findBy(Application, { accountId, id: In(application_ids) })),
-    environment_ids: idsOf(await tx.findBy(Environment, { accountId, id: In(environment_ids) })),
-    node_ids: idsOf(await nodesOf(tx, accountId, node_ids)),
-  };
+  const known = await knownOf(tx, accountId, limits);
   const details = (Object.keys(known) as (keyof RoleLimits)[]).flatMap((kind): ErrorDetail[] =>
     (wanted[kind] ?? []).flatMap((id, i) =>
       known[kind].has(id)
@@ -64,6 +61,27 @@ export async function checkedLimits(
   );
   if (details.length > 0) throw new DomainError('validation.failed', { details });
   return limits;
+}
+
+async function knownOf(
+  tx: EntityManager,
+  accountId: string,
+  { application_ids, environment_ids, node_ids }: RoleLimits,
+) {
+  const held = (ids: string[]) => ({
+    where: { accountId, id: In(ids) },
+    order: { id: 'ASC' as const },
+    lock: { mode: 'pessimistic_read' as const },
+  });
+  const around = (await nodesOf(tx, accountId, node_ids)).map(({ environmentId }) => environmentId);
+  const applications = await tx.find(Application, held(application_ids));
+  const environments = idsOf(await tx.find(Environment, held([...environment_ids, ...around])));
+  const nodes = await tx.find(Node, held(node_ids));
+  return {
+    application_ids: idsOf(applications),
+    environment_ids: environments,
+    node_ids: idsOf(nodes.filter(({ environmentId }) => environments.has(environmentId))), // of one that is being removed it goes later
+  };
 }
 
 /** Every place that limits name; the Account itself where there are none. */

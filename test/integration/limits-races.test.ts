@@ -1,0 +1,54 @@
+import { newAccount, startApi, type TestApi } from '../support/api.js';
+import { counted, interleaved } from '../support/interleaving.js';
+import { newMember, rolesByKey } from './administrators-setup.js';
+import { callsWith, newNode } from './nodes-setup.js';
+import { callsOf, outcomeOf } from './portal-setup.js';
+
+/** Limits of roles name what there is, also where it is deleted while they are given: they could not be sent back otherwise. */
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await startApi();
+});
+afterAll(() => api.stop());
+
+/** Somebody who may have a role at a node, and holds another one there already. */
+async function setUp() {
+  const account = await newAccount(api);
+  const headers = await account.as('owner');
+  const nodes = callsWith(api, headers, account.portalPath(''));
+  const members = callsOf(api, account.accountSlug, headers);
+  const roles = await rolesByKey(members);
+  const [gone, other, third] = [
+    await newNode(nodes, 'Gone', null),
+    await newNode(nodes, 'Other', null),
+    await newNode(nodes, 'Third', null),
+  ];
+  const member = await newMember(api, account, 'developer', undefined, { node_ids: [gone.id] });
+  const path = `/members/${member.membershipId}`;
+  const held = { role_id: roles.developer, limits: { node_ids: [gone.id] } };
+  return {
+    gone,
+    third,
+    give: (node_ids: string[]) =>
+      members('PATCH', path, { roles: [held, { role_id: roles.viewer, limits: { node_ids } }] }),
+    /** As the answers have them, so that what was shown can be sent back with one more. */
+    limits: async (): Promise<string[][]> =>
+      (await members('GET', path))
+        .json()
+        .data.roles.map(({ limits }: { limits: { node_ids: string[] } }) => limits.node_ids),
+    asked: [gone.id, other.id],
+    remove: () => nodes('DELETE', `/nodes/${gone.id}`, undefined, 1),
+  };
+}
+
+test('a node that is deleted while it is named stays in no limits', async () => {
+  const alone = await setUp();
+  const { statements } = await counted(() => alone.give(alone.asked));
+  for (let stop = 1; stop <= statements; stop++) {
+    const { give, remove, limits, asked, gone } = await setUp();
+    const [given, removed] = await interleaved(api.database.ownerUrl, stop, () => give(asked), remove);
+    expect([outcomeOf(removed), (await limits()).flat().includes(gone.id)]).toEqual(['204', false]);
+    expect(['200', '400 validation.failed']).toContain(outcomeOf(given));
+  }
+});
