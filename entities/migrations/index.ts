@@ -80,6 +80,7 @@ import { HeldAtANode1763700000147 } from './1763700000147-held-at-a-node.js';
 import { WaitingForAnAddress1763700000148 } from './1763700000148-waiting-for-an-address.js';
 import { OutboxOfOthers1763700000149 } from './1763700000149-outbox-of-others.js';
 import { OverAssignments1763700000150 } from './1763700000150-over-assignments.js';
+import { EventsOfNoMonth1763700000151 } from './1763700000151-events-of-no-month.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -165,4 +166,5 @@ export const migrations = [
   WaitingForAnAddress1763700000148,
   OutboxOfOthers1763700000149,
   OverAssignments1763700000150,
+  EventsOfNoMonth1763700000151,
 ];

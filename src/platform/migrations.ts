@@ -80,7 +80,7 @@ async function isMigrated(source: DataSource, lockTimeoutMs: number): Promise<bo
     await executor.executePendingMigrations();
     // A worker does so too; here it comes before the first event.
     await runner.query('select gatehouse_prepare_events()');
-    for (let i = 0; i < 2; i++) await runner.query('select gatehouse_settle_events()'); // as `keepEvents` says
+    for (let i = 0; i < 2; i++) await runner.query('select gatehouse_settle_events()'); // as `countEvents` says
     return true;
   } catch (error) {
     if (hasCondition(error, 'lock_not_available')) return false;

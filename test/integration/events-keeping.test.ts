@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { migrations } from '../../entities/migrations/index.js';
 import { keepEvents } from '../../src/domain/housekeeping/events.js';
-import { createHousekeeping } from '../../src/domain/housekeeping/housekeeping.js';
+import { createHousekeeping, type Place } from '../../src/domain/housekeeping/housekeeping.js';
 import { migrate } from '../../src/platform/migrations.js';
 import { createDataSource } from '../../src/platform/open-db.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
@@ -137,6 +137,32 @@ test('months go when all of them has been kept for long enough, with their count
   expect(first).toMatchObject({ items: [expect.anything()], hasMore: true });
   const next = await api.services.changeFeed.read(account.scope, { ...wanted, cursor: first.nextCursor });
   expect(next.items).toHaveLength(1);
+});
+
+test('events of months that nobody made a table for go, too, and nobody waits for that', async () => {
+  const { sweep } = createHousekeeping({ db: api.database.db, now: () => new Date(), auditRetentionDays: 365 });
+  const place = { rule: 'events', after: null, looked: 0 };
+  const sweepAll = async () => {
+    let times = 0;
+    for (let next: Place | null = place; next?.rule === 'events'; next = (await sweep(next, 1000)).next) times++;
+    return times;
+  };
+  await sweepAll(); // whole months of the tests before
+  const gone = await writeEvents(api, account, 3, { created_at: `'2018-05-10Z'` });
+  const kept = await writeEvents(api, account, 2, { created_at: `now() - interval '70 days'` });
+  await allEnded(api);
+  const days = () => rowsOf(api, `select value from event_counts where day = '2018-05-10'`);
+  await settle(api);
+  expect(await days()).toEqual([{ value: '3' }]);
+  await asOwner(async (client) => {
+    await client.query('begin');
+    await client.query('select from events limit 1'); // no lock of tables is in its way
+    expect(await sweepAll()).toBe(2); // three rows, and nothing more
+    await client.query('rollback');
+  }, api.database.ownerUrl);
+  expect(await days()).toEqual([]);
+  const ids = await rowsOf<{ id: string }>(api, 'select id from events where id = any($1)', [[...gone, ...kept]]);
+  expect(ids.map(({ id }) => id).sort()).toEqual([...kept].sort());
 });
 
 test('whoever holds the table up is not waited for, and the next run does it', async () => {

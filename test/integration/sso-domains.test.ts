@@ -355,12 +355,28 @@ test('a zone that is broken for a month lapses, and a lapsed one fails when nobo
   await checks().check(one.id);
   dns.set(one.txt_record_name, { servfail: true });
   const at = (ms: number) => lookAfter(one, ms);
-  expect(await at(days(29))).toBe('verified');
+  for (let day = 1; day < 30; day++) expect(await at(days(1))).toBe('verified');
   expect(await at(days(1))).toBe('lapsed');
   expect(await at(minutes(1))).toBe('lapsed');
   expect(await at(hours(2))).toBe('failed'); // as long as a new one is looked for
   expect(await read(one)).toMatchObject({ status: 'failed', failure_reason: 'dns_unavailable' });
 });
+
+test.each([{ servfail: true } as const, null])(
+  'a month without a worker is none in which it was missed: %j',
+  async (answer) => {
+    const one = await claim();
+    publish(one);
+    await checks().check(one.id);
+    if (answer) dns.set(one.txt_record_name, answer);
+    else dns.remove(one.txt_record_name);
+    const at = (ms: number) => lookAfter(one, ms);
+    expect(await at(days(31))).toBe('verified');
+    expect(await at(hours(1))).toBe('verified');
+    for (let day = 0; day < 2; day++) expect(await at(days(1))).toBe('verified');
+    expect(await at(days(1))).toBe('lapsed');
+  },
+);
 
 test('support ends a claim, also a verified one, and has a failed one looked for anew', async () => {
   const one = await claim();

@@ -9,7 +9,14 @@ import { createShares } from '../../platform/shares.js';
 import { judge, recordOf, type Seen } from './challenge.js';
 import { lapseEmail } from './domain-mails.js';
 import { failClaim, recordDomainEvent } from './domain-process.js';
-import { type DomainSchedule, hasLapsed, lifeOf, nextLook, nextLookAtVerified } from './domain-schedule.js';
+import {
+  type DomainSchedule,
+  hasLapsed,
+  lifeOf,
+  missedSince,
+  nextLook,
+  nextLookAtVerified,
+} from './domain-schedule.js';
 
 export interface DomainChecksDeps {
   db: Db;
@@ -145,7 +152,7 @@ async function miss(
   seen: Exclude<Seen, { kind: 'found' }>,
   { at, schedule }: Settling,
 ) {
-  const absentSince = claim.absentSince ?? (seen.kind === 'missed' ? at : null);
+  const absentSince = missedSince(claim, schedule, { now: at, seen: seen.kind });
   const missed = { ...looked, absentSince, failureReason: seen.reason };
   if (!hasLapsed({ ...claim, absentSince }, schedule, at)) {
     const nextCheckAt = nextLookAtVerified({ absentSince }, schedule, { now: at, seen: seen.kind });

@@ -53,6 +53,19 @@ export function nextLookAtVerified(
 }
 
 /**
+ * Since when a verified claim that was not found just now is missed. A zone of which nothing can be learned is not missing anything; but where
+ * nobody looked for as long as it takes to lapse, since no worker ran, being missed begins anew with this one, whatever it says.
+ */
+export function missedSince(
+  { absentSince, nextCheckAt }: Pick<SsoDomain, 'absentSince' | 'nextCheckAt'>,
+  { lapseAfterMs }: Pick<DomainSchedule, 'lapseAfterMs'>,
+  { now, seen }: { now: Date; seen: Exclude<Seen['kind'], 'found'> },
+): Date | null {
+  const isLate = nextCheckAt !== null && now > after(nextCheckAt, lapseAfterMs);
+  return isLate || (absentSince === null && seen === 'missed') ? now : absentSince;
+}
+
+/**
  * Whether a verified claim has been missed for too long. A zone of which nothing can be learned takes ten times as long: a
  * broken name server is not somebody who took the record away, and yet nobody answers for the domain any more.
  */
@@ -61,5 +74,6 @@ export const hasLapsed = (
   { lapseAfterMs }: Pick<DomainSchedule, 'lapseAfterMs'>,
   now: Date,
 ): boolean =>
-  (absentSince !== null && now >= after(absentSince, lapseAfterMs)) ||
-  (lastFoundAt !== null && now >= after(lastFoundAt, 10 * lapseAfterMs));
+  absentSince !== null
+    ? now >= after(absentSince, lapseAfterMs)
+    : lastFoundAt !== null && now >= after(lastFoundAt, 10 * lapseAfterMs);
