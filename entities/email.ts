@@ -25,5 +25,7 @@ export class Email {
   @Column('text') status!: EmailStatus;
   @Column('text', { nullable: true }) failure!: string | null;
   @Column('timestamptz') createdAt!: Date;
+  /** When it was last given to the mail server; written before. */
+  @Column('timestamptz', { nullable: true }) attemptedAt!: Date | null;
   @Column('timestamptz', { nullable: true }) endedAt!: Date | null;
 }

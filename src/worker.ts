@@ -57,7 +57,9 @@ await runProcess('worker', command, async () => {
     codePath,
     metrics,
     log,
+    giveUp: () => process.exit(1),
   });
+  metrics.showWorking(workers.isWorking);
   const health =
     config.metricsPort === 0
       ? null

@@ -81,6 +81,7 @@ import { WaitingForAnAddress1763700000148 } from './1763700000148-waiting-for-an
 import { OutboxOfOthers1763700000149 } from './1763700000149-outbox-of-others.js';
 import { OverAssignments1763700000150 } from './1763700000150-over-assignments.js';
 import { EventsOfNoMonth1763700000151 } from './1763700000151-events-of-no-month.js';
+import { AttemptsOfMails1763700000152 } from './1763700000152-attempts-of-mails.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -167,4 +168,5 @@ export const migrations = [
   OutboxOfOthers1763700000149,
   OverAssignments1763700000150,
   EventsOfNoMonth1763700000151,
+  AttemptsOfMails1763700000152,
 ];

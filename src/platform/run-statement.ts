@@ -33,5 +33,9 @@ export async function runStatement<Row extends pg.QueryResultRow>(
 /** Of a lost connection the statement under way hears, too. */
 const isToldByQuery = () => {};
 
-/** The connection is as good as before; after `FATAL` there is none. */
-export const isRefusal = (error: unknown) => error instanceof pg.DatabaseError && error.severity === 'ERROR';
+/** The connection is as good as before; after `FATAL` there is none, and one that began read-only stays so. */
+export const isRefusal = (error: unknown) =>
+  error instanceof pg.DatabaseError && error.severity === 'ERROR' && error.code !== readOnly;
+
+/** `read_only_sql_transaction` */
+const readOnly = '25006';

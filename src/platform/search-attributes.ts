@@ -8,8 +8,8 @@ export type SearchAttributes = Record<string, keyof typeof typeNumbers>;
 /** Temporal's numbers of the types (IndexedValueType) that we use. */
 const typeNumbers = { Keyword: 2 } as const;
 
-/** gRPC answers that say "not you": an operator makes the attributes there, as Temporal Cloud has it. */
-const notForUs = new Set([7, 12, 16]);
+/** gRPC answers that say "not you": an operator makes the attributes there, as Temporal Cloud has it. Who is not known to it (16) is told nothing of that. */
+const notForUs = new Set([7, 12]);
 const alreadyExists = 6;
 
 /**

@@ -50,6 +50,21 @@ export function isTemporalAway(error: unknown): boolean {
 const lacksSearchAttributes = ({ code, message }: { code: number; message: string }): boolean =>
   code === invalidArgument && /search attribute/i.test(message);
 
+/** How Temporal has answered, in gRPC's word for it: why it counts as away. */
+export const statusOf = (error: unknown): string | undefined =>
+  statuses[grpcCode((error as { options?: { cause?: unknown } })?.options?.cause) ?? 0];
+
+const statuses: Record<number, string> = {
+  4: 'DEADLINE_EXCEEDED',
+  5: 'NOT_FOUND',
+  7: 'PERMISSION_DENIED',
+  8: 'RESOURCE_EXHAUSTED',
+  9: 'FAILED_PRECONDITION',
+  13: 'INTERNAL',
+  14: 'UNAVAILABLE',
+  16: 'UNAUTHENTICATED',
+};
+
 const grpcCode = (error: unknown): number | undefined => grpcErrorOf(error)?.code;
 
 function grpcErrorOf(error: unknown) {

@@ -5,6 +5,7 @@ import type { Db, Statement } from '../platform/db.js';
 import { faultOf } from '../platform/faults.js';
 import { isProcessName } from '../platform/process-kinds.js';
 import { activeTracing } from '../platform/tracing.js';
+import { statusOf } from './errors.js';
 import type { Processes } from './processes.js';
 
 export interface LaneDeps {
@@ -71,10 +72,10 @@ export async function runLane(
     log.info('Temporal answers again');
   }
   /** @returns whether it was away as a whole for a start that began then */
-  function noteOutage(begunAt: number): boolean {
+  function noteOutage(begunAt: number, status: string | undefined): boolean {
     if (begunAt < backAt) return true;
     if (performance.now() - takenAt < thereMs) return false;
-    if (!isAway) log.warn('Temporal does not answer; workflows wait in the outbox');
+    if (!isAway) log.warn({ status }, 'Temporal does not answer; workflows wait in the outbox');
     isAway = true;
     return true;
   }
@@ -91,12 +92,13 @@ export async function runLane(
       return true;
     } catch (error) {
       const outage = error instanceof DomainError && error.code === 'service.unavailable';
+      const status = outage ? statusOf(error) : undefined;
       const reason = outage
-        ? 'Temporal does not answer'
+        ? ['Temporal does not answer', status].filter(Boolean).join(': ')
         : isProcessName(message.process)
           ? faultOf(error)
           : 'unknown process';
-      const away = outage && noteOutage(begunAt);
+      const away = outage && noteOutage(begunAt, status);
       if (!outage)
         log.warn({ messageId: message.id, workflow: message.process, reason }, 'a workflow cannot be started');
       const { id, attempts } = message;

@@ -1,5 +1,5 @@
 import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
-import { Histogram } from 'prom-client';
+import { Gauge, Histogram } from 'prom-client';
 import type { Db } from '../platform/db.js';
 import { createRegistry, watchPools } from '../platform/metrics-server.js';
 import { watchBacklog } from './backlog.js';
@@ -20,6 +20,17 @@ export function createMetrics(db: Pick<Db, 'pools' | 'statement'>, more: () => P
     registers: [registry],
   });
   return {
+    /** Whether every queue is being worked on, once there is somebody who knows. */
+    showWorking(isWorking: () => boolean): void {
+      new Gauge({
+        name: 'gatehouse_worker_working',
+        help: 'Whether the worker takes work of every queue from Temporal (1) or not (0)',
+        registers: [registry],
+        collect() {
+          this.set(isWorking() ? 1 : 0);
+        },
+      });
+    },
     text: async () => (await Promise.all([registry.metrics(), more()])).join('\n'),
     contentType: registry.contentType,
     /** Times each attempt of an activity. */

@@ -9,6 +9,7 @@ import { credentialsOf, type TemporalServer } from '../platform/temporal-connect
 import type { Processes } from '../temporal/processes.js';
 import { keepSchedules, prepareServer } from './kept-schedules.js';
 import type { Metrics } from './metrics.js';
+import { runAll, shutDown, WorkersHang } from './run-all.js';
 import { activitySpans, workflowSpans } from './tracing.js';
 
 export interface TemporalWorkers {
@@ -19,6 +20,8 @@ export interface TemporalWorkers {
   codePath: string;
   metrics?: Pick<Metrics, 'interceptor'>;
   log: Logger;
+  /** Ends the process: workers that hang hold on to their connection, and another process begins anew. */
+  giveUp(): void;
 }
 
 /**
@@ -71,6 +74,10 @@ export function startTemporalWorkers(options: TemporalWorkers) {
         log.info({ queues: workers.map((worker) => worker.options.taskQueue) }, 'working');
         if (!stopping.signal.aborted) await runAll(workers);
       } catch (error) {
+        if (error instanceof WorkersHang) {
+          log.fatal('workers that Temporal has refused do not end; ending the process, so that another one takes over');
+          return options.giveUp();
+        }
         const details = { fault: faultOf(error), reason: (error as Error).message };
         if (failures % 15 === 0) log.warn(details, 'Temporal cannot be reached; trying on');
         await sleep(reconnectMs, undefined, { signal: stopping.signal }).catch(() => undefined);
@@ -123,20 +130,4 @@ async function createWorkers(options: TemporalWorkers, connection: NativeConnect
       }),
     ),
   );
-}
-
-/** When one of them fails for good the others are stopped too, and all are made anew. */
-async function runAll(workers: Worker[]): Promise<void> {
-  const runs = workers.map((worker) =>
-    worker.run().catch((error) => {
-      for (const other of workers) shutDown(other);
-      throw error;
-    }),
-  );
-  const failed = (await Promise.allSettled(runs)).find((run) => run.status === 'rejected');
-  if (failed) throw failed.reason;
-}
-
-function shutDown(worker: Worker): void {
-  if (worker.getState() === 'RUNNING') worker.shutdown();
 }

@@ -42,6 +42,19 @@ test('while the server is away the row waits, and nobody is told an address', as
   expect(sent).toHaveLength(1);
 });
 
+test('while PostgreSQL takes no writes it is not sent: nobody could say so, and each try would send it again', async () => {
+  const { emails, emailId, sent, row } = await queuedMail();
+  const cannotWrite =
+    'create function no_writes() returns trigger language plpgsql as $$ begin raise disk_full; end $$';
+  const trigger = 'create trigger no_writes before update on emails for each row execute function no_writes()';
+  for (const text of [cannotWrite, trigger]) await rows(database.ownerUrl, text);
+  await expect(emails.send(emailId)).rejects.toMatchObject({ code: '53100' });
+  expect([sent.length, (await row())?.attempted_at]).toEqual([0, null]);
+  await rows(database.ownerUrl, 'drop function no_writes cascade');
+  expect([await emails.send(emailId), sent.length]).toEqual(['sent', 1]);
+  expect(await row()).toMatchObject({ attempted_at: expect.any(Date) });
+});
+
 test('a try after a crash between sending and commit carries the same Message-ID', async () => {
   const { emails, emailId, sent } = await queuedMail();
   await emails.send(emailId);

@@ -151,7 +151,9 @@ describe('what a process shows', () => {
     const headers = await account.as('owner');
     const answer = await api.app.inject({ url: account.portalPath('/identities'), headers });
     expect(answer.statusCode).toBe(200);
-    shown = `${await api.registry.metrics()}\n${await createMetrics(api.database.db).text()}`;
+    const ofWorker = createMetrics(api.database.db);
+    ofWorker.showWorking(() => true);
+    shown = `${await api.registry.metrics()}\n${await ofWorker.text()}`;
   });
 
   test('is all that dashboard and alerts ask for', async () => {

@@ -74,6 +74,7 @@ async function anEmail(changes: Partial<Email> = {}): Promise<string> {
     status: 'pending',
     failure: null,
     createdAt: api.clock.now,
+    attemptedAt: null,
     endedAt: null,
     ...changes,
   };

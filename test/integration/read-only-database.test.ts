@@ -8,16 +8,25 @@ beforeAll(async () => {
 });
 afterAll(() => api?.stop());
 
-/** As an address does that leads to a standby, or to the primary of before. */
-async function setReadOnly(is: boolean) {
+/** Sessions that there are stay as they began. */
+async function setReadOnlyForNew(is: boolean) {
   await asOwner(async (client) => {
     await client.query('set default_transaction_read_only = off');
     const { rows } = await client.query<{ name: string }>('select current_database() as name');
     await client.query(`alter database ${rows[0]?.name} set default_transaction_read_only = ${is ? 'on' : 'off'}`);
-    await client.query(
-      'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
-    );
   }, api.database.ownerUrl);
+}
+
+/** As an address does that leads to a standby, or to the primary of before. */
+async function setReadOnly(is: boolean) {
+  await setReadOnlyForNew(is);
+  await asOwner(
+    (client) =>
+      client.query(
+        'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+      ),
+    api.database.ownerUrl,
+  );
 }
 
 test('a PostgreSQL that takes no writes is an outage: 503, out of the load balancer, and back by itself', async () => {
@@ -39,4 +48,15 @@ test('a PostgreSQL that takes no writes is an outage: 503, out of the load balan
   await setReadOnly(false);
   await until('the api is back', async () => (await readiness()) === 'ok');
   await until('it writes again', async () => (await create('three@example.com')).statusCode === 201);
+});
+
+test('a connection that began read-only is not used again', async () => {
+  const { db } = api.database;
+  const write = () => db.transaction('system', (tx) => tx.query(`update accounts set name = name`));
+  const one = () => db.statement({ name: 'writes', text: 'update accounts set name = name' }, []);
+  await setReadOnly(true);
+  await until('its connections are new', async () => (await write().catch(({ code }) => code)) === '25006');
+  await expect(one()).rejects.toMatchObject({ code: '25006' });
+  await setReadOnlyForNew(false);
+  await Promise.all([write(), one()]); // each of those that there were has been refused once, and is gone
 });

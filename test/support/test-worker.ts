@@ -23,7 +23,14 @@ export function startWorkerParts(
 ) {
   const activities = workerActivities(database, services, processes, healing);
   const server = { address: temporal.address, namespace, apiKey: null };
-  const workers = startTemporalWorkers({ server, processes, activities, codePath: temporal.codePath, log });
+  const workers = startTemporalWorkers({
+    server,
+    processes,
+    activities,
+    codePath: temporal.codePath,
+    log,
+    giveUp: () => undefined,
+  });
   const relay = startOutboxRelay({ db: database.db, databaseUrl: database.url, processes, log, pollMs });
   const fanOut = startWebhookFanOut({ db: database.db, databaseUrl: database.url, log, pollMs });
   return {

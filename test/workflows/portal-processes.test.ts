@@ -66,7 +66,8 @@ beforeAll(async () => {
     outbound: createOutbound(),
     processes,
   });
-  startWorkers = () => startTemporalWorkers({ server, processes, activities, codePath: temporal.codePath, log });
+  startWorkers = () =>
+    startTemporalWorkers({ server, processes, activities, codePath: temporal.codePath, log, giveUp: () => undefined });
   workers = startWorkers();
   const relay = startOutboxRelay({ db, databaseUrl: url, processes, log, pollMs: 200 });
   stops.push(relay.stop, () => workers.stop());

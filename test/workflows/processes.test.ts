@@ -101,6 +101,7 @@ test('a link is confirmed before the relay has started its process', async () =>
     activities: workerActivities(database, services, processes),
     codePath: temporal.codePath,
     log,
+    giveUp: () => undefined,
   });
   stops.push(() => worker.stop());
   const found = await services.registrations.find(services.tokenOf(id));

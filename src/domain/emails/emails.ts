@@ -77,6 +77,8 @@ export function createEmails({ db, mailer, subjects, now }: EmailsDeps) {
         if (brand === null) return { email: { ...row, template }, content: null, brand };
         if (isPending && !Object.hasOwn(subjects, template)) throw new OfNewerVersion(template);
         const about = isPending ? await subjects[template](tx, subjectId, locale, recipientId) : null;
+        // Before it is sent: where PostgreSQL takes no writes for now, each try would send it and could not say so.
+        if (about) await tx.update(Email, { id }, { attemptedAt: now() });
         return { email: { ...row, template }, content: about, brand };
       });
       if (!found) return 'cancelled';
