@@ -192,7 +192,7 @@ test('roles that were taken away or are over stay for as long as events do', asy
        select $1, $2, $3, $4, r.id, n.id, ${ago('400 days')}, (${effectiveTo})::timestamptz - interval '1 hour', (${effectiveTo})::timestamptz, (${removedAt})::timestamptz
        from (select id from roles where environment_id = $3 order by id offset $5 limit 1) r, nodes n
        where n.environment_id = $3 and n.parent_node_id is null`,
-      [id, accountId, environmentId, identityId, ids.length % 3],
+      [id, accountId, environmentId, identityId, Math.floor(ids.length / 2)],
     );
   }
   expect(await sweepAll()).toEqual({ role_assignments: 2 });
@@ -210,4 +210,24 @@ test('rows that somebody holds are left to the next run, and nobody waits', asyn
     await client.query('rollback');
   }, api.database.ownerUrl);
   expect(await sweepAll()).toEqual({ revoked_access_tokens: 1 });
+});
+
+test('a run begins each batch where the one before ended, since what it deleted may stay in the index for long', async () => {
+  await query(
+    `insert into revoked_access_tokens select gen_random_uuid(), ${ago('1 day')} + i * interval '1 second' from generate_series(1, 4) i`,
+  );
+  const { sweep } = createHousekeeping({ db: api.database.db, now: () => new Date(), auditRetentionDays: 365 });
+  const first = await sweep({ rule: 'revoked_access_tokens', after: null, looked: 0 }, 2);
+  expect(first).toMatchObject({
+    deleted: 2,
+    next: { rule: 'revoked_access_tokens', after: expect.stringMatching(/^2/) },
+  });
+  await query(`insert into revoked_access_tokens select gen_random_uuid(), ${ago('2 days')}`); // of a moment that it has passed
+  const second = await sweep(first.next, 2);
+  expect(second).toMatchObject({ deleted: 2 });
+  expect(await sweep(second.next, 2)).toMatchObject({
+    deleted: 0,
+    next: { rule: expect.not.stringMatching(/revoked/) },
+  });
+  expect(await sweepAll()).toEqual({ revoked_access_tokens: 1 }); // by the next run
 });

@@ -8,13 +8,13 @@ import { beforeAll, type Swept as Step } from '../sweeping.js';
 import { endSomeStopped } from '../webhooks/stops.js';
 import { countEvents, keepEvents } from './events.js';
 import { cutOff, rules, underWay } from './rules.js';
-import { byColumn, endedGrants, mergedCounts, sessionsOfGrants, walkSessions } from './statements.js';
+import { byColumn, endedGrants, fromTheFirst, mergedCounts, sessionsOfGrants, walkSessions } from './statements.js';
 
 /** Where a run has got to. */
 export interface Place {
   /** The rule that is on. */
   rule: string;
-  /** The last session, Account, connection, stop, client or Environment that was looked at. */
+  /** The last session, Account, connection, stop, client or Environment that was looked at; or up to when rows are deleted. */
   after: string | null;
   /** How many sessions this run has looked at. */
   looked: number;
@@ -57,12 +57,13 @@ export interface HousekeepingDeps {
  * whose time is nearly over.
  */
 export function createHousekeeping({ db, now, auditRetentionDays }: HousekeepingDeps) {
-  async function sweepGrants(batchSize: number, at: Date): Promise<number> {
+  async function sweepGrants(from: string | null, batchSize: number, at: Date): Promise<Batch> {
     const end = after(at, -underWay);
-    const [row] = await db.statement<{ deleted: number; sessionIds: string[] }>(endedGrants, [end, batchSize]);
-    const { deleted, sessionIds } = row!; // an aggregate: there is always one
+    const values = [end, batchSize, from ?? fromTheFirst({})];
+    const [row] = await db.statement<Batch & { sessionIds: string[] }>(endedGrants, values);
+    const { sessionIds, ...batch } = row!; // an aggregate: there is always one
     if (sessionIds.length > 0) await db.statement(sessionsOfGrants, [end, sessionIds]);
-    return deleted;
+    return batch;
   }
 
   async function walk({ after: last, looked }: Place, batchSize: number, at: Date) {
@@ -82,13 +83,11 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
     };
   }
 
-  async function sweepBy(name: string, batchSize: number, at: Date): Promise<number> {
+  async function sweepBy({ rule: name, after: from }: Place, batchSize: number, at: Date): Promise<Batch> {
     const { rule, statement } = byName.get(name)!;
-    const [row] = await db.statement<{ deleted: number }>(statement, [
-      cutOff(rule, { now: at, eventsKeptMs: days(auditRetentionDays) }),
-      batchSize,
-    ]);
-    return row!.deleted;
+    const end = cutOff(rule, { now: at, eventsKeptMs: days(auditRetentionDays) });
+    const [row] = await db.statement<Batch>(statement, [end, batchSize, from ?? fromTheFirst(rule)]);
+    return row!;
   }
 
   /** What walks along something, each by places of its own. */
@@ -133,11 +132,18 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
         const dropped = await keepEvents(db, auditRetentionDays);
         return { table: 'months of events', deleted: dropped, next: dropped === 0 ? next : here };
       }
-      const deleted = await (here.rule === 'grants' ? sweepGrants(batchSize, at) : sweepBy(here.rule, batchSize, at));
+      const sweeping = here.rule === 'grants' ? sweepGrants(here.after, batchSize, at) : sweepBy(here, batchSize, at);
+      const { deleted, last } = await sweeping;
       const table = byName.get(here.rule)?.rule.table ?? here.rule;
-      return { table, deleted, next: deleted === batchSize ? here : next };
+      return { table, deleted, next: deleted === batchSize ? { ...here, after: last } : next };
     },
   };
+}
+
+/** What a batch has deleted, and up to when. */
+interface Batch {
+  deleted: number;
+  last: string | null;
 }
 
 const begin = (rule: string): Place => ({ rule, after: null, looked: 0 });

@@ -5,26 +5,31 @@ import type { Rule } from './rules.js';
 // table for what it takes to be a tenth of another one.
 
 /**
- * A batch by one column: $1 the cut-off, $2 how many. Rows that somebody else has locked are left to the next run, so that
- * two runs, or a slow transaction, hold up neither this nor anybody.
+ * A batch by one column: $1 the cut-off, $2 how many, $3 where the batch before ended (`fromTheFirst`): while somebody has an old snapshot, as a
+ * backup does, what this run has deleted stays in the index, and each batch would walk over all of it. Rows that somebody else has locked are left
+ * to the next run, so that two runs, or a slow transaction, hold up neither this nor anybody.
  */
 export const byColumn = ({ table, name = table, column, and }: Rule): Statement => ({
   name: `sweep_${name}`,
   text: `
 with gone as (
   delete from ${table} where ctid = any (array(
-    select ctid from ${table} where ${column} <= $1${and ? ` and ${and}` : ''} order by ${column} limit $2 for update skip locked
-  )) returning 1
+    select ctid from ${table} where ${column} <= $1 and ${column} >= $3${and ? ` and ${and}` : ''}
+    order by ${column} limit $2 for update skip locked
+  )) returning ${column} as at
 )
-select count(*)::int as deleted from gone`,
+select count(*)::int as deleted, max(at)::text as last from gone`,
 });
 
-/** A batch of ended grants with the codes that they came from, which are of the same session. */
+/** Where the first batch of a run begins. */
+export const fromTheFirst = ({ epoch }: Pick<Rule, 'epoch'>): string => (epoch ? '0' : '-infinity');
+
+/** A batch of ended grants with the codes that they came from, which are of the same session; by the same parameters. */
 export const endedGrants: Statement = {
   name: 'sweep_grants',
   text: `
 with ended as materialized (
-  select id, session_id from grants where expires_at <= $1 order by expires_at limit $2 for update skip locked
+  select id, session_id, expires_at from grants where expires_at <= $1 and expires_at >= $3 order by expires_at limit $2 for update skip locked
 ),
 codes as (
   delete from authorization_codes
@@ -33,7 +38,9 @@ codes as (
 gone as (
   delete from grants where id = any (array(select id from ended)) returning session_id
 )
-select count(*)::int as deleted, coalesce(array_agg(distinct session_id), '{}') as "sessionIds" from gone`,
+select count(*)::int as deleted, coalesce(array_agg(distinct session_id), '{}') as "sessionIds",
+  (select max(expires_at)::text from ended) as last
+from gone`,
 };
 
 /** Of these sessions, $2, those that are over and whose last grant has gone. */
