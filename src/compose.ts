@@ -21,7 +21,7 @@ import { createApiKeyManagement } from './domain/api-keys/api-keys.js';
 import { createApiKeyAuthentication } from './domain/api-keys/authenticate.js';
 import { createApplications } from './domain/applications/applications.js';
 import { createAuditLog } from './domain/audit/audit-log.js';
-import { createBroadReads, createHeavyAnswers } from './domain/broad-reads.js';
+import { createBroadReads } from './domain/broad-reads.js';
 import { createChangeFeed } from './domain/changes/feed.js';
 import { createEnvironments } from './domain/environments/environments.js';
 import { createEnvironmentSettings } from './domain/environments/settings.js';
@@ -39,6 +39,7 @@ import { withdrawFromMember } from './domain/identity-invites/issue.js';
 import { createOrganizationInvitations } from './domain/identity-invites/organization-invitations.js';
 import { createAdministratorInvites } from './domain/invites/administrator-invites.js';
 import { createMailingInvite } from './domain/invites/mails-to-address.js';
+import { createHeavyAnswers, createLargeBodies } from './domain/large-messages.js';
 import { createApiLogins } from './domain/logins/api-logins.js';
 import { createLogins } from './domain/logins/logins.js';
 import { createGraceStarts } from './domain/mfa/start-grace.js';
@@ -204,6 +205,7 @@ export async function composeApi(
     authenticationPolicies: createAuthenticationPolicies({ db }),
     broadReads,
     heavyAnswers: createHeavyAnswers(),
+    largeBodies: createLargeBodies(),
     bulkIdentities: createBulkIdentities({ db, passwords, assignments, now }),
     applicationStates: createApplicationStates({ db, now }),
     applications: createApplications({ db, now }),

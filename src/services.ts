@@ -77,6 +77,7 @@ export interface Services {
   authenticationPolicies: AuthenticationPolicies;
   broadReads: Turns;
   heavyAnswers: Turns;
+  largeBodies: Turns;
   bulkIdentities: BulkIdentities;
   directory: Directory;
   identities: Identities;

@@ -5,9 +5,6 @@ import { inTurns, type Take, type Turns } from './turns.js';
 
 /** So many connections there are for each broad read that may run. */
 const connectionsForEach = 2;
-/** Answers that are in memory until they are sent; each may be some 50 MB (`mostInTree`). */
-const heavyAtOnce = 6;
-
 /** Most reads are short: how long one has waited says more than how many do. */
 const waitingForEach = 100;
 
@@ -31,13 +28,3 @@ export function createBroadReads({ poolSize, withinMs = seconds(5) }: { poolSize
   const take: Take = (work, whose, options) => turns(() => stoppable(work), whose, options);
   return Object.assign(take, { isFull: turns.isFull, line: turns.line });
 }
-
-/** Turns of answers that are in memory for as long as they are sent, be their readers ever so slow. */
-export const createHeavyAnswers = (): Turns =>
-  inTurns(heavyAtOnce, {
-    longest: waitingForEach,
-    mostOfEach: heavyAtOnce / 2,
-    longestOfEach: waitingForEach / 2,
-    withinMs: seconds(5),
-    onRefused: () => broadReadsRefused.inc(),
-  });

@@ -21,6 +21,7 @@ import { readJsonBodies } from './json-bodies.js';
 import { countRequest, type HttpMetrics } from './metrics.js';
 import { linkPages } from './next-pages.js';
 import { openApi } from './openapi/index.js';
+import { usualLimit } from './operation.js';
 import { proveAgainWhenLate } from './proofs.js';
 import { registerEach } from './register-each.js';
 import { answeredId, newRequestId } from './request-ids.js';
@@ -51,8 +52,6 @@ export interface AppOptions {
   surfaces: FastifyPluginAsync[];
 }
 
-const mebibyte = 1024 * 1024;
-
 declare module 'fastify' {
   interface FastifyRequest {
     context: RequestContext;
@@ -74,7 +73,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     // Its lines would hold addresses and query strings; `logEnd` says what is fit to keep.
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: options.trustProxy,
-    bodyLimit: mebibyte,
+    bodyLimit: usualLimit,
     genReqId: ({ headers }) =>
       isUuid(headers['x-request-id']) ? String(headers['x-request-id']).toLowerCase() : newRequestId(),
     routerOptions: { maxParamLength: 300, ignoreTrailingSlash: false },
@@ -140,9 +139,11 @@ function carryContext(app: FastifyInstance) {
 
 /** RFC 9112 §3.2; HTTP/1.0 knows no Host. */
 function refuseWithoutHost(app: FastifyInstance) {
-  app.addHook('onRequest', ({ headers, raw }, _reply, done) =>
-    done(headers.host === undefined && raw.httpVersion === '1.1' ? new DomainError('request.malformed') : undefined),
-  );
+  app.addHook('onRequest', ({ headers: { host }, raw }, _reply, done) => {
+    const named = raw.rawHeaders.filter((name, i) => i % 2 === 0 && name.length === 4 && /^host$/i.test(name)).length;
+    const isMalformed = named > 1 || host === '' || (host === undefined && raw.httpVersion === '1.1');
+    done(isMalformed ? new DomainError('request.malformed') : undefined);
+  });
 }
 
 function secureAnswers(app: FastifyInstance, baseUrl: string) {

@@ -6,6 +6,7 @@ import type { AuditRow } from '../domain/audit/rows.js';
 import { eventCategories, eventOutcomes, eventSeverities } from '../domain/event-catalogue.js';
 import { isUuid } from '../domain/uuid.js';
 import { listQuery } from './lists.js';
+import { inBytes } from './proofs.js';
 import { Id, instantOf, Metadata, Nullable, OneOf, Resource, single, Timestamp } from './schemas.js';
 import { worded } from './validation-words.js';
 
@@ -133,7 +134,7 @@ export const ExportAnswer = {
 
 /** The rows as a stream that is read no faster than it is taken. */
 export const exported = (format: keyof typeof contentTypes, batches: AsyncIterable<AuditRow[]>) => ({
-  body: Readable.from(format === 'csv' ? csvLines(batches) : jsonLines(batches)),
+  body: Readable.from(format === 'csv' ? csvLines(batches) : jsonLines(batches), inBytes),
   headers: {
     'content-type': contentTypes[format],
     'content-disposition': `attachment; filename="audit-log.${format}"`,

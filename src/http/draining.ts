@@ -29,6 +29,7 @@ export function createDraining({ keepAliveMs, requestMs, silentMs, isStopping }:
     const own = { keepAliveTimeout: keepAliveMs, requestTimeout: requestMs, requireHostHeader: false };
     const server = createServer(own, handler);
     server.setTimeout(silentMs);
+    server.maxHeadersCount = 0; // Node would drop those behind the 2000th; how long they may be in all is bounded
     server.on('connection', (socket) => {
       sockets.add(socket);
       socket.once('close', () => sockets.delete(socket));

@@ -10,7 +10,7 @@ import { denied } from './denials.js';
 import { statusOf } from './errors.js';
 import { keptAnswers, mayBeRetry, replay, replayOrClaim } from './idempotency.js';
 import { etagOf, versionOf } from './if-match.js';
-import { Answer, type Operation } from './operation.js';
+import { Answer, type Operation, usualLimit } from './operation.js';
 import { proveAgain, proving, whileProved } from './proofs.js';
 import type { Authorized, Refused, Surface } from './surface.js';
 import { schemaOf, successOf } from './surface-schema.js';
@@ -42,6 +42,7 @@ export function mount(
         if (isRefused) return;
         request.authorized = outcome;
         currentContext().actor = actorOf(outcome.caller);
+        await beforeLargeBody(operation, outcome, { request, reply, services });
       }),
       // Most requests are valid and have no key: there is nothing to wait for.
       preHandler: (request, reply, done) =>
@@ -50,6 +51,19 @@ export function mount(
       handler: handlerOf(operation, services),
     });
   }
+}
+
+/**
+ * A body that may be larger than others is waited for in a turn, which lasts until the request is answered: many at once would be refused at the
+ * end of their time, and part of them done all the same.
+ */
+async function beforeLargeBody(
+  { bodyLimit = usualLimit }: Operation,
+  { scope }: Authorized,
+  { request, reply, services }: { request: FastifyRequest; reply: FastifyReply; services: Services },
+): Promise<void> {
+  if (bodyLimit <= usualLimit || Number(request.headers['content-length'] ?? bodyLimit) <= usualLimit) return;
+  await whileSent(services.largeBodies, scope.accountId, reply, async () => undefined);
 }
 
 const isPlain = (operation: Operation, request: FastifyRequest): boolean =>

@@ -20,6 +20,9 @@ export interface ScopeAt {
 /** Membership in the Account is enough. */
 export const anyMember = Symbol('any member');
 
+/** The most bytes that a body may have, as a rule: a mebibyte. */
+export const usualLimit = 1024 * 1024;
+
 /**
  * One declaration of an operation. It validates, types, authorizes and documents, and is mounted on each surface that
  * offers it (architecture, "Operations are declared once").
@@ -35,7 +38,7 @@ export interface OperationSpec<L extends Level, P extends TSchema, Q extends TSc
   params?: P;
   query?: Q;
   body?: B;
-  /** The most bytes that the body may have, where that is more than a mebibyte. */
+  /** The most bytes that the body may have, where that is more than `usualLimit`. */
   bodyLimit?: number;
   /**
    * An array of the body whose elements stand each for itself: what is wrong with the shape of one does not refuse the request,

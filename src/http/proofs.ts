@@ -53,7 +53,10 @@ const isGood = ({ proof }: FastifyRequest): boolean => proof === null || perform
 
 /** The same pieces, as long as the caller may have them: a reader who takes their time is cut off when that ends. */
 export const whileProved = (pieces: Readable, request: FastifyRequest, reply: FastifyReply): Readable =>
-  Readable.from(provedPieces(pieces, request, reply));
+  Readable.from(provedPieces(pieces, request, reply), inBytes);
+
+/** How far ahead pieces are made is bounded by their length, and not by their number, which `Readable.from` goes by itself. */
+export const inBytes = { objectMode: false };
 
 async function* provedPieces(pieces: Readable, request: FastifyRequest, reply: FastifyReply) {
   const rights = rightsOf(request);

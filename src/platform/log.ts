@@ -1,6 +1,7 @@
 import { writeSync } from 'node:fs';
 import { type Logger, type LoggerOptions, pino } from 'pino';
 import { faultOf, framesOf } from './faults.js';
+import { logLinesLost } from './metrics.js';
 
 type LogHook = NonNullable<NonNullable<LoggerOptions['hooks']>['logMethod']>;
 
@@ -30,21 +31,44 @@ export const faultForLog = (error: unknown) => ({
 });
 
 const stdout = 1;
+void process.stdout; // with it Node has a pipe say that it is full, which would keep the whole process waiting
 const longestWaitMs = 500;
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
+/** Of a line that was begun: the next one would be glued to it. */
+let begun: Buffer = Buffer.alloc(0);
+let lost = 0;
+
 /**
- * Writes at once, waits a moment for a reader that is slow, and gives a line up where nobody reads any more. pino's own
- * stream writes such a line again and again while the process ends, which then never ends.
+ * Writes at once, and waits a moment for a reader that is slow. Where nobody reads any more, or the disk is full, lines are given up: each by itself
+ * would keep everything else waiting. How many those were is said first when there is a reader again. pino's own stream writes such a line again
+ * and again while the process ends, which then never ends.
  */
 function writeLine(line: string): void {
-  let rest = Buffer.from(line);
-  for (const deadline = Date.now() + longestWaitMs; rest.length > 0 && Date.now() < deadline; ) {
+  const deadline = Date.now() + (lost > 0 ? 0 : longestWaitMs);
+  const whole = Buffer.from(lost > 0 ? lostLine(lost) + line : line);
+  begun = writeUntil(deadline, begun);
+  const rest = begun.length > 0 ? whole : writeUntil(deadline, whole);
+  if (rest.length < whole.length) [begun, lost] = [rest, 0];
+  else {
+    lost++;
+    logLinesLost.inc();
+  }
+}
+
+/** @returns what is left of it */
+function writeUntil(deadline: number, whole: Buffer): Buffer {
+  let rest = whole;
+  while (rest.length > 0) {
     try {
       rest = rest.subarray(writeSync(stdout, rest));
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return;
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || Date.now() >= deadline) return rest;
       Atomics.wait(pause, 0, 0, 5);
     }
   }
+  return rest;
 }
+
+const lostLine = (lines: number) =>
+  `${JSON.stringify({ level: 40, time: Date.now(), lost: lines, msg: 'lines of the log were lost' })}\n`;

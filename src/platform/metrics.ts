@@ -48,6 +48,14 @@ export const hashesRefused = counter(
   'gatehouse_password_hashes_refused_total',
   'Passwords that were not hashed because too many waited.',
 );
+export const largeMessagesRefused = counter(
+  'gatehouse_large_messages_refused_total',
+  'Large bodies that were not read, and large answers that were not made, because too many waited, or waited too long.',
+);
+export const logLinesLost = counter(
+  'gatehouse_log_lines_lost_total',
+  'Lines of the log that nobody took in time, or for which there was no room.',
+);
 export const broadReadsRefused = counter(
   'gatehouse_broad_reads_refused_total',
   'Searches and counts that were not made because too many waited, or waited too long.',

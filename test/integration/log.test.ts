@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { Readable } from 'node:stream';
 import { projectRoot } from '../../src/platform/root.js';
 
 const program = `
@@ -67,4 +68,32 @@ for (let i = 0; i < 300; i++) log.info({ i }, 'y'.repeat(1000));
     .split('\n')
     .map((line) => JSON.parse(line).i);
   expect(read).toEqual(Array.from({ length: 300 }, (_, i) => i));
+});
+
+test('a reader that stands still costs half a second, and hears later how many lines were lost', async () => {
+  const lines = `
+import { createLog } from '${projectRoot}/dist/src/platform/log.js';
+const log = createLog('test', 'info');
+const begun = performance.now();
+for (let i = 0; i < 3000; i++) log.info({ i }, 'y'.repeat(1000));
+process.send(performance.now() - begun);
+process.once('message', () => { log.info('again'); process.disconnect(); });
+`;
+  const child = spawn('sh', ['-c', 'node --input-type=module -e "$LINES" | (sleep 3; cat)'], {
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+    env: { ...process.env, LINES: lines },
+  });
+  const [took] = await once(child, 'message');
+  expect(took).toBeLessThan(2_500); // by itself each line would have waited as long as the first
+  await new Promise((resolve) => setTimeout(resolve, 4_000));
+  child.send('read');
+  const said = Buffer.concat(await (child.stdout as Readable).toArray())
+    .toString()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const lost = said.find(({ msg }) => msg === 'lines of the log were lost');
+  expect(lost).toMatchObject({ level: 40, lost: expect.any(Number) });
+  expect(said.filter(({ i }) => i !== undefined).length + lost.lost).toBe(3000);
+  expect(said.at(-1)).toMatchObject({ msg: 'again' });
 });

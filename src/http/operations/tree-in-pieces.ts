@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { DomainError } from '../../domain/errors.js';
 import type { NodeInSight } from '../../domain/hierarchy/tree.js';
+import { inBytes } from '../proofs.js';
 import { buildSerializer } from '../serialization.js';
 import { presentSeen, SeenNode } from './node-views.js';
 
@@ -22,7 +23,7 @@ export function treeInPieces(nodes: readonly NodeInSight[]): Readable {
   }
   const [root] = below.get(null) ?? [];
   if (!root) throw new DomainError('nodes.node_not_found');
-  return Readable.from(inPieces(branch(root, below)));
+  return Readable.from(inPieces(branch(root, below)), inBytes);
 }
 
 function* branch(root: NodeInSight, below: ReadonlyMap<string | null, NodeInSight[]>) {

@@ -1,0 +1,67 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { until } from '../support/until.js';
+
+/** What is large, or odd, on the wire before anything of ours reads it. */
+
+let api: TestApi;
+let account: TestAccount;
+let headers: string;
+const sockets: Socket[] = [];
+beforeAll(async () => {
+  api = await startApi();
+  account = await newAccount(api);
+  headers = asHead(await account.apiKey());
+  await api.app.listen({ host: '127.0.0.1', port: 0 });
+});
+afterAll(async () => {
+  for (const socket of sockets) socket.destroy();
+  await api?.stop();
+});
+
+const asHead = (named: Record<string, string>) =>
+  Object.entries(named)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('');
+
+function open(text: string): Socket {
+  const socket = connect((api.app.server.address() as AddressInfo).port, '127.0.0.1');
+  sockets.push(socket);
+  socket.on('error', () => undefined);
+  socket.write(text);
+  return socket;
+}
+
+/** The status line, and the code of a refusal. */
+async function said(socket: Socket): Promise<string> {
+  const [piece] = await once(socket, 'data');
+  return [/^HTTP\/1\.1 (\d+)/.exec(piece)?.[1], /"code":"([^"]+)"/.exec(piece)?.[1]].filter(Boolean).join(' ');
+}
+
+const bulk = (length: number) =>
+  `POST /api/v1/identities/bulk HTTP/1.1\r\nhost: x\r\n${headers}content-type: application/json\r\ncontent-length: ${length}\r\n\r\n`;
+const get = (more: string) => `GET /api/v1/identities HTTP/1.1\r\n${more}\r\n`;
+
+test('bodies of several megabytes are read in turns, and others at once', async () => {
+  const { largeBodies } = api.services;
+  const large = [open(bulk(2_000_000)), open(bulk(2_000_000))];
+  await until('both have their turns', () => largeBodies.line().running === 2);
+  const third = open(bulk(2_000_000));
+  await until('the third waits', () => largeBodies.line().waiting === 1);
+  const small = open(bulk(2));
+  small.write('{}');
+  expect(await said(small)).toBe('400 validation.failed');
+  expect(await said(third)).toBe('503 service.unavailable'); // before anything of it is read
+  for (const socket of large) socket.destroy();
+  await until('whoever leaves gives their turn back', () => largeBodies.line().running === 0);
+});
+
+test('headers behind the 2000th count', async () => {
+  const many = 'a:\r\n'.repeat(2_500);
+  expect(await said(open(get(`host: x\r\n${many}${headers}`)))).toBe('200');
+});
+
+test.each(['', 'host:\r\n', 'host: x\r\nHost: y\r\n'])('a request with %j for a host is malformed', async (host) => {
+  expect(await said(open(get(`${host}${headers}`)))).toBe('400 request.malformed');
+});
