@@ -148,11 +148,23 @@ describe('a selection token', () => {
     const elsewhere = await newOther(provider, place, { name: 'Not theirs' });
     const live = await newOther(provider, place, { name: 'Live', type: 'production' });
     await live.join(ana.id);
+    const guarded = await newOther(provider, place, { name: 'Guarded', settings: { loginRequireCaptcha: true } });
+    await guarded.join(ana.id);
+    const mailed = await newOther(provider, place, { name: 'Mailed', settings: { passwordLoginEnabled: false } });
+    await mailed.join(ana.id);
+    const left = await newOther(provider, place, { name: 'Left' });
+    await left.join(ana.id, false);
+    const { applications } = await api.signedIn(client, ana);
+    expect(applications.map(({ id }) => id)).toEqual([other.applicationId]);
+
     const foreign = await provider.newEnvironment();
     const foreignClient = await foreign.newClient();
+    const beside = [elsewhere, live, guarded, mailed, left].map((one) => ({
+      application_id: one.applicationId,
+      client_id: one.client.clientId,
+    }));
     const wrong: object[] = [
-      { application_id: elsewhere.applicationId, client_id: elsewhere.client.clientId },
-      { application_id: live.applicationId, client_id: live.client.clientId },
+      ...beside,
       { application_id: foreign.applicationId, client_id: foreignClient.clientId },
       { application_id: other.applicationId, client_id: client.clientId },
       { application_id: uuidv7() },

@@ -5,6 +5,7 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
 import type { Client } from '../oidc/clients.js';
 import { spend } from '../spent-tokens.js';
+import { entersWithPassword } from './password-entry.js';
 
 /** An Application that a person may go on to. */
 export interface ReachableApplication {
@@ -29,27 +30,26 @@ export interface ApiSelection {
 const life = minutes(5);
 const context = 'identity-application-selection';
 
-/** SQL: Environments `e` beside Environment `here` that an Identity, `$1`, may enter with its password; never of another type. */
+/** SQL: Environments `there`, as seen from `here`, that an Identity, `$1`, may enter with its password. */
 const reachable = `
 environments here
-  cross join lateral (select * from environments where account_id = here.account_id and type = here.type offset 0) e
+  cross join lateral (select * from environments where account_id = here.account_id and type = here.type offset 0) there
   cross join lateral (select is_active from environment_memberships
-    where environment_id = e.id and identity_id = $1 offset 0) m
+    where environment_id = there.id and identity_id = $1 offset 0) membership
   cross join lateral (select password_login_enabled, login_require_captcha from environment_settings
-    where environment_id = e.id offset 0) s
-  cross join lateral (select login_require_captcha from environment_settings where environment_id = here.id offset 0) h
-where here.id = $2 and here.account_id = $3 and m.is_active and s.password_login_enabled
-  and s.login_require_captcha <= h.login_require_captcha`; // no way around a captcha
+    where environment_id = there.id offset 0) there_settings
+  cross join lateral (select login_require_captcha from environment_settings where environment_id = here.id offset 0) here_settings
+where here.id = $2 and here.account_id = $3 and ${entersWithPassword}`;
 
 const listStatement = {
   name: 'applications_of_identity',
-  text: `select distinct a.id, a.name, a.slug from (select e.application_id from ${reachable}) reachable
+  text: `select distinct a.id, a.name, a.slug from (select there.application_id from ${reachable}) reachable
   join applications a on a.id = reachable.application_id order by a.name, a.id`,
 };
 const mayEnterStatement = {
   name: 'identity_may_enter',
   // A password that was changed meanwhile proves nothing any more.
-  text: `select from ${reachable} and e.id = $4 and exists (
+  text: `select from ${reachable} and there.id = $4 and exists (
     select from identities where id = $1 and account_id = $3 and (password_changed_at is null or password_changed_at <= $5))`,
 };
 

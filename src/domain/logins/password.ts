@@ -7,6 +7,7 @@ import { verifyTyped } from '../passwords/verify-typed.js';
 import type { Unverified } from '../sign-ups/resend.js';
 import { addressTyped } from './address.js';
 import type { Attempts } from './attempts.js';
+import { entersWithPassword } from './password-entry.js';
 import { recordRefusal } from './refusals.js';
 
 export interface PasswordSignIn {
@@ -76,21 +77,18 @@ from unnest($3::citext[]) with ordinality as asked (email, position)
   cross join lateral (select * from identities where (account_id = $1) is true and id = (select gatehouse_identity_id($1, asked.email)) offset 0) i
   cross join lateral (select is_active from environment_memberships where environment_id = $2 and identity_id = i.id offset 0) m${parked}`,
 };
-/**
- * The same for whoever may choose another Environment: of this Account and type, entered with a password, and not guarded by a
- * captcha that this one does without.
- */
+/** The same for whoever may choose another Environment, beside who is a member of this one. */
 const findAnywhereStatement = {
   name: 'find_identity_for_sign_in_anywhere',
   text: `
 select i.id as "identityId", ${passwordColumns}, i.email_verified_at is not null as "isVerified",
   coalesce(m.is_active, false) as "isActive", m.is_active is not null as "isMember",
-  exists (select from environment_memberships o
-    join environments e on e.id = o.environment_id
-    join environment_settings s on s.environment_id = e.id
-    where o.identity_id = i.id and o.is_active and o.environment_id <> $2 and s.password_login_enabled
-      and s.login_require_captcha <= (select login_require_captcha from environment_settings where environment_id = $2)
-      and e.account_id = $1 and e.type = (select type from environments where id = $2)) as "isElsewhere"
+  exists (select from environment_memberships membership
+    join environments there on there.id = membership.environment_id
+    join environment_settings there_settings on there_settings.environment_id = there.id
+    join environments here on here.id = $2
+    join environment_settings here_settings on here_settings.environment_id = here.id
+    where membership.identity_id = i.id and there.account_id = $1 and there.id <> here.id and ${entersWithPassword}) as "isElsewhere"
 from identities i
   left join lateral (select is_active from environment_memberships where environment_id = $2 and identity_id = i.id offset 0) m on true${parked}
 where (i.account_id = $1) is true and i.id = (select gatehouse_identity_id($1, $3::citext))`,
