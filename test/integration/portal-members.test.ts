@@ -168,7 +168,9 @@ describe('nobody gives more than they hold', () => {
   test('only Owners make, change and remove Owners', async () => {
     const admin = await newMember(api, account, 'admin');
     const target = await newMember(api, account, 'viewer');
+    const limits = { application_ids: [account.scope.applicationId] };
     const second = await newMember(api, account, 'owner');
+    const within = await newMember(api, account, 'owner', undefined, limits);
     const everything = await custom(
       (await owner('GET', `/administrator-roles/${roles.owner}`)).json().data.capabilities,
     );
@@ -176,16 +178,18 @@ describe('nobody gives more than they hold', () => {
     for (const { call } of [admin, almost]) {
       const answers = [
         await give(call, target.membershipId, role('owner')),
-        await give(call, target.membershipId, role('owner', { application_ids: [account.scope.applicationId] })),
+        await give(call, target.membershipId, role('owner', limits)),
         await give(call, second.membershipId, role('viewer')),
         await call('DELETE', `/members/${second.membershipId}`),
+        await give(call, within.membershipId, role('viewer')),
+        await call('DELETE', `/members/${within.membershipId}`),
       ];
-      expect(answers.map(outcomeOf)).toEqual(Array(4).fill('403 member.owner_required'));
+      expect(answers.map(outcomeOf)).toEqual(Array(6).fill('403 member.owner_required'));
     }
     const refused = await rowsOf(api, `select from events where action = 'auth.access_denied' and actor_id = $1`, [
       admin.userId,
     ]);
-    expect(refused).toHaveLength(4);
+    expect(refused).toHaveLength(6);
     expect(outcomeOf(await give(owner, target.membershipId, role('owner')))).toBe('200');
   });
 
