@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newMember, rolesByKey } from './administrators-setup.js';
+import { callsWith, newNode } from './nodes-setup.js';
 import { type Call, callsOf, databaseTime, eventsSince, outcomeOf, outcomesOf, rowsOf, shape } from './portal-setup.js';
 
 let api: TestApi;
@@ -226,6 +227,22 @@ describe('nobody gives more than they hold', () => {
     ]) {
       outcomes.push(outcomeOf(await give(head.call, target.membershipId, role('developer', limits))));
     }
+    expect(outcomes).toEqual(['200', '200', ...Array(3).fill('403 administrator_role.cannot_grant')]);
+  });
+
+  test('what the giver holds at a node counts there and below, and neither above nor beside', async () => {
+    const calls = callsWith(api, await account.as('owner'), account.portalPath(''));
+    const top = (await newNode(calls, 'Top', null)).id;
+    const mine = (await newNode(calls, 'Mine', top)).id;
+    const below = (await newNode(calls, 'Below', (await newNode(calls, 'Middle', mine)).id)).id;
+    const beside = (await newNode(calls, 'Beside', top)).id;
+    const staff = await custom(['members.manage', 'members.view']);
+    const head = await newMember(api, account, { roleId: staff });
+    await give(owner, head.membershipId, { role_id: staff }, role('developer', { node_ids: [mine] }));
+    const target = await newMember(api, account, { roleId: await custom(['members.view']) });
+    const outcomes = [];
+    for (const node_ids of [[mine], [below], [beside], [top], [below, beside]])
+      outcomes.push(outcomeOf(await give(head.call, target.membershipId, role('developer', { node_ids }))));
     expect(outcomes).toEqual(['200', '200', ...Array(3).fill('403 administrator_role.cannot_grant')]);
   });
 
