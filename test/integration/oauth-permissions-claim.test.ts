@@ -72,3 +72,25 @@ test('it fits beside the organizations, too, and whoever holds few is told of no
   expect(few).toMatchObject({ permissions: ['invoice.view'], organizations: [{}] });
   expect(few).not.toHaveProperty('permissions_truncated');
 });
+
+test('it names what is in force at the moment: of no role that is switched off, at no inactive root, in no window that is over', async () => {
+  const ana = await newHolder(['invoice.view'], 0);
+  const client = await environment.newClient();
+  let tokens = await tokensFor(world.browser(), client, ana.email, { scope: 'openid permissions' });
+  const named = async () => {
+    tokens = (await refresh(world.app, client, tokens.refresh_token)).json();
+    return decodeJwt<{ permissions: string[] }>(tokens.access_token).permissions;
+  };
+  const ofAna = 'from role_assignments a where a.identity_id = $1';
+  const changes: [string, [off: unknown, on: unknown]][] = [
+    [`update roles set is_active = $2 where id in (select a.role_id ${ofAna})`, [false, true]],
+    [`update nodes set status = $2 where id in (select a.node_id ${ofAna})`, ['inactive', 'active']],
+    ['update role_assignments set effective_to = $2 where identity_id = $1', [world.now(), null]],
+  ];
+  for (const [statement, [off, on]] of changes) {
+    await world.query(statement, [ana.id, off]);
+    expect([statement, await named()]).toEqual([statement, []]);
+    await world.query(statement, [ana.id, on]);
+    expect([statement, await named()]).toEqual([statement, ['invoice.view']]);
+  }
+});
