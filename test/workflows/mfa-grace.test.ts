@@ -23,7 +23,7 @@ const running = (wakeIn: number, endIn = hours(2)): GraceLook => ({
 const ended = (status: GraceLook['status']): GraceLook => ({ status, expiresAt: inMs(0), wakeAt: null });
 
 /** What the row says at each look; the last one for good. */
-async function startGrace(looks: (() => GraceLook)[]) {
+async function startGrace(looks: (() => GraceLook | Promise<GraceLook>)[]) {
   let next = 0;
   const activities = {
     advanceGrace: jest.fn(async (_id: string) => looks[Math.min(next++, looks.length - 1)]!()),
@@ -91,6 +91,19 @@ test('reset, it goes on with the new times', async () => {
   expect(await handle.result()).toBe('expired');
   expect(activities.advanceGrace).toHaveBeenCalledTimes(3);
   await recordHistory('mfa-grace-reset-and-expired', handle);
+});
+
+test('reset while it is told that the time is over, it goes on with the new times', async () => {
+  let answer = (_: GraceLook) => {};
+  const asked = new Promise<GraceLook>((resolve) => {
+    answer = resolve;
+  });
+  const { handle, activities } = await startGrace([() => asked, () => running(1000), () => ended('expired')]);
+  await looked(activities.advanceGrace, 1);
+  await handle.signal('reset'); // it stands in the history when this is answered
+  answer(ended('expired'));
+  expect(await handle.result()).toBe('expired');
+  expect(activities.advanceGrace).toHaveBeenCalledTimes(3);
 });
 
 test('a deadline that is a moment ahead of the row is not asked for in a tight loop', async () => {
