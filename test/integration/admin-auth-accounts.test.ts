@@ -179,6 +179,29 @@ describe('Idempotency-Key', () => {
     expect(await accountsOf(headers)).toHaveLength(1);
   });
 
+  test('a day later the same key is of another request', async () => {
+    const own = await newAdminAuth();
+    try {
+      const user = await own.addUser({ accounts: [] });
+      const create = async () => {
+        const headers = { ...bearer((await own.sessionOf(user.id)).accessToken), 'idempotency-key': 'daily' };
+        const answer = await own.post('/accounts', names(), headers);
+        return [answer.statusCode, answer.json().data.account.id];
+      };
+      const first = await create();
+      await own.db.statement({ name: 'forget', text: 'delete from idempotent_requests where key = $1 returning 1' }, [
+        'daily',
+      ]);
+      expect(await create()).toEqual(first); // whose answer was lost
+      own.pass(hours(24));
+      const second = await create();
+      expect([second[0], second[1] === first[1]]).toEqual([201, false]);
+      expect(await intentsOf(user.id, own)).toHaveLength(2);
+    } finally {
+      await own.close();
+    }
+  });
+
   test('what is kept of an answer is sealed', async () => {
     const { headers } = await signedIn();
     const answer = await auth.post('/accounts', names(), { ...headers, 'idempotency-key': 'create-2' });

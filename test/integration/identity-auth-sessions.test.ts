@@ -4,8 +4,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { createApiProfiles } from '../../src/domain/logins/api-me.js';
 import { createApiSessions } from '../../src/domain/logins/api-sessions.js';
 import { createAdminTokens } from '../../src/domain/users/admin-tokens.js';
-import { minutes } from '../../src/platform/clock.js';
-import { enrollTotp } from '../support/mfa.js';
+import { minutes, seconds } from '../../src/platform/clock.js';
+import { enrollTotp, giveFactor } from '../support/mfa.js';
 import { newProvider, type TestProvider, tokensFor, userinfo } from '../support/oauth.js';
 import { apiOf, bearer } from './identity-auth-setup.js';
 
@@ -84,6 +84,33 @@ describe('who is signed in', () => {
     expect(event?.resource_id).toBe(ana.id);
   });
 
+  test('ends another however long ago they signed in, where the environment wants nothing else', async () => {
+    const { client, ana, access_token: token } = await signedIn();
+    const lost = await api.signedIn(client, ana);
+    const { items } = (await api.get('/sessions', bearer(lost.access_token))).json();
+    const { id } = items.find(({ current }: { current: boolean }) => current);
+    provider.wait(minutes(10));
+    expect((await api.delete(`/sessions/${id}`, bearer(token))).statusCode).toBe(204);
+  });
+
+  test('sees one that nobody has used for too long as long as a client lives on what it was given in it', async () => {
+    const idleSeconds = 900;
+    const place = await provider.newEnvironment({ sessionIdleTtlSeconds: idleSeconds });
+    const [client, ana] = [await place.newClient(), await place.newIdentity()];
+    await api.signedIn(client, ana);
+    provider.wait(seconds(idleSeconds));
+    const { access_token: token } = await api.signedIn(client, ana);
+    const listed = async () =>
+      (await api.get('/sessions', bearer(token))).json().items.map(({ current }: { current: boolean }) => current);
+    expect(await listed()).toEqual([true, false]);
+    await provider.query('update grants set revoked_at = $2 where session_id <> $1 and identity_id = $3', [
+      decodeJwt(token).sid,
+      provider.now(),
+      ana.id,
+    ]);
+    expect(await listed()).toEqual([true]);
+  });
+
   test('ends another by a recent sign-in alone where the environment wants that, and its own by none', async () => {
     const place = await provider.newEnvironment({ sessionEndRequireRecentSignIn: true });
     const [client, ana] = [await place.newClient(), await place.newIdentity()];
@@ -127,6 +154,22 @@ describe('who is signed in', () => {
     const recent = bearer((await api.signedIn(client, ana)).access_token);
     expect((await api.post('/mfa/recovery-codes', undefined, recent)).statusCode).toBe(403); // what factors protect
     expect(await end(recent)).toBe(204);
+  });
+
+  test('ends another in a browser that is trusted, where a mailed code is all that they have', async () => {
+    const settings = { sessionEndRequireRecentSignIn: true, mfaPolicy: 'optional', mfaTrustedDeviceDays: 30 } as const;
+    const place = await provider.newEnvironment({ ...settings, mfaAllowedFactors: ['email_otp'] });
+    const [client, ana] = [await place.newClient(), await place.newIdentity()];
+    const lost = bearer((await api.signedIn(client, ana)).access_token);
+    const [{ id }] = (await api.get('/sessions', lost)).json().items;
+    await giveFactor(provider, place, ana.id, { id: uuidv7(), type: 'email_otp', label: 'Email' });
+    expect(await api.signedIn(client, ana)).toMatchObject({ requires_mfa_challenge: true });
+    const trust = { identityId: ana.id, days: 30, device: null, userAgent: null };
+    const { device } = await provider.logins.trustedDevices.trust(place, trust);
+    const { data } = (await api.login(client, ana, {}, { cookie: `trusted_device=${device}` })).json();
+    const trusted = bearer(data.access_token);
+    expect((await api.post('/mfa/recovery-codes', undefined, trusted)).statusCode).toBe(403); // what factors protect
+    expect((await api.delete(`/sessions/${id}`, trusted)).statusCode).toBe(204);
   });
 
   test('ends no session of somebody else, nor of another environment', async () => {

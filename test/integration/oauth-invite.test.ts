@@ -106,6 +106,7 @@ test('it leads on to the site of the oldest client that has one, if any', async 
   for (const uri of ['com.example.app:/cb', 'https://portal.example/cb', 'https://other.example/cb']) {
     const client = { name: 'Web', client_type: 'public', redirect_uris: [uri] };
     expect((await owner('POST', clients, client)).statusCode).toBe(201);
+    api.clock.advance(1000); // made at one moment they would be told apart by their ids
   }
   expect(await leadsTo()).toBe('https://portal.example');
   expect(await leadsTo({ intent: 'directory' })).toBeNull();

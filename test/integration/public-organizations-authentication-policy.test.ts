@@ -68,6 +68,11 @@ test('is sent back as it was read, also where the environment has narrowed since
   expect((await key('PUT', path, kept, 2)).json().data).toEqual({ ...kept, version: 2 });
   const other = await key('PUT', path, { ...kept, session_ttl_seconds: 35_000 }, 2);
   expect(outcomeOf(other)).toBe('400 validation.failed');
+  const methods = await key('PUT', path, { ...kept, allowed_methods: ['password'] }, 2);
+  expect([outcomeOf(methods), methods.json().data]).toEqual([
+    '200',
+    { ...kept, allowed_methods: ['password'], version: 3 },
+  ]);
 });
 
 test('is replaced by one of many who read the same version; the others are shown it', async () => {

@@ -211,6 +211,33 @@ test('in bulk, somebody who leaves meanwhile keeps no other from theirs', async 
   ).toEqual(['identity.not_found', 'created', 'identity.not_found']);
 });
 
+test('in bulk, two requests that name the same ones in opposite orders do not wait for each other', async () => {
+  const ids = await Promise.all([newIdentity(), newIdentity(), newIdentity()]);
+  const [low, middle, high] = ids.toSorted() as [string, string, string];
+  const give = (...order: string[]) =>
+    call('POST', '/role-assignments', 200, {
+      role_assignments: order.map((identity_id) => ({ identity_id, role_id: roleId })),
+    });
+  const answers = await asOwner(async (other) => {
+    await other.query('begin');
+    await other.query(
+      `insert into role_assignments (id, account_id, environment_id, identity_id, role_id, node_id, created_at)
+       select $1, account_id, environment_id, $2, $3, id, now() from nodes where environment_id = $4 and node_type = 'root'`,
+      [uuidv7(), middle, roleId, account.scope.environmentId],
+    );
+    const asked = Promise.all([give(low, middle, high), give(high, middle, low)]);
+    await untilWaiting(api.database.ownerUrl, 2, '%role_assignments%');
+    const waiting = await other.query(
+      'select from pg_stat_activity where pg_backend_pid() = any(pg_blocking_pids(pid))',
+    );
+    expect(waiting.rowCount).toBe(1); // the other one waits for that one, and holds nothing that it wants
+    await other.query('rollback');
+    return asked;
+  }, api.database.ownerUrl);
+  const made = answers.map((answer) => answer.json().items.map(({ status }: { status: string }) => status));
+  expect(made.toSorted()).toEqual([Array(3).fill('created'), Array(3).fill('exists')]);
+});
+
 test('in bulk, what is wrong with the form of one keeps no other from being made', async () => {
   const id = await newIdentity();
   const right = { identity_id: id, role_id: roleId };

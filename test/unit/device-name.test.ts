@@ -15,6 +15,7 @@ test.each([
     'Opera',
     'macOS',
   ],
+  [`Mozilla/5.0 (X11; Linux x86_64) ${webkit} Chrome/128.0.0.0 Safari/537.36 Vivaldi/6.9.3447.37`, 'Vivaldi', 'Linux'],
   [
     'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Safari/605.1.15',
     'Safari',

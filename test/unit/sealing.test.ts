@@ -9,6 +9,11 @@ test('what was sealed opens again, for the purpose that it was sealed for and fo
   expect(() => sealing.open(sealed, 'another purpose')).toThrow();
 });
 
+test.each([0, 4, 12, 16, 27])('what has no room for a tag of full length (%i bytes) is no sealed text', (length) => {
+  const short = `k1.${Buffer.alloc(length).toString('base64url')}`;
+  expect(() => sealing.open(short, 'purpose')).toThrow('not a sealed text');
+});
+
 test('a sealed text can be written in one way only, so that what works once cannot be presented as something new', () => {
   for (const length of [1, 2, 3]) {
     const sealed = sealing.seal('x'.repeat(length), 'purpose');
