@@ -19,19 +19,18 @@ export interface KeptSchedules {
   newestMs?: number;
 }
 
-/**
- * Makes what workflows need to be started. Safe to repeat.
- * @param said what it answered before: of that nothing is said once more
- * @returns what is missing in spite of it, as a text
- */
-export async function prepareServer({ processes, namespace, log }: KeptSchedules, said = ''): Promise<string> {
-  const missing = await ensureSearchAttributes(processes.connection, namespace);
-  if (missing.length > 0 && String(missing) !== said)
-    log.warn(
-      { missing },
-      'search attributes are missing that we may not make, or are no Keywords: an operator has to make them',
-    );
-  return String(missing);
+/** Makes what workflows need to be started, as often as it is asked to; what is missing in spite of it is said once. */
+export function createServerPreparation({ processes, namespace, log }: KeptSchedules): () => Promise<void> {
+  let said = '';
+  return async () => {
+    const missing = await ensureSearchAttributes(processes.connection, namespace);
+    if (missing.length > 0 && String(missing) !== said)
+      log.warn(
+        { missing },
+        'search attributes are missing that we may not make, or are no Keywords: an operator has to make them',
+      );
+    said = String(missing);
+  };
 }
 
 /**
@@ -47,12 +46,12 @@ export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
   let wishes = 0;
   let granted = 0;
   let newestAt = Number.POSITIVE_INFINITY;
-  let missing = '';
+  const prepare = createServerPreparation(options);
 
   async function keep(): Promise<void> {
     const wished = wishes;
     // Each time: the server may have been emptied since it was prepared, or somebody may have removed what nothing is started without.
-    missing = await prepareServer(options, missing);
+    await prepare();
     if (wished === granted) {
       if (await hasSchedules(processes.client)) return lookAtNewest();
       log.warn('the Temporal server has lost our schedules; making them anew and looking for processes that it lost');
@@ -89,6 +88,8 @@ export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
   })();
 
   return {
+    /** Makes what workflows need to be started: for a worker that is going to run them. */
+    prepare,
     /**
      * Makes the schedules as this version has them, and has the reconciler run at once, since its next run is minutes away: for
      * a worker that has just come to the server.

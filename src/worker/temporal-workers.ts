@@ -7,7 +7,7 @@ import { mailsAtOnce } from '../platform/mail/mailer.js';
 import type { TaskQueue } from '../platform/process-kinds.js';
 import { credentialsOf, type TemporalServer } from '../platform/temporal-connection.js';
 import type { Processes } from '../temporal/processes.js';
-import { keepSchedules, prepareServer } from './kept-schedules.js';
+import { keepSchedules } from './kept-schedules.js';
 import type { Metrics } from './metrics.js';
 import { runAll, shutDown, WorkersHang } from './run-all.js';
 import { activitySpans, workflowSpans } from './tracing.js';
@@ -68,6 +68,7 @@ export function startTemporalWorkers(options: TemporalWorkers) {
       let connection: NativeConnection | undefined;
       try {
         connection = await connect(options.server);
+        await schedules.prepare();
         workers = await createWorkers(options, connection);
         failures = 0;
         schedules.renew();
@@ -103,9 +104,8 @@ export function startTemporalWorkers(options: TemporalWorkers) {
 const connect = (server: TemporalServer) =>
   NativeConnection.connect({ address: server.address, ...credentialsOf(server) });
 
-async function createWorkers(options: TemporalWorkers, connection: NativeConnection): Promise<Worker[]> {
-  const { server, processes, activities, codePath, metrics, log } = options;
-  await prepareServer({ processes, namespace: server.namespace, log });
+function createWorkers(options: TemporalWorkers, connection: NativeConnection): Promise<Worker[]> {
+  const { server, activities, codePath, metrics } = options;
   const timed: ActivityInterceptorsFactory[] = metrics
     ? [(context) => ({ inbound: metrics.interceptor(context.info.activityType) })]
     : [];

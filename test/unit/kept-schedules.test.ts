@@ -1,5 +1,5 @@
 import type { Processes } from '../../src/temporal/processes.js';
-import { keepSchedules, prepareServer } from '../../src/worker/kept-schedules.js';
+import { createServerPreparation, keepSchedules } from '../../src/worker/kept-schedules.js';
 import { searchAttributes } from '../../workflows/search-attributes.js';
 import { until } from '../support/until.js';
 
@@ -83,7 +83,7 @@ test('a search attribute of another type is told of, since no workflow could be 
   const processes = { connection: { operatorService } } as unknown as Processes;
   const told: object[] = [];
   const log = { warn: (details: object) => void told.push(details), info() {} };
-  await prepareServer({ processes, namespace: 'default', log });
+  await createServerPreparation({ processes, namespace: 'default', log })();
   expect(told).toEqual([{ missing: ['GatehouseAccountId'] }]);
   expect(added).toEqual([
     { namespace: 'default', searchAttributes: { GatehouseEnvironmentId: 2, GatehouseSubjectId: 2 } },
@@ -120,6 +120,39 @@ test('search attributes that somebody removes are made again under a running wor
     mayAdd = false;
     const then = looks;
     await until('it was looked often', () => looks > then + 10);
+    expect(told).toEqual([{ missing: Object.keys(searchAttributes) }]);
+  } finally {
+    stopping.abort();
+  }
+});
+
+test('a worker that comes to a server whose attributes nobody may look at says so once, however often it comes', async () => {
+  let runs = 0;
+  const schedule = {
+    create: async () => {},
+    getHandle: () => ({
+      describe: async () => ({ state: { paused: false } }),
+      trigger: async () => {
+        runs += 1;
+      },
+    }),
+  };
+  const operatorService = {
+    listSearchAttributes: async () => {
+      throw Object.assign(new Error('not you'), { code: 7, details: '', metadata: {} });
+    },
+  };
+  const processes = { client: { schedule }, connection: { operatorService } } as unknown as Processes;
+  const told: object[] = [];
+  const log = { warn: (details: object) => void told.push(details), info() {} };
+  const stopping = new AbortController();
+  const schedules = keepSchedules({ processes, namespace: 'default', log, everyMs: 900_000 }, stopping.signal);
+  try {
+    for (let connections = 1; connections <= 3; connections++) {
+      await schedules.prepare();
+      schedules.renew();
+      await until('the schedules are renewed', () => runs === connections);
+    }
     expect(told).toEqual([{ missing: Object.keys(searchAttributes) }]);
   } finally {
     stopping.abort();

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createProcesses, type Processes } from '../../src/temporal/processes.js';
-import { prepareServer } from '../../src/worker/kept-schedules.js';
+import { createServerPreparation } from '../../src/worker/kept-schedules.js';
 import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
 import { until } from '../support/until.js';
 
@@ -44,7 +44,7 @@ test('a namespace that is away, made anew without its search attributes or delet
   );
   await refuseAsOutage();
 
-  await prepareServer({ processes, namespace, log });
+  await createServerPreparation({ processes, namespace, log })();
   const started = () => processes.start('registrationVerification', registration()).catch(() => false);
   await until('its search attributes are known', started);
 
