@@ -8,6 +8,7 @@ import { addToCounter } from '../counters.js';
 import { assertStays } from '../erasures/staying.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { identityByAddress } from '../identity-by-address.js';
 import type { Page } from '../paging.js';
 import type { Passwords } from '../passwords/passwords.js';
 import type { Put } from '../put.js';
@@ -122,7 +123,7 @@ export async function addKnown(
   scope: EnvironmentScope,
   { email, externalId, createdAt: at }: Identity,
 ): Promise<IdentityInEnvironment> {
-  const identity = await findByAddress(tx, scope, email);
+  const identity = await identityByAddress(tx, scope, email);
   if (!identity) {
     const isOther = externalId !== null && (await tx.existsBy(Identity, { accountId: scope.accountId, externalId }));
     throw new DomainError(isOther ? 'identity.external_id_taken' : 'identity.email_taken'); // it was, a moment ago
@@ -145,14 +146,4 @@ export function taken(error: unknown): unknown {
     if (violates(error, name)) return new DomainError('identity.email_taken');
   }
   return violates(error, 'identities_external_id') ? new DomainError('identity.external_id_taken') : error;
-}
-
-/** By way of a function, since row-level security keeps PostgreSQL from using the index on addresses. */
-export async function findByAddress(
-  tx: EntityManager,
-  { accountId }: EnvironmentScope,
-  email: string,
-): Promise<Identity | null> {
-  const [found] = await tx.query('select gatehouse_identity_id($1, $2) as id', [accountId, email]);
-  return found.id === null ? null : tx.findOneBy(Identity, { accountId, id: found.id });
 }

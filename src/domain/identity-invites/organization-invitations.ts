@@ -6,6 +6,7 @@ import { violates } from '../../platform/postgres-errors.js';
 import type { Caller } from '../caller.js';
 import { localeOf } from '../emails/locale.js';
 import { DomainError } from '../errors.js';
+import { identityIdByAddress } from '../identity-by-address.js';
 import { find as findOrganization } from '../organizations/find.js';
 import { lockOrganization } from '../organizations/members.js';
 import type { Page } from '../paging.js';
@@ -158,12 +159,7 @@ async function assertNoMember(
   organizationId: string,
   email: string,
 ): Promise<void> {
-  // By way of a function, since row-level security keeps PostgreSQL from using the index on addresses.
-  const [known] = await tx.query<{ id: string | null }[]>('select gatehouse_identity_id($1, $2::citext) as id', [
-    scope.accountId,
-    email,
-  ]);
-  const where = { ...within(scope), organizationId, identityId: known?.id as string };
-  if (known?.id && (await tx.existsBy(OrganizationMember, where)))
+  const identityId = await identityIdByAddress(tx, scope, email);
+  if (identityId !== null && (await tx.existsBy(OrganizationMember, { ...within(scope), organizationId, identityId })))
     throw new DomainError('identity_invite.already_member');
 }

@@ -12,6 +12,7 @@ import { within } from '../../platform/db.js';
 import { applicationNameOf } from '../emails/brand.js';
 import { DomainError } from '../errors.js';
 import { fullNameOf } from '../full-name.js';
+import { identityByAddress } from '../identity-by-address.js';
 import { statusOf } from '../invites/process.js';
 import { isOnlySaid } from '../passwords/said-address.js';
 import { wasJustDone } from '../sent-twice.js';
@@ -46,16 +47,10 @@ export async function justAcceptedOf(tx: EntityManager, token: string, now: Date
 
 /** Who has the address by now, with their place. */
 async function whoHasAddressOf(tx: EntityManager, invite: IdentityInvite): Promise<Invited> {
-  const { accountId, email } = invite;
-  // Row-level security keeps PostgreSQL from using the index on addresses; the function may.
-  const [found] = await tx.query<{ id: string | null }[]>('select gatehouse_identity_id($1, $2::citext) as id', [
-    accountId,
-    email,
-  ]);
-  const identity = found?.id ? await tx.findOneBy(Identity, { accountId, id: found.id }) : null;
+  const identity = await identityByAddress(tx, invite, invite.email);
   const membership =
     identity && (await tx.findOneBy(EnvironmentMembership, { ...within(invite), identityId: identity.id }));
-  const { environmentId, createdAt: askedAt } = invite;
+  const { accountId, environmentId, createdAt: askedAt } = invite;
   const isProved =
     identity !== null &&
     identity.emailVerifiedAt !== null &&

@@ -11,6 +11,7 @@ import { violates } from '../../platform/postgres-errors.js';
 import { countedAddress } from '../counted-address.js';
 import { assertStays } from '../erasures/staying.js';
 import { DomainError } from '../errors.js';
+import { identityIdByAddress } from '../identity-by-address.js';
 import { countUse, givingBack } from '../limits.js';
 import { settleProvedAddress } from '../passwords/new-password.js';
 import { addMembership, countSignUp, createIdentity, recordCapped } from '../sign-ups/sign-up.js';
@@ -137,18 +138,15 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
     return db.transaction({ accountId: scope.accountId }, async (tx) => {
       const at = now();
       await countSignUp(tx, scope, { cap, now: at });
-      const [known] = await tx.query<{ id: string | null }[]>('select gatehouse_identity_id($1, $2::citext) as id', [
-        scope.accountId,
-        email,
-      ]);
-      if (!known?.id) {
+      const id = await identityIdByAddress(tx, scope, email);
+      if (id === null) {
         const names = { firstName: null, lastName: null };
         return createIdentity(tx, scope, { email, passwordHash: null, verified: true, ...names, now: at });
       }
-      await assertStays(tx, { accountId: scope.accountId, id: known.id });
-      await confirmAddress(tx, scope, known.id, email);
-      await addMembership(tx, scope, known.id, { now: at, joined: true });
-      return known.id;
+      await assertStays(tx, { accountId: scope.accountId, id });
+      await confirmAddress(tx, scope, id, email);
+      await addMembership(tx, scope, id, { now: at, joined: true });
+      return id;
     });
   }
 

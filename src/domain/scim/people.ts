@@ -7,9 +7,10 @@ import { inTransaction, within } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { stays } from '../erasures/staying.js';
 import { recordEvent } from '../events.js';
-import { addKnown, findByAddress } from '../identities/identities.js';
+import { addKnown } from '../identities/identities.js';
 import { newIdentity, newMembership } from '../identities/new-identity.js';
 import { addNewcomer } from '../identities/newcomers.js';
+import { identityByAddress } from '../identity-by-address.js';
 import { ownerOf } from './addresses.js';
 import { type Directory, holderOf, vouchesFor } from './directory.js';
 import { ScimRefused } from './refusal.js';
@@ -41,7 +42,7 @@ export async function join(tx: EntityManager, directory: Directory, wanted: Want
   const membership = newMembership(scope, identity.id, at);
   const isNew = await addNewcomer(inTransaction(tx), scope, { identity, membership });
   if (isNew) return { id: identity.id, isKnown: false, madeMembership: true };
-  const known = await findByAddress(tx, scope, email);
+  const known = await identityByAddress(tx, scope, email);
   if (known && !(await stays(tx, known)))
     throw taken('The user with this address is being deleted; send it again in a moment');
   if (!isVouchedFor)
