@@ -23,7 +23,3 @@ export async function underFreeSlug<T>(
     if (slug !== undefined) throw new DomainError(taken);
   }
 }
-
-/** Which of the two a change really changes. */
-export const changedNaming = (current: { name: string; slug: string }, changes: Partial<Naming>) =>
-  (['name', 'slug'] as const).filter((field) => changes[field] !== undefined && changes[field] !== current[field]);

@@ -4,9 +4,10 @@ import { Subscription } from '../../../entities/subscription.js';
 import type { Clock } from '../../platform/clock.js';
 import type { AccountScope, Db } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
+import { changedFields } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
-import { changedNaming, type Naming } from '../free-slug.js';
+import type { Naming } from '../free-slug.js';
 import { assertMayRequireMfa, type DecidingAdmin } from './required-mfa.js';
 
 export type AccountChanges = Partial<Naming & { requireMfa: boolean }>;
@@ -38,7 +39,7 @@ export function createAccounts({ db, now }: { db: Db; now: Clock }): Accounts {
           const changesMfa = requireMfa !== undefined && requireMfa !== current.requireMfa;
           // Under the lock: what changes nothing when it is asked may change it back once somebody else's change is through.
           if (changesMfa) await assertMayRequireMfa(tx, { accountId }, by, requireMfa);
-          const changed = [...changedNaming(current, changes), ...(changesMfa ? ['require_mfa'] : [])];
+          const changed = changedFields(current, changes);
           if (changed.length === 0) return current;
           const updated: Account = { ...current, ...changes, updatedAt: now() };
           await tx.update(Account, where, updated);

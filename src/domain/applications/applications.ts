@@ -6,10 +6,11 @@ import type { AccountScope, Db } from '../../platform/db.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import type { Reach } from '../capabilities/reach.js';
+import { changedFields } from '../changed-fields.js';
 import { beginApplicationRemoval, beginRemoval } from '../environments/begin-removal.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
-import { changedNaming, type Naming } from '../free-slug.js';
+import type { Naming } from '../free-slug.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import type { ApplicationScope } from '../scope.js';
 import { holdOpen } from '../standing-account.js';
@@ -61,7 +62,7 @@ export function createApplications({ db, now }: { db: Db; now: Clock }): Applica
       db
         .transaction({ accountId: scope.accountId }, async (tx) => {
           const current = await find(tx, scope, locked);
-          const changed = changedNaming(current, changes);
+          const changed = changedFields(current, changes);
           if (changed.length === 0) return current;
           const updated: Application = { ...current, ...changes, updatedAt: now() };
           await tx.update(Application, whereOf(scope), updated);

@@ -7,9 +7,10 @@ import { violates } from '../../platform/postgres-errors.js';
 import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import { covers } from '../capabilities/limits.js';
 import type { Reach } from '../capabilities/reach.js';
+import { changedFields } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
-import { changedNaming, type Naming } from '../free-slug.js';
+import type { Naming } from '../free-slug.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import type { ApplicationScope } from '../scope.js';
 import { addEnvironment } from './add.js';
@@ -74,7 +75,7 @@ export function createEnvironments({ db, now }: { db: Db; now: Clock }): Environ
       db
         .transaction({ accountId: scope.accountId }, async (tx) => {
           const current = await find(tx, scope, locked);
-          const changed = changedNaming(current, changes);
+          const changed = changedFields(current, changes);
           if (changed.length === 0) return current;
           const updated: Environment = { ...current, ...changes, updatedAt: now() };
           await tx.update(Environment, whereOf(scope), updated);

@@ -1,7 +1,7 @@
 import { generateSecret, generateURI, verifySync } from 'otplib';
 import QRCode from 'qrcode';
 import { v7 as uuidv7 } from 'uuid';
-import { after, type Clock, minutes } from '../../platform/clock.js';
+import { after, type Clock, epochSeconds, minutes } from '../../platform/clock.js';
 import { openSealedJson } from '../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { DomainError } from '../errors.js';
@@ -48,7 +48,7 @@ interface Sealed {
 export function stepOf(secret: string, code: string, now: Date, drift: number): number | null {
   const token = code.replace(/\s/g, '');
   if (!/^\d{6}$/.test(token)) return null;
-  const epoch = Math.floor(now.getTime() / 1000);
+  const epoch = epochSeconds(now);
   const result = verifySync({ ...parameters, secret, token, epoch, epochTolerance: drift * parameters.period });
   return result.valid ? Math.floor(epoch / parameters.period) + result.delta : null;
 }

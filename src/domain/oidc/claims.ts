@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { JWTPayload } from 'jose';
+import { epochSeconds } from '../../platform/clock.js';
 import { type ClaimedPermissions, permissionClaims } from '../access/root-permissions.js';
 import { fullNameOf } from '../full-name.js';
 import { type ClaimedOrganizations, organizationClaims } from '../organizations/claim.js';
@@ -84,10 +85,10 @@ export function idTokenClaims(issuing: Issuing, accessToken: string, nonce: stri
 const common = ({ baseUrl, at, client, granted, scope, organizations }: Issuing): JWTPayload => ({
   iss: baseUrl,
   sub: granted.identityId,
-  iat: epoch(at),
-  exp: epoch(at) + client.settings.accessTokenTtlSeconds,
+  iat: epochSeconds(at),
+  exp: epochSeconds(at) + client.settings.accessTokenTtlSeconds,
   // One second after 1970 for a time that nobody knows: some clients refuse a zero.
-  auth_time: Math.max(1, epoch(granted.authTime)),
+  auth_time: Math.max(1, epochSeconds(granted.authTime)),
   acr: granted.acr,
   amr: granted.amr,
   sid: granted.sessionId,
@@ -112,7 +113,7 @@ export function profileClaims(subject: Subject, scope: readonly string[]): Recor
     tell('given_name', subject.firstName);
     tell('family_name', subject.lastName);
     tell('picture', subject.avatarUrl);
-    tell('updated_at', epoch(subject.updatedAt));
+    tell('updated_at', epochSeconds(subject.updatedAt));
   }
   if (has('email')) {
     tell('email', subject.email);
@@ -145,8 +146,6 @@ export const supportedClaims = [
   'organizations_truncated',
   'organization_id',
 ];
-
-export const epoch = (date: Date): number => Math.floor(date.getTime() / 1000);
 
 /** OpenID Connect Core 3.1.3.6: the left half of the hash of the token's ASCII form. */
 const leftHalfHash = (token: string) =>

@@ -1,9 +1,8 @@
-import type { Clock } from '../../platform/clock.js';
+import { type Clock, epochSeconds } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import type { AccessTokens, ProvenToken } from './access-tokens.js';
-import { epoch } from './claims.js';
 import type { Client } from './clients.js';
 import { type Grants, policyOfGrant } from './grants.js';
 import { isInvalidToken, type SigningKeys } from './keys.js';
@@ -95,8 +94,8 @@ export function createPresentedTokens({ db, keys, accessTokens, grants, baseUrl,
           client_id: found.clientId,
           scope: found.scope.join(' '),
           sid: found.sessionId,
-          iat: epoch(found.createdAt),
-          exp: epoch(found.expiresAt),
+          iat: epochSeconds(found.createdAt),
+          exp: epochSeconds(found.expiresAt),
         };
       }
       const proven = await accessTokens.prove(token).catch((error): ProvenToken | null => {

@@ -35,7 +35,7 @@ import {
 import { type MetadataSource, settingsFromMetadata } from './metadata.js';
 import { providerFields } from './provider.js';
 import { clientSecretContext } from './secrets.js';
-import { assertComplete, type ConnectionSettings, emptySettings, inOrder, settledSettings } from './settings.js';
+import { assertComplete, type ConnectionSettings, emptySettings, settledSettings } from './settings.js';
 import { createStatusChanges } from './status.js';
 
 export interface SsoConnectionsDeps {
@@ -109,8 +109,7 @@ export function createSsoConnections({ db, sealing, guard, outbound, assignments
         (field) => changes[field] !== undefined && current[field] !== null && changes[field] !== current[field],
       );
       if (isElsewhere && !wanted.oidcClientSecret) changes.oidcClientSecretSealed = null;
-      const before = { ...current, attributeMapping: inOrder(current.attributeMapping) };
-      const changed = changedFields(before, changes).map((field) => field.replace(/_sealed$/, ''));
+      const changed = changedFields(current, changes).map((field) => field.replace(/_sealed$/, ''));
       if (changed.length === 0) return one(tx, current);
       const connection: SsoConnection = { ...current, ...changes, updatedAt: now() };
       if (connection.status === 'active') assertComplete(connection);

@@ -116,14 +116,9 @@ export function settledSettings(
   if (details.length > 0) throw new DomainError('validation.failed', { details });
   return {
     ...wanted,
-    ...(wanted.attributeMapping && { attributeMapping: inOrder(wanted.attributeMapping) }),
     ...(certificates && 'pem' in certificates && { samlSigningCert: certificates.pem }),
   };
 }
-
-/** A mapping says the same in whichever order; PostgreSQL has one of its own. */
-export const inOrder = (mapping: Readonly<Record<string, string>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(mapping).sort(([a], [b]) => (a < b ? -1 : 1)));
 
 /** What is wrong with a tenant's URL, as far as can be said before it is called; null where nothing is. */
 export function faultOfUrl(

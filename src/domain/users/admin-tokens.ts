@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import { type Clock, minutes } from '../../platform/clock.js';
+import { type Clock, epochSeconds, minutes } from '../../platform/clock.js';
 import { DomainError } from '../errors.js';
 import { isInvalidToken, type SigningKeys } from '../oidc/keys.js';
 import { type Acr, authTimeOf, type FirstFactor } from '../sessions/first-factor.js';
@@ -78,5 +78,3 @@ export function createAdminTokens({ keys, baseUrl, now }: AdminTokensDeps): Admi
     },
   };
 }
-
-const epochSeconds = (date: Date) => Math.floor(date.getTime() / 1000);

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { epochSeconds } from '../../platform/clock.js';
 
 const prefix = 'whsec_';
 
@@ -16,7 +17,7 @@ export interface SignedMessage {
  * @param secrets as `newWebhookSecret` makes them; each signs, so that a rotated secret and its successor both verify
  */
 export function signatureHeaders({ id, sentAt, body }: SignedMessage, secrets: readonly string[]) {
-  const timestamp = Math.floor(sentAt.getTime() / 1000);
+  const timestamp = epochSeconds(sentAt);
   const signatures = secrets.map((secret) => {
     const key = Buffer.from(secret.slice(prefix.length), 'base64');
     return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
