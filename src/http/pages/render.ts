@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Eta } from 'eta';
 import { inWords } from '../../domain/emails/in-words.js';
 import { isColor, palette } from '../../platform/colors.js';
+import { escapeHtml } from '../../platform/html.js';
 import { type Locale, type TextKey, type TextValues, text } from '../../platform/mail/texts.js';
 import { oneLine } from '../../platform/mail/values.js';
 import { projectRoot } from '../../platform/root.js';
@@ -35,7 +36,7 @@ const folder = join(projectRoot, 'templates/pages');
 const eta = new Eta({
   functionHeader: 'const { t, href, values } = it;',
   rmWhitespace: true,
-  escapeFunction: escapeHtml,
+  escapeFunction: shown,
 });
 
 // Compiled when the process starts: a broken template stops a release and not a sign-in.
@@ -136,11 +137,8 @@ const relative: Record<Locale, Intl.RelativeTimeFormat> = {
 const plainOf = (values: TextValues): TextValues =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, oneLine(String(value))]));
 
-const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-
-function escapeHtml(value: unknown): string {
+function shown(value: unknown): string {
   // A page that says "undefined" to a customer is a bug that a test should meet first.
   if (value === undefined || value === null) throw new Error('A page was given no value where it shows one');
-  const shown = String(value);
-  return /[&<>"']/.test(shown) ? shown.replace(/[&<>"']/g, (char) => entities[char] as string) : shown;
+  return escapeHtml(String(value));
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Eta } from 'eta';
+import { escapeHtml } from '../html.js';
 import { projectRoot } from '../root.js';
 import { gatehouse, type MailBrand, valuesOf } from './brand.js';
 import { type Locale, type TextKey, textWith } from './texts.js';
@@ -198,6 +199,3 @@ function evaluate(name: string, file: string, locale: Locale, extras: Extras): s
     rich: (key: TextKey) => escapeHtml(textWith(locale, key, slot)).replace(/@@[a-z_]+@@/g, '<strong>$&</strong>'),
   });
 }
-
-const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
-const escapeHtml = (value: string) => value.replace(/[&<>"']/g, (char) => entities[char] as string);
