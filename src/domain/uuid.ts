@@ -1,5 +1,8 @@
-/** How an id is written. The format of the same name that validators come with takes `urn:uuid:` before it, which PostgreSQL does not. */
-export const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** How an id is written, as a part of a pattern. */
+export const uuidPattern = '[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}';
+
+/** A whole one. The format of the same name that validators come with takes `urn:uuid:` before it, which PostgreSQL does not. */
+export const uuid = new RegExp(`^${uuidPattern}$`);
 
 /** Whether something can be an id at all; what cannot is in no table, and PostgreSQL would refuse to look. */
 export const isUuid = (value: unknown): value is string => typeof value === 'string' && uuid.test(value);

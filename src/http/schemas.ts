@@ -1,5 +1,6 @@
 import { type Static, type TObjectOptions, type TProperties, type TSchema, Type } from 'typebox';
 import { invalidField } from '../domain/errors.js';
+import { uuidPattern } from '../domain/uuid.js';
 import { invisible, offLine } from '../platform/visible.js';
 import { worded } from './validation-words.js';
 
@@ -17,10 +18,9 @@ export const OneOf = <const V extends string>(
 ) => Type.Unsafe<V>({ type: 'string', enum: [...values], ...options });
 
 export const Id = Type.String({ format: 'uuid' });
-const uuid = '[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}';
 /** In a query: an id, or the word `none` for what has none. */
 export const idOrNone = (description: string) =>
-  Type.String({ pattern: worded(`^(none|${uuid})$`, 'must be a UUID or `none`'), description });
+  Type.String({ pattern: worded(`^(none|${uuidPattern})$`, 'must be a UUID or `none`'), description });
 export const noneIsNull = (id: string | undefined): string | null | undefined => (id === 'none' ? null : id);
 export const Timestamp = Type.String({ format: 'date-time' });
 export const SessionEnd = Type.String({

@@ -151,6 +151,7 @@ interface Proof {
 }
 
 const linkInvalid = () => new DomainError('registration.link_invalid');
-const isLinkInvalid = (error: unknown) => error instanceof DomainError && error.code === 'registration.link_invalid';
+export const isLinkInvalid = (error: unknown): boolean =>
+  error instanceof DomainError && error.code === 'registration.link_invalid';
 /** One link gives one session: that session has the registration's id. */
 const isAlreadyStarted = (error: unknown) => violates(error, 'user_sessions_pkey');

@@ -4,13 +4,13 @@ import { adminAppOf } from '../../platform/admin-app.js';
 import { errors } from '../operation.js';
 import { Body, Message, Name } from '../schemas.js';
 import { acceptInviteError, sendInvitePage } from './accept-invite-page.js';
+import { Html } from './answers.js';
 import { InviteToken } from './invite-info.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 import { isForm, localeOf, sendPage } from './verify-email-page.js';
 
 const perIp = { name: 'admin-accept-invite', points: 5, windowSeconds: 3600 };
-const Html = { content: { 'text/html': { schema: Type.String() } } };
 const tags = ['Admin authentication'];
 
 const Acceptance = Body({

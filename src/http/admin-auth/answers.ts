@@ -14,6 +14,9 @@ export const TokenFields = {
   expires_in: Type.Integer({ description: 'Seconds.' }),
 };
 
+/** A page, for whoever comes by a browser. */
+export const Html = { content: { 'text/html': { schema: Type.String() } } };
+
 /** A started session; also what the creation of an account answers. */
 export const SignedInFields = {
   ...TokenFields,

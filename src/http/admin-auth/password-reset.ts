@@ -7,6 +7,7 @@ import type { TextKey } from '../../platform/mail/texts.js';
 import { statusOf } from '../errors.js';
 import { errors } from '../operation.js';
 import { Body, Message } from '../schemas.js';
+import { Html } from './answers.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 import { Password } from './password.js';
@@ -14,7 +15,6 @@ import { verifyEmailErrors } from './verify-email-error.js';
 import { isForm, localeOf, sendPage } from './verify-email-page.js';
 
 const perIp = { name: 'admin-password-reset', points: 20, windowSeconds: 3600 };
-const Html = { content: { 'text/html': { schema: Type.String() } } };
 const tags = ['Admin authentication'];
 
 /** The mailed link to set a password. Opening it shows a form; only sending that consumes it, so mail scanners cannot. */

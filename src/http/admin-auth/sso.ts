@@ -11,13 +11,13 @@ import { secretCookie } from '../oauth/secret-cookie.js';
 import { sendSsoRefused } from '../oauth/sso-failed-page.js';
 import { errors } from '../operation.js';
 import { Id, OneOf, TypedEmail } from '../schemas.js';
+import { Html } from './answers.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 import { createAdminLanding } from './sso-landing.js';
 import { verifyEmailErrors } from './verify-email-error.js';
 
 const perIp = { name: 'admin-sso-start', points: 30, windowSeconds: 15 * 60 };
-const Html = { content: { 'text/html': { schema: Type.String() } } };
 const tags = ['Admin authentication'];
 const Onward = Type.Object({ redirect_to: Type.String() });
 const onward = { description: 'On, to the identity provider or from it', type: 'null' } as const;

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { DomainError } from '../../domain/errors.js';
-import type { HeldRegistrationLink } from '../../domain/users/confirm-email.js';
+import { type HeldRegistrationLink, isLinkInvalid } from '../../domain/users/confirm-email.js';
 import { adminAppOf } from '../../platform/admin-app.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { browserOf } from '../browser-of.js';
@@ -12,14 +12,13 @@ import { errors } from '../operation.js';
 import type { Pages } from '../pages/pages.js';
 import { Body, single } from '../schemas.js';
 import { accountEvents } from './account-events.js';
-import { presentSignedIn, SignedInFields } from './answers.js';
+import { Html, presentSignedIn, SignedInFields } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 import { verifyEmailErrors } from './verify-email-error.js';
 import { isForm, localeOf, sendPage } from './verify-email-page.js';
 
-const Html = { content: { 'text/html': { schema: Type.String() } } };
 const tags = ['Admin authentication'];
 
 const Confirmation = Body({
@@ -98,7 +97,7 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (a
         const { account } = signedIn;
         return sendVerified(request, reply, { accountName: account?.name ?? '', accountSlug: account?.slug ?? '' });
       } catch (error) {
-        const isSentTwice = isForm(request) && isVoid(error);
+        const isSentTwice = isForm(request) && isLinkInvalid(error);
         const done = isSentTwice && (await users.email.justConfirmed({ ...held, password }).catch(unproven));
         if (done) return sendVerified(request, reply, done); // without another session
         const asked = isForm(request) && error instanceof DomainError ? asksAgain[error.code] : undefined;
@@ -124,8 +123,6 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (a
     return sendPage(reply, 'verify-email', values, localeOf(request, locale));
   }
 };
-
-const isVoid = (error: unknown) => error instanceof DomainError && error.code === 'registration.link_invalid';
 
 /** Null for whoever proves nothing: to them it is a link that does not work. */
 function unproven(error: unknown): null {

@@ -3,6 +3,7 @@ import type { Caller } from '../../domain/caller.js';
 import { invalidField } from '../../domain/errors.js';
 import { addressTyped } from '../../domain/logins/address.js';
 import type { EnvironmentScope } from '../../domain/scope.js';
+import { uuidPattern } from '../../domain/uuid.js';
 import type { Services } from '../../services.js';
 import { joiningEvents } from '../joining-events.js';
 import { always, goesFar, listQuery, paginated } from '../lists.js';
@@ -66,8 +67,6 @@ export const listIdentities = operation({
   },
 });
 
-const uuid = '[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}';
-
 export const listIdentitiesWithRoles = operation({
   ...viewing,
   id: 'listIdentitiesWithRoles',
@@ -82,7 +81,7 @@ export const listIdentitiesWithRoles = operation({
     status: Status,
     role_id: Type.Optional(
       Type.String({
-        pattern: worded(`^(no_assignment|${uuid})$`, 'must be a UUID or `no_assignment`'),
+        pattern: worded(`^(no_assignment|${uuidPattern})$`, 'must be a UUID or `no_assignment`'),
         description: 'The id of a role, or `no_assignment`.',
       }),
     ),

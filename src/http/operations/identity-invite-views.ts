@@ -5,9 +5,9 @@ import { standingOfInvite } from '../../domain/processes/any-invite.js';
 import { listQuery } from '../lists.js';
 import { errors } from '../operation.js';
 import { Id, idOrNone, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
+import { InviteState } from './invite-state.js';
 import { type Presenting, ProcessOfResource, presentProcess } from './process-of-resource.js';
 
-export const InviteState = OneOf(['pending', 'accepted', 'expired', 'revoked']);
 export const sorts = ['created_at', 'expires_at', 'email'] as const;
 
 /** What every kind of invite of an end user shows. */

@@ -61,6 +61,9 @@ export const presentSeen = (node: NodeInSight) =>
 export const viewing = { permissions: ['hierarchy.view'], capability: 'env_structure.view' } as const;
 export const managing = { permissions: ['hierarchy.manage'], capability: 'env_structure.manage' } as const;
 
+/** For whoever has been let through to the node already. */
+export const everything: Sight = { view: null, manage: null, activeOnly: false };
+
 /** What the caller sees of the tree. */
 export async function sightOf({
   services,

@@ -3,7 +3,7 @@ import { always, goesFar, listQuery, paginated } from '../lists.js';
 import { Answer, at, errors, operation, somewhere } from '../operation.js';
 import { Id, listOf, OneOf, Resource, single } from '../schemas.js';
 import { IdentityRowWithRoles, personSorts, rowWithRoles } from './identity-rows.js';
-import { presentSeen, SeenNode, SeenNodeFields, sightOf } from './node-views.js';
+import { everything, presentSeen, SeenNode, SeenNodeFields, sightOf } from './node-views.js';
 import { nodeQuery } from './nodes.js';
 import { treeInPieces } from './tree-in-pieces.js';
 
@@ -136,6 +136,3 @@ export const listNodeIdentities = operation({
     return paginated(found, rowWithRoles);
   },
 });
-
-/** For whoever has been let through to the node already. */
-const everything = { view: null, manage: null, activeOnly: false };

@@ -7,7 +7,16 @@ import { assertHoldsAt } from '../node-rights.js';
 import { at, errors, operation, somewhere } from '../operation.js';
 import { Body, Id, listOf, Name, Nullable, SentMetadata, Slug, single } from '../schemas.js';
 import { conflictAs } from '../version-conflict.js';
-import { managing, NodeStatuses, NodeView, presentNode, presentSeen, SeenNode, sightOf } from './node-views.js';
+import {
+  everything,
+  managing,
+  NodeStatuses,
+  NodeView,
+  presentNode,
+  presentSeen,
+  SeenNode,
+  sightOf,
+} from './node-views.js';
 import { movingOutEvents, removalEvents } from './removal-events.js';
 
 const common = { tag: 'Hierarchy', level: 'environment', inPart: true } as const;
@@ -210,9 +219,6 @@ export const deleteNode = operation({
     await removing.catch(conflictAs(presentNode));
   },
 });
-
-/** For whoever has been let through to the node already. */
-const everything = { view: null, manage: null, activeOnly: false };
 
 /**
  * Moving takes a node from one parent and gives it to another, so it asks for the permission at both: else who manages one

@@ -6,7 +6,8 @@ import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, Id, listOf, Name, Nullable, OneOf, Resource, single } from '../schemas.js';
 import { Address } from './identities-views.js';
-import { InviteFields, InviteState, presentInvite, resendRefusals, sorts } from './identity-invite-views.js';
+import { InviteFields, presentInvite, resendRefusals, sorts } from './identity-invite-views.js';
+import { InviteState } from './invite-state.js';
 import { managed, ofOne, viewing } from './organization-views.js';
 import type { Presenting } from './process-of-resource.js';
 

@@ -4,12 +4,12 @@ import { standingOfInvite } from '../../domain/processes/any-invite.js';
 import type { Services } from '../../services.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
+import { InviteState } from '../operations/invite-state.js';
 import { ProcessOfResource, presentProcess } from '../operations/process-of-resource.js';
 import { Body, Email, Id, listOf, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
 import { administrator } from './administrator.js';
 import { Limits, WantedLimits } from './limits.js';
 
-const Status = OneOf(['pending', 'accepted', 'expired', 'revoked']);
 const InviteView = Resource('AdministratorInvite', {
   id: Id,
   email: Type.String(),
@@ -19,7 +19,7 @@ const InviteView = Resource('AdministratorInvite', {
   role_name: Nullable(Type.String()),
   limits: Limits,
   locale: OneOf(['en', 'de']),
-  status: Status,
+  status: InviteState,
   ended_reason: Nullable(
     OneOf(['not_accepted_in_time', 'revoked_by_administrator', 'cancelled_by_operator'], {
       description: 'Why it is expired or revoked.',
@@ -69,7 +69,7 @@ export const listAdministratorInvites = operation({
   summary: 'List invites of administrators',
   description: '`q` searches email and name.',
   capability: 'members.view',
-  query: listQuery(['created_at', 'expires_at', 'email'], { status: Type.Optional(Status) }),
+  query: listQuery(['created_at', 'expires_at', 'email'], { status: Type.Optional(InviteState) }),
   answers: { 200: listOf(InviteView) },
   handle: async ({ services, scope, query: { sort_by: sortBy, status, ...page } }) =>
     paginated(
