@@ -5,7 +5,7 @@ export type { StepOutcome } from '../src/domain/erasures/erasures.js';
 export type ErasureActivities = ReturnType<typeof createErasureActivities>;
 
 export const createErasureActivities = ({ erasures }: { erasures: Omit<Erasures, 'request'> }) => ({
-  endErasedSessions: (id: string) => settled(() => erasures.endSessions(id)),
+  endErasedSessions: (id: string) => settled(() => erasures.deleteSessions(id)),
   removeErasedMemberships: (id: string) => settled(() => erasures.removeMemberships(id)),
   completeErasure: (id: string) => settled(() => erasures.complete(id)),
   /** @param onlyLook for a run that finds its row ended: it may have been taken up again since, and then goes on */

@@ -73,7 +73,7 @@ const stepwise = async (step: (id: string) => Promise<StepOutcome>, id: string) 
   return outcomes;
 };
 async function carryOut(id: string) {
-  await stepwise(erasures.endSessions, id);
+  await stepwise(erasures.deleteSessions, id);
   await stepwise(erasures.removeMemberships, id);
   return erasures.complete(id);
 }
@@ -162,10 +162,10 @@ test('every step may be repeated, each Environment hears of it once, and the eve
   const context = { correlationId: randomUUID(), actor: { type: 'platform_admin', id: admin } } as const;
   const { id } = await runInContext(context, () => erasures.request(environment, person.id));
   const counted = await counter();
-  expect(await stepwise(erasures.endSessions, id)).toEqual(['more', 'more', 'done']); // three tokens, three sessions, by twos
+  expect(await stepwise(erasures.deleteSessions, id)).toEqual(['more', 'more', 'done']); // three tokens, three sessions, by twos
   for (const _ of [1, 2]) expect(await stepwise(erasures.removeMemberships, id)).toEqual(['done']);
   expect(await erasures.complete(id)).toBe('done');
-  for (const step of [erasures.endSessions, erasures.removeMemberships, erasures.complete])
+  for (const step of [erasures.deleteSessions, erasures.removeMemberships, erasures.complete])
     expect(await step(id)).toBe('ended');
   expect(await counter()).toBe(counted - 1);
   expect(await eventsOf(person.id)).toEqual([
@@ -195,7 +195,7 @@ test('cancelled between two steps, the row lists what is left, and the same requ
   const person = await somebody();
   await tokensFor(world.browser(), client, person.email);
   const { id } = await erasures.request(environment, person.id);
-  await stepwise(erasures.endSessions, id);
+  await stepwise(erasures.deleteSessions, id);
   for (const _ of [1, 2]) expect(await erasures.cancel(id, 'cancelled_by_operator')).toBe('cancelled');
   const rest = { sessions: 0, environment_ids: [environment.environmentId], identity: true };
   expect(await world.query('select status, ended_reason, rest from erasures where id = $1', [id])).toEqual([

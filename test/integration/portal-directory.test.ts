@@ -175,7 +175,7 @@ async function finishErasures() {
   const erasures = createErasures({ db: api.database.db, now: () => new Date() });
   const running = "select id from erasures where account_id = $1 and status = 'running'";
   for (const { id } of await rowsOf<{ id: string }>(api, running, [account.scope.accountId])) {
-    for (const step of [erasures.endSessions, erasures.removeMemberships, erasures.complete]) {
+    for (const step of [erasures.deleteSessions, erasures.removeMemberships, erasures.complete]) {
       while ((await step(id)) === 'more');
     }
   }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { createSamlProtocol } from '../../src/domain/sso-protocols/saml/protocol.js';
-import { serviceProviderOf } from '../../src/domain/sso-protocols/saml/settings.js';
+import { samlServiceProviderOf } from '../../src/domain/sso-protocols/saml/settings.js';
 import { asOurs, newProviderKey, partsOf, type ResponseParts } from './saml-provider.js';
 
 export interface Answered {
@@ -26,7 +26,7 @@ export async function newSamlReceiver() {
     attributeMapping: {},
   } as SsoConnection & { samlEntityId: string };
   const issuer = connection.samlEntityId;
-  const { acsUrl, entityId } = serviceProviderOf(baseUrl, connection.id);
+  const { acsUrl, entityId } = samlServiceProviderOf(baseUrl, connection.id);
   const protocol = createSamlProtocol({ baseUrl, keyOf: async () => asOurs(ours), now: () => now });
   return {
     issuer,

@@ -1,7 +1,7 @@
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { type Assertion, SsoRefused } from '../../src/domain/sso-protocols/assertion.js';
 import { readAssertion } from '../../src/domain/sso-protocols/saml/assertions.js';
-import { serviceProviderOf } from '../../src/domain/sso-protocols/saml/settings.js';
+import { samlServiceProviderOf } from '../../src/domain/sso-protocols/saml/settings.js';
 import { readXml, XmlRefused } from '../../src/domain/sso-protocols/saml/xml.js';
 import { assertionXml, partsOf, type ResponseParts } from '../support/saml-provider.js';
 
@@ -10,7 +10,7 @@ import { assertionXml, partsOf, type ResponseParts } from '../support/saml-provi
 const now = new Date('2026-11-22T10:00:00.000Z');
 const later = (ms: number) => new Date(now.getTime() + ms);
 const issuer = 'https://idp.acme.example/metadata';
-const us = serviceProviderOf('https://id.gatehouse.example', '018f6f5e-0000-7000-8000-000000000000');
+const us = samlServiceProviderOf('https://id.gatehouse.example', '018f6f5e-0000-7000-8000-000000000000');
 const request = '_request';
 
 const xmlOf = (changes: Partial<ResponseParts> = {}) =>

@@ -10,7 +10,7 @@ import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { inNameOf } from '../in-name-of.js';
 import { startLater } from '../outbox.js';
-import { endSessions, lockOut, removeIdentity, removeMemberships, restOf } from './steps.js';
+import { deleteSessions, lockOut, removeIdentity, removeMemberships, restOf } from './steps.js';
 
 export interface ErasuresDeps {
   db: Db;
@@ -85,7 +85,7 @@ export function createErasures({ db, now, batchSize = 1000 }: ErasuresDeps) {
       }),
 
     /** Deletes a batch of the person's sessions, with grants, codes and tokens. */
-    endSessions: (id: string) => step(id, (tx, { identityId }) => endSessions(tx, identityId, batchSize)),
+    deleteSessions: (id: string) => step(id, (tx, { identityId }) => deleteSessions(tx, identityId, batchSize)),
 
     /** Removes the person from a batch of Environments. */
     removeMemberships: (id: string) => step(id, (tx, erasure) => removeMemberships(tx, erasure, batchSize)),

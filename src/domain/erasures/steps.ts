@@ -26,7 +26,7 @@ export async function lockOut(tx: EntityManager, identityId: string, now: Date):
 }
 
 /** @returns whether there may be more */
-export async function endSessions(tx: EntityManager, identityId: string, batchSize: number): Promise<boolean> {
+export async function deleteSessions(tx: EntityManager, identityId: string, batchSize: number): Promise<boolean> {
   const [, tokens] = await tx.query<[unknown[], number]>(
     `delete from refresh_tokens where ctid = any (array(select ctid from refresh_tokens
        where kind = 'grant' and family_id in (select id from grants where identity_id = $1) limit $2))`,

@@ -5,7 +5,7 @@ import { isSame } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
 import { endMappingsOutside, lockMappedDirectories } from '../removals/moved-mappings.js';
 import type { EnvironmentScope } from '../scope.js';
-import { assertMetadata } from './metadata.js';
+import { assertNodeMetadata } from './metadata.js';
 import { moveSubtree } from './moves.js';
 import { recordNodeEvent } from './node-events.js';
 import { findLocked } from './nodes.js';
@@ -47,8 +47,8 @@ export async function change(
   if (current.nodeType === rootType && (isMoved || changed.includes('status')))
     throw new DomainError('nodes.root_fixed');
   if (schema && changed.includes('metadata') && current.nodeType !== rootType) {
-    assertMetadata(typeOf(schema, current.nodeType), wanted.metadata as object);
-  } else if (wanted.metadata) assertMetadata({ metadata_schema: null }, wanted.metadata);
+    assertNodeMetadata(typeOf(schema, current.nodeType), wanted.metadata as object);
+  } else if (wanted.metadata) assertNodeMetadata({ metadata_schema: null }, wanted.metadata);
   const path = schema && isMoved ? await moveSubtree(tx, scope, schema, current, parentNodeId as string) : current.path;
   const updated: Node = { ...current, ...wanted, path, version: version + 1, updatedAt: at };
   const { id: _, ...columns } = updated;

@@ -11,7 +11,7 @@ const largest = 16 * kibibyte;
  * Whether a node of a type may have this metadata.
  * @throws DomainError validation.failed
  */
-export function assertMetadata(type: Pick<NodeType, 'metadata_schema'>, metadata: object): void {
+export function assertNodeMetadata(type: Pick<NodeType, 'metadata_schema'>, metadata: object): void {
   if (Buffer.byteLength(JSON.stringify(metadata)) > largest) {
     throw invalidField('metadata', 'too_large', 'is larger than 16 KiB');
   }

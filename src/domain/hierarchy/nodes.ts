@@ -7,7 +7,7 @@ import { DomainError } from '../errors.js';
 import { underFreeSlug } from '../free-slug.js';
 import type { EnvironmentScope } from '../scope.js';
 import { assertInAccessModel } from './access-model.js';
-import { assertMetadata } from './metadata.js';
+import { assertNodeMetadata } from './metadata.js';
 import { recordNodeEvent } from './node-events.js';
 import { addOrganization, isOrganization } from './organization-rows.js';
 import { assertPlaceable, typeOf } from './rules.js';
@@ -60,7 +60,7 @@ export async function create(tx: EntityManager, scope: EnvironmentScope, input: 
   const parent = input.parentId === null ? await rootOf(tx, scope) : await find(tx, scope, input.parentId);
   assertPlaceable(schema, input.nodeType, parent);
   await assertInAccessModel(tx, scope, input.nodeType);
-  assertMetadata(typeOf(schema, input.nodeType), input.metadata);
+  assertNodeMetadata(typeOf(schema, input.nodeType), input.metadata);
   const id = uuidv7();
   const { accountId, applicationId, environmentId } = scope;
   const node = await underFreeSlug(input, {

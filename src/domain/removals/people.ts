@@ -35,7 +35,7 @@ export async function removePeople(
   );
   if (people.length === 0) return false;
   const ids = people.map((person) => person.id);
-  if (await endSessions(tx, environmentId, ids, batchSize * 10)) return true;
+  if (await deleteSessions(tx, environmentId, ids, batchSize * 10)) return true;
   await leaveEnvironment(tx, environmentId, ids);
   await endGraces(tx, environmentId, ids);
   for (const table of [...theirs, 'role_assignments', 'environment_memberships']) {
@@ -57,7 +57,7 @@ export async function removePeople(
 }
 
 /** With grants, codes and tokens, which can be many for one person. @returns whether there may be more */
-async function endSessions(tx: EntityManager, environmentId: string, ids: string[], most: number): Promise<boolean> {
+async function deleteSessions(tx: EntityManager, environmentId: string, ids: string[], most: number): Promise<boolean> {
   const [, tokens] = await tx.query<[unknown[], number]>(
     `delete from refresh_tokens where ctid = any (array(select ctid from refresh_tokens where kind = 'grant' and family_id in (
        select id from grants where environment_id = $1 and identity_id = any($2)) limit $3))`,

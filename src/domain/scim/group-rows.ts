@@ -9,7 +9,7 @@ import { type Column, type ColumnOf, conditionOf, ofSub } from './filter-sql.js'
 import type { Filter } from './filter-syntax.js';
 import { groupKind } from './kinds.js';
 import { assertBounded, type Found, isBroad, type ListRequest, orderOf } from './lists.js';
-import { type LookUpsOf, meantBy, mostFound } from './look-ups.js';
+import { type LookUpsOf, meantBy, mostFoundByIndexes } from './look-ups.js';
 import { ScimRefused } from './refusal.js';
 import { createValues } from './user-rows.js';
 
@@ -76,7 +76,7 @@ const meantGroups = (tx: EntityManager, { scope, directoryId }: Directory, filte
         names,
         of('externalId'),
         uuids('members'),
-        mostFound + 1,
+        mostFoundByIndexes + 1,
       ],
     );
   });

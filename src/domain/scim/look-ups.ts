@@ -15,7 +15,7 @@ export type LookUpsOf<By extends string> = (path: string, op: Comparison, value:
 /** More of them would cost more than looking at everything. */
 const most = 20;
 /** How many may be found by indexes: more are looked at like everybody. */
-export const mostFound = 20_000;
+export const mostFoundByIndexes = 20_000;
 
 /**
  * What finds all that a filter can mean: whatever meets it is found by one of these, and the filter has to be asked of them
@@ -29,7 +29,7 @@ export function lookUpsOf<By extends string>(filter: Filter, of: LookUpsOf<By>):
 /**
  * Ids of all that a filter can mean as far as indexes answer it, so that nobody else is looked at; null where they do not, or
  * find too many.
- * @param find asks the indexes, with the values for each of them, and for no more than `mostFound` and one
+ * @param find asks the indexes, with the values for each of them, and for no more than `mostFoundByIndexes` and one
  */
 export async function meantBy<By extends string>(
   filter: Filter,
@@ -39,7 +39,7 @@ export async function meantBy<By extends string>(
   const lookUps = lookUpsOf(filter, of);
   if (!lookUps) return null;
   const rows = await find((by) => lookUps.filter((one) => one.by === by).map(({ value }) => value));
-  return rows.length > mostFound ? null : rows.flatMap(({ id }) => id ?? []);
+  return rows.length > mostFoundByIndexes ? null : rows.flatMap(({ id }) => id ?? []);
 }
 
 function all<By extends string>(filter: Filter, of: LookUpsOf<By>): LookUp<By>[] | null {

@@ -6,7 +6,7 @@ import type { Directory } from './directory.js';
 import type { Filter } from './filter-syntax.js';
 import { userKind } from './kinds.js';
 import { isBroad, type ListRequest } from './lists.js';
-import { type LookUp, type LookUpsOf, meantBy, mostFound } from './look-ups.js';
+import { type LookUp, type LookUpsOf, meantBy, mostFoundByIndexes } from './look-ups.js';
 
 /** `kept` and `named`: whose texts in `scim_users`, or in `identities`, have the value somewhere. */
 type By = 'id' | 'userName' | 'externalId' | 'group' | 'address' | 'kept' | 'named';
@@ -81,7 +81,7 @@ export const meantUsers = (tx: EntityManager, { scope, directoryId }: Directory,
         [...names, ...of('address')],
         kept,
         named,
-        mostFound + 1,
+        mostFoundByIndexes + 1,
       ],
     );
   });

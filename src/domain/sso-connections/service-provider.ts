@@ -1,6 +1,6 @@
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { backchannelLogoutUrlOf, callbackUrlOf, signedOutUrlOf } from '../sso-protocols/oidc/oidc.js';
-import { serviceProviderOf as samlServiceProviderOf } from '../sso-protocols/saml/settings.js';
+import { samlServiceProviderOf } from '../sso-protocols/saml/settings.js';
 import { type CertificateDates, datesOf } from './certificates.js';
 
 /** What the administrator of an identity provider enters there. What is not of the protocol is null. */

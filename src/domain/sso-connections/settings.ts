@@ -9,7 +9,7 @@ import { readCertificates } from './certificates.js';
 export const mappedFields = ['email', 'first_name', 'last_name', 'avatar_url', 'external_id'] as const;
 export const signatureAlgorithms = ['sha256', 'sha512'] as const;
 /** Those that name somebody alike at every sign-in; a transient one would not. */
-export const nameIdFormats = [
+export const lastingNameIdFormats = [
   'urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified',
   'urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress',
   'urn:oasis:names:tc:SAML:1.1:nameid-format:X509SubjectName',

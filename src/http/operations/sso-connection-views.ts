@@ -5,8 +5,8 @@ import type { ConnectionDetail } from '../../domain/sso-connections/find.js';
 import type { ServiceProvider } from '../../domain/sso-connections/service-provider.js';
 import {
   type ConnectionSettings,
+  lastingNameIdFormats,
   mappedFields,
-  nameIdFormats,
   signatureAlgorithms,
 } from '../../domain/sso-connections/settings.js';
 import { definedOnly } from '../defined-only.js';
@@ -40,7 +40,7 @@ const SettingFields = {
     Type.Boolean({ description: 'The assertion itself has to be signed; else the whole answer may be instead.' }),
   ),
   saml_name_id_format: Optional(
-    Nullable(OneOf(nameIdFormats, { description: 'What is asked for; null leaves it to the provider.' })),
+    Nullable(OneOf(lastingNameIdFormats, { description: 'What is asked for; null leaves it to the provider.' })),
   ),
   saml_allow_idp_initiated: Optional(
     Type.Boolean({ description: 'Whether answers are taken that nobody here asked for.' }),

@@ -5,7 +5,7 @@ import { assertInResponseTo, assertIssuer } from './assertions.js';
 import { loadLibrary } from './library.js';
 import type { ServiceProviderKey } from './requests.js';
 import { assertSuccess } from './responses.js';
-import { providerOf, serviceProviderOf } from './settings.js';
+import { providerOf, samlServiceProviderOf } from './settings.js';
 import { assertNothingEncrypted } from './signatures.js';
 import { type LogoutMessage, readSigned } from './signed-messages.js';
 import { signedUrl } from './signed-url.js';
@@ -48,7 +48,7 @@ export async function verifyLogoutRequest(
   message: LogoutMessage,
   { baseUrl, now }: Checking,
 ): Promise<LogoutRequest> {
-  const parties = { provider: providerOf(connection), serviceProvider: serviceProviderOf(baseUrl, connection.id) };
+  const parties = { provider: providerOf(connection), serviceProvider: samlServiceProviderOf(baseUrl, connection.id) };
   const request = await readSigned('LogoutRequest', message, parties.provider);
   assertIssuer(childOf(request, saml, 'Issuer'), parties.provider);
   assertSentTo(parties.serviceProvider.sloUrl, request);
@@ -135,7 +135,7 @@ export async function verifyLogoutResponse(
   message: LogoutMessage,
   { logoutId, baseUrl, now }: Checking & { logoutId: string },
 ): Promise<void> {
-  const parties = { provider: providerOf(connection), serviceProvider: serviceProviderOf(baseUrl, connection.id) };
+  const parties = { provider: providerOf(connection), serviceProvider: samlServiceProviderOf(baseUrl, connection.id) };
   const response = await readSigned('LogoutResponse', message, parties.provider);
   assertIssuer(childOf(response, saml, 'Issuer'), parties.provider);
   assertSentTo(parties.serviceProvider.sloUrl, response);
@@ -157,7 +157,7 @@ async function sender(
   { baseUrl, messageId }: Pick<Sending, 'baseUrl'> & { messageId?: string },
 ): Promise<SAML> {
   const { certificates, ssoUrl } = providerOf(connection);
-  const { entityId, sloUrl } = serviceProviderOf(baseUrl, connection.id);
+  const { entityId, sloUrl } = samlServiceProviderOf(baseUrl, connection.id);
   const { SAML: Library } = await loadLibrary();
   return new Library({
     idpCert: certificates,

@@ -11,7 +11,7 @@ import {
 import { authnRequestUrl, type RequestToSend, type ServiceProviderKey } from './requests.js';
 import { type ResponseToVerify, verifyResponse } from './responses.js';
 import { type MetadataWanted, serviceProviderMetadata } from './service-provider-metadata.js';
-import { serviceProviderOf } from './settings.js';
+import { samlServiceProviderOf } from './settings.js';
 import type { LogoutMessage } from './signed-messages.js';
 import { XmlRefused } from './xml.js';
 
@@ -59,7 +59,7 @@ export function createSamlProtocol({ baseUrl, keyOf, now }: SamlProtocolDeps) {
     /** What the provider imports about us, in XML. @throws SsoRefused where the connection was deleted meanwhile */
     async metadataOf(connection: SsoConnection, wanted: MetadataWanted = {}): Promise<string> {
       const { certificate } = await keyOf(connection);
-      return serviceProviderMetadata(connection, serviceProviderOf(baseUrl, connection.id), certificate, wanted);
+      return serviceProviderMetadata(connection, samlServiceProviderOf(baseUrl, connection.id), certificate, wanted);
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import type { SsoConnection } from '../../../../entities/sso-connection.js';
 import { loadLibrary } from './library.js';
-import { providerOf, serviceProviderOf } from './settings.js';
+import { providerOf, samlServiceProviderOf } from './settings.js';
 import { signedUrl } from './signed-url.js';
 
 /** The key that signs a connection's messages, and that its provider may encrypt to. */
@@ -30,7 +30,7 @@ export async function authnRequestUrl(
   { baseUrl, key }: { baseUrl: string; key: ServiceProviderKey },
 ): Promise<string> {
   const provider = providerOf(connection);
-  const { entityId, acsUrl } = serviceProviderOf(baseUrl, connection.id);
+  const { entityId, acsUrl } = samlServiceProviderOf(baseUrl, connection.id);
   const { SAML } = await loadLibrary();
   const library = new SAML({
     idpCert: provider.certificates,

@@ -5,7 +5,7 @@ import { assertInResponseTo, assertIssuer, type Expected, readAssertion } from '
 import { openAssertion } from './encrypted-assertions.js';
 import { decodeMessage } from './messages.js';
 import type { ServiceProviderKey } from './requests.js';
-import { providerOf, serviceProviderOf } from './settings.js';
+import { providerOf, samlServiceProviderOf } from './settings.js';
 import { assertIdsUnique, assertMessage, onlyAssertionOf, type Signed, signaturesOf } from './signatures.js';
 import { assertPast, instantOf } from './times.js';
 import { verifiedElement } from './verified.js';
@@ -42,7 +42,7 @@ export async function verifyResponse(
   { baseUrl, keyOf, now }: Receiving,
 ): Promise<Assertion> {
   const provider = providerOf(connection);
-  const serviceProvider = serviceProviderOf(baseUrl, connection.id);
+  const serviceProvider = samlServiceProviderOf(baseUrl, connection.id);
   const inResponseTo = expects.requestId === null ? null : `_${expects.requestId}`;
   const expected: Expected = { connection, provider, serviceProvider, inResponseTo, now };
   const text = decodeMessage(samlResponse, maxLength);

@@ -8,7 +8,7 @@ export interface ServiceProvider {
   sloUrl: string;
 }
 
-export const serviceProviderOf = (baseUrl: string, connectionId: string): ServiceProvider => ({
+export const samlServiceProviderOf = (baseUrl: string, connectionId: string): ServiceProvider => ({
   entityId: `${baseUrl}/sso/saml/${connectionId}/metadata`,
   acsUrl: `${baseUrl}/sso/saml/${connectionId}/acs`,
   sloUrl: `${baseUrl}/sso/saml/${connectionId}/slo`,
