@@ -140,10 +140,7 @@ test('what was being started while Temporal was away is tried again soon once it
   await until('the quick one is started', () => started.length === 1);
   for (const resolve of held) resolve();
   const waiting = () => rows(database.ownerUrl, 'select attempts, due_at - now() < $$10 s$$ as soon from outbox');
-  await until(
-    'the other has failed',
-    async () => (await outbox())[0]?.last_error === 'Temporal does not answer',
-  );
+  await until('the other has failed', async () => (await outbox())[0]?.last_error === 'Temporal does not answer');
   expect(await waiting()).toEqual([{ attempts: 0, soon: true }]);
   await until('it is started, too', () => started.length === 2);
   await relay.stop();
