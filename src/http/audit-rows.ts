@@ -42,11 +42,12 @@ export const AuditDetailView = single(
   Resource('AuditRowDetail', {
     ...fields,
     related_by_correlation: Type.Array(AuditRowView, {
-      description: 'Rows with the same `correlation_id`, this one among them: oldest first, at most 50.',
+      description:
+        'Rows with the same `correlation_id`, this one among them: oldest first, at most 50, those next to it.',
     }),
     related_by_actor: Type.Array(AuditRowView, {
       description:
-        'Rows of the same actor in the hour that ends with this one, itself among them: newest first, at most 10.',
+        'Rows of the same actor in the hour that ends with this one, itself among them: newest first, at most 10. Empty where nobody acted.',
     }),
   }),
 );

@@ -53,3 +53,10 @@ export function paginated<T, R>({ rows, itemCount, page, take, next }: Page<T>, 
     },
   };
 }
+
+/** A query as it is meant: blanks around what is looked for come with pasting, and nothing that is found begins or ends with one. */
+export function lookedFor(query: unknown): unknown {
+  const { q, ...others } = (query ?? {}) as { q?: unknown };
+  if (typeof q !== 'string') return query;
+  return q.trim() === '' ? others : { ...others, q: q.trim() };
+}

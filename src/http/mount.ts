@@ -10,6 +10,7 @@ import { denied } from './denials.js';
 import { statusOf } from './errors.js';
 import { keptAnswers, mayBeRetry, replay, replayOrClaim } from './idempotency.js';
 import { etagOf, versionOf } from './if-match.js';
+import { lookedFor } from './lists.js';
 import { Answer, type Operation, usualLimit } from './operation.js';
 import { proveAgain, proving, whileProved } from './proofs.js';
 import type { Authorized, Refused, Surface } from './surface.js';
@@ -178,5 +179,14 @@ function firstRefused(answer: unknown): DomainError | null {
 
 function contextOf({ authorized, params, query, body }: FastifyRequest, services: Services) {
   const { caller, scope } = authorized as Authorized;
-  return { services, scope: scope as EnvironmentScope, caller, params, query, body, version: 0, refusals: new Map() };
+  return {
+    services,
+    scope: scope as EnvironmentScope,
+    caller,
+    params,
+    query: lookedFor(query),
+    body,
+    version: 0,
+    refusals: new Map(),
+  };
 }

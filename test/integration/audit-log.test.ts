@@ -192,7 +192,7 @@ describe('a single row', () => {
     const correlated = await writeEvents(api, account, 60, {
       correlation_id: `'${request}'`,
       identity_visible: 'true',
-      created_at: at('2 days'),
+      created_at: at('2 hours'),
     });
     const [id] = await writeEvents(api, account, 1, {
       ...ofActor,
@@ -205,9 +205,14 @@ describe('a single row', () => {
       const { data } = (await portal('GET', url)).json();
       expect(data).toMatchObject({ id, correlation_id: request });
       const ids = (rows: { id: string }[]) => rows.map((row) => row.id);
-      expect(ids(data.related_by_correlation)).toEqual(correlated.slice(0, 50));
+      expect(ids(data.related_by_correlation)).toEqual([...correlated.slice(-49), id]);
       expect(ids(data.related_by_actor)).toEqual([id, ...inTheHour.toReversed().slice(0, 9)]);
     }
+    const around = async (of: string | undefined): Promise<string[]> =>
+      (await portal('GET', `/audit-log/${of}`)).json().data.related_by_correlation.map((row: { id: string }) => row.id);
+    const all = [...correlated, id];
+    expect(await around(correlated[0])).toEqual(all.slice(0, 50));
+    expect(await around(correlated[30])).toEqual(all.slice(6, 56)); // in the middle
     const viewed = await rowsOf(
       api,
       `select actor_id, resource_id, environment_id from events where action = 'audit.row.viewed' and resource_id = $1`,

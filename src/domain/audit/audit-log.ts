@@ -147,8 +147,21 @@ async function readPage(ask: Ask, place: AuditPlace, filters: AuditFilters, page
   return paged({ count, fromBack: start.reversed }, rows);
 }
 
-const correlatedWith = (tx: EntityManager, place: AuditPlace, { correlationId }: AuditRow) =>
-  readRows(asking(tx), place, { correlationId }, { order: 'asc', take: relatedByCorrelation });
+/** The row itself among them, in the middle where there are more. */
+async function correlatedWith(tx: EntityManager, place: AuditPlace, row: AuditRow): Promise<AuditRow[]> {
+  const { correlationId } = row;
+  const others = relatedByCorrelation - 1;
+  const from = (order: 'asc' | 'desc') =>
+    readRows(
+      asking(tx),
+      place,
+      { correlationId },
+      { order, take: others, and: (put) => beyond(placeIn(row), put, order) },
+    );
+  const [before, after] = [await from('desc'), await from('asc')];
+  const shown = before.slice(0, Math.max(Math.floor(others / 2), others - after.length));
+  return [...shown.reverse(), row, ...after.slice(0, others - shown.length)];
+}
 
 async function actedBefore(tx: EntityManager, place: AuditPlace, row: AuditRow) {
   const { actorId, actorType } = row;
@@ -173,9 +186,9 @@ async function actedBefore(tx: EntityManager, place: AuditPlace, row: AuditRow) 
 }
 
 /** Twice the time: the pair gives the order, the time alone the months that need not be read. */
-const beyond = (place: Place, put: Put): string[] => [
-  `created_at >= ${put(place.createdAt)}::timestamptz`,
-  behind(place, byAge, 'asc', put),
+const beyond = (place: Place, put: Put, order: 'asc' | 'desc' = 'asc'): string[] => [
+  `created_at ${order === 'asc' ? '>=' : '<='} ${put(place.createdAt)}::timestamptz`,
+  behind(place, byAge, order, put),
 ];
 const byAge = ['created_at', 'id'];
 
