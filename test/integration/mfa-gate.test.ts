@@ -239,6 +239,34 @@ test.each<[string, Case, string]>([
     done,
   ],
   [
+    'who has mailed codes alone shows one as the owner, also where nobody is asked for it',
+    { policy: 'off', has: ['email_otp'], recovery: false, owner: true, aal2: true },
+    challenge('email_otp'),
+  ],
+  [
+    'and where nothing better could be enrolled',
+    { policy: 'off', has: ['email_otp'], recovery: false, allowed: ['email_otp'], owner: true, aal2: true },
+    challenge('email_otp'),
+  ],
+  [
+    'and is not made to enroll what nobody requires',
+    { policy: 'off', has: ['email_otp'], owner: true, aal2: true, proved: true, first: { amr: ['pwd', 'otp'] } },
+    done,
+  ],
+  [
+    'unless it is required',
+    {
+      policy: 'required',
+      has: ['email_otp'],
+      allowed: ['totp'],
+      owner: true,
+      aal2: true,
+      proved: true,
+      first: { amr: ['pwd', 'otp'] },
+    },
+    enroll('now', 'totp'),
+  ],
+  [
     'trusted, without a factor',
     { policy: 'required', trusted: true },
     enroll('grace', 'totp', 'webauthn', 'email_otp'),

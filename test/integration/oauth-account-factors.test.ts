@@ -409,19 +409,27 @@ describe('what a stolen password is not enough for', () => {
     expect(await factors()).toHaveLength(1);
   });
 
-  test('removing codes by mail, without one', async () => {
-    await settle({ mfaPolicy: 'off' });
-    await world.query(
-      `insert into mfa_factors (id, account_id, identity_id, type, label, enrolled_at) values (gen_random_uuid(), $1, $2, 'email_otp', 'Email', $3)`,
-      [environment.accountId, ana.id, world.now()],
-    );
+  test.each<[string, Partial<EnvironmentSettings>]>([
+    ['', {}],
+    [', where nothing better could be added', { mfaAllowedFactors: ['email_otp', 'recovery_code'] }],
+    [', where they are taken no more', { mfaAllowedFactors: ['totp'] }],
+  ])('removing codes by mail, without one%s; with one it is enough', async (_, settings) => {
+    await settle({ mfaPolicy: 'off', ...settings });
+    await giveFactor(world, environment, ana.id, { id: uuidv7(), type: 'email_otp', label: 'Email' });
     const page = await open();
     const [factor] = await factors();
     const refused = await send(laptop, page, `factors/${factor?.id}`, {});
     expect(refused.statusCode).toBe(303);
-    expect((await follow(laptop, refused)).body).toContain('/oauth/mfa/email-otp/send');
+    const asked = await follow(laptop, refused);
+    expect(asked.body).toContain('/oauth/mfa/email-otp/send');
     expect(await factors()).toHaveLength(1);
     expect((await laptop.get(accountUrl(client, {}, '/password'))).statusCode).toBe(200); // with the current one
+
+    const sent = await laptop.submit(asked, {});
+    const shown = await follow(laptop, await laptop.submit(sent, { code: await world.mailedCode('mfa') }));
+    expect(shown.body).toContain(`action="/oauth/account/factors/${factor?.id}"`);
+    expect((await send(laptop, shown, `factors/${factor?.id}`, {})).headers.location).toContain('done=factor_removed');
+    expect(await factors()).toEqual([]);
   });
 });
 

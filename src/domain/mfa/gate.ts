@@ -43,6 +43,10 @@ export interface MfaGateDeps {
   now: Clock;
 }
 
+/** Whether all that somebody can show is a mailed code, and what stands in for one. */
+const isMailedAlone = (provable: readonly FactorKind[]) =>
+  provable.includes('email_otp') && provable.every((kind) => kind === 'email_otp' || kind === 'recovery_code');
+
 /** Decides, and starts the time to enroll with the first sign-in that needs a factor and has none. */
 export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
   return {
@@ -82,6 +86,11 @@ export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
       // Which level a client gets is its own to check (OpenID Connect Core 3.1.2.1: acr_values is voluntary).
       if (!requiresAal2 && mfaPolicy !== 'required') return done;
       const hasProved = hasProvedFactor || isShown;
+      // Whoever has mailed codes alone shows one for what the owner alone may change, and no more: it never makes aal2.
+      if (isOwnerWanted && isMailedAlone(provable)) {
+        if (!hasProved) return { step: 'challenge', factors: provable };
+        if (mfaPolicy !== 'required' && amr.includes('otp')) return done;
+      }
       if (enrollable.length === 0) {
         // Who may add none here shows the one that they have, though a sign-in here would not take it.
         const owes = standing.isTestOfProduction && provable.length > 0 && !hasProved;

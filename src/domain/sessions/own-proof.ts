@@ -95,7 +95,8 @@ export function judgeProof(
   const needsAal2 = hasStrong || (owesCode && !isAsked);
   const isFresh = at.getTime() < authTimeOf(signIn).getTime() + proofLife;
   if (isFresh && ((acr === aal2 && isTheirs) || !(needsAal2 || owesCode))) return { isEnough: true };
-  const isReachable = !needsAal2 || acr === aal2 || allowed.includes('totp') || allowed.includes('webauthn');
+  // A code that is owed is mailed wherever a sign-in asks for everything.
+  const isReachable = !hasStrong || acr === aal2 || allowed.includes('totp') || allowed.includes('webauthn');
   const maxAge = isFresh ? proofLife : proofLife - onTheWay;
   return { isEnough: false, maxAgeSeconds: maxAge / 1000, needsAal2, isReachable };
 }
