@@ -355,6 +355,13 @@ describe('removing', () => {
     const refused = await send(laptop, page, `factors/${only?.id}`, {});
     expect(refused.statusCode).toBe(409);
     expect(alertOf(refused)).toMatch(/^You need at least one second step/);
+    expect(refused.body).toContain('/oauth/account/factors/totp?');
+    // Whoever only asks is told the same, and of no consequences that do not come; also where the sign-in is of long ago.
+    world.wait(minutes(20));
+    const asked = await laptop.get(accountUrl(client, {}, `/factors/${only?.id}`));
+    expect([asked.statusCode, alertOf(asked)]).toEqual([409, alertOf(refused)]);
+    expect(asked.body).not.toMatch(/<button|only second step/);
+    world.wait(-minutes(20));
 
     await enrollTotp(world, environment, ana);
     await giveKey(world, ana, createAuthenticator({ origin: world.baseUrl })); // which this Environment does not take

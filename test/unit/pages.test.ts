@@ -355,7 +355,7 @@ const everyAccountPage = (value: string): AccountPages => {
     },
     'account-webauthn': common,
     'account-email-otp': { ...common, email: value, isSent: true, isAgain: true, error: 'account.factor.error.code' },
-    'account-remove': { ...common, factor, isOnlyOne: true, isRequired: false },
+    'account-remove': { ...common, factor, isOnlyOne: true, isRequired: false, addable: ['totp'] },
     'account-name': { ...common, factor },
     'account-recovery': { ...common, left: 3 },
     'account-codes': { ...common, codes: ['ABCD-EFGH-IJKL-MNOP', 'QRST-UVWX-YZ23-4567'] },

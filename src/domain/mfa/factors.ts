@@ -1,8 +1,10 @@
 import type { EntityManager } from 'typeorm';
+import type { FactorKind } from '../../../entities/environment-settings.js';
 import { MfaFactor } from '../../../entities/mfa-factor.js';
 import { RecoveryCode } from '../../../entities/recovery-code.js';
 import type { Clock } from '../../platform/clock.js';
 import type { AccountScope, Db, EnvironmentScope } from '../../platform/db.js';
+import { joining } from '../../platform/joining.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
@@ -141,6 +143,21 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
         return { ...factor, label };
       }),
 
+    /** Whether `remove` refuses it, since it is the last one and one is required: for whoever asks before. */
+    isLastRequired: (scope: EnvironmentScope, identityId: string, factorId: string): Promise<boolean> =>
+      db.transaction({ accountId: scope.accountId }, async (tx) => {
+        const { allowed } = await standingOf(joining(tx), { ...scope, identityId });
+        const all = await tx.find(MfaFactor, {
+          select: { id: true, type: true },
+          where: { accountId: scope.accountId, identityId },
+        });
+        const factor = all.find(({ id }) => id === factorId);
+        const left = all.filter((one) => one !== factor).map(({ type }) => type);
+        return (
+          factor !== undefined && isLastOf(allowed, factor.type, left) && (await isRequired(tx, scope, identityId))
+        );
+      }),
+
     /**
      * Removes a factor of somebody who is signed in, whose sign-in the caller has looked at; with the last one the recovery codes go.
      * @throws DomainError mfa.factor_not_found; mfa.last_factor for the last that the Environment takes, where it or an
@@ -155,8 +172,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
         if (!factor) throw new DomainError('mfa.factor_not_found');
         await tx.delete(MfaFactor, { accountId, identityId, id: factorId });
         const { allowed, enrolled: left } = await lockedStandingOf(tx, { ...scope, identityId });
-        const counts = (type: MfaFactor['type']) => allowed.includes(type);
-        if (counts(factor.type) && !left?.some(counts) && (await isRequired(tx, scope, identityId)))
+        if (isLastOf(allowed, factor.type, left ?? []) && (await isRequired(tx, scope, identityId)))
           throw new DomainError('mfa.last_factor');
         if (left === null) {
           await tx.delete(RecoveryCode, { accountId, identityId });
@@ -196,6 +212,10 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
     await noticeEmail(tx, scope, event as string, now()); // once: it is one person
   }
 }
+
+/** Whether an Environment that takes these kinds takes none of those that are left. */
+const isLastOf = (allowed: readonly FactorKind[], type: MfaFactor['type'], left: readonly MfaFactor['type'][]) =>
+  allowed.includes(type) && !left.some((kind) => allowed.includes(kind));
 
 /** Of the same app's enrollment confirmed twice, a second mailbox, and a key that is registered already. */
 const constraintsOfSame = ['mfa_factors_pkey', 'mfa_factors_one_email_otp', 'mfa_factors_credential'];

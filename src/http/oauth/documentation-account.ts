@@ -185,7 +185,7 @@ export const accountDocumentation: Documentation = {
     'Ask before a factor is removed',
     Page('The question'),
     {
-      answers: { 404: NotFound },
+      answers: { 404: NotFound, 409: Page('It is the last one, and one is required here') },
     },
   ),
   'POST /oauth/account/factors/:id': form(

@@ -80,7 +80,13 @@ export interface AccountPages {
   };
   'account-webauthn': AccountPage;
   'account-email-otp': AccountPage & { email: string; isSent: boolean; isAgain: boolean; error: TextKey | null };
-  'account-remove': AccountPage & { factor: ShownFactor; isOnlyOne: boolean; isRequired: boolean };
+  'account-remove': AccountPage & {
+    factor: ShownFactor;
+    isOnlyOne: boolean;
+    /** Whether it is the last one where one has to be: then there is nothing to remove, but `addable` before. */
+    isRequired: boolean;
+    addable: readonly EnrollableKind[];
+  };
   'account-name': AccountPage & { factor: ShownFactor };
   'account-recovery': AccountPage & { left: number };
   'account-codes': AccountPage & { codes: readonly string[] };

@@ -1,10 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
-import type { FactorKind } from '../../../../entities/environment-settings.js';
 import { fullNameOf } from '../../../domain/full-name.js';
-import type { OwnProfile } from '../../../domain/logins/own-profile.js';
-import type { FactorSummary } from '../../../domain/mfa/factors.js';
-import { cameByMail, type EnrollableKind } from '../../../domain/mfa/standing.js';
 import { destinationOf, siteOf } from '../../../domain/oidc/redirect-uris.js';
 import { learntBy } from '../../../domain/oidc/scopes.js';
 import type { OwnApplication } from '../../../domain/sessions/own-applications.js';
@@ -13,6 +9,7 @@ import { type TextKey, textKeys } from '../../../platform/mail/texts.js';
 import { wantsJson } from '../pages.js';
 import { deviceName } from './device-name.js';
 import { shownFactor } from './factor-name.js';
+import { addableBy } from './factors/addable.js';
 import type { AccountOptions } from './options.js';
 import { inJson, type ShownOverview } from './overview-json.js';
 import { sendAccountPage } from './page.js';
@@ -39,8 +36,9 @@ export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
     return sendAccountPage(visit, 'account', { ...found, now: provider.now(), done: doneOf(visit), siteUrl });
   });
 
-  async function read({ request, scope, session, client: { settings } }: AccountVisit): Promise<ShownOverview> {
+  async function read({ request, scope, session, client }: AccountVisit): Promise<ShownOverview> {
     const { identityId } = session;
+    const { settings } = client;
     const isBound = await visits.isBound({ session, scope }, 'factors');
     const [profile, factors, { remaining }, devices, sessions, applications] = await Promise.all([
       logins.ownProfile(scope, identityId),
@@ -50,16 +48,14 @@ export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
       logins.ownSessions.list(scope, identityId),
       logins.ownApplications.list(scope, identityId),
     ]);
-    const mayAdd = isBound ? [] : addableTo(factors, profile, settings.mfaAllowedFactors);
-    const byMail = mayAdd.includes('email_otp') && cameByMail({ ...session, method: 'session' });
+    const adding = isBound ? { addable: [], cameByMail: false } : addableBy({ session, client }, factors, profile);
     return {
       person: { name: fullNameOf(profile), email: profile.email },
       password: settings.passwordLoginEnabled
         ? { isSet: profile.hasPassword, changedAt: profile.passwordChangedAt }
         : null,
       factors: factors.map(shownFactor),
-      addable: byMail ? mayAdd.filter((kind) => kind !== 'email_otp') : mayAdd,
-      cameByMail: byMail,
+      ...adding,
       isBound,
       recoveryCodesLeft: factors.length > 0 && settings.mfaAllowedFactors.includes('recovery_code') ? remaining : null,
       sessions: sessions.map(({ userAgent, ...one }) => ({
@@ -81,18 +77,6 @@ export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
       })),
     };
   }
-};
-
-/** What else somebody can add: an app and keys as often as they like, their mailbox once it is proved. */
-const addableTo = (
-  factors: readonly FactorSummary[],
-  { isVerified }: OwnProfile,
-  allowed: readonly FactorKind[],
-): EnrollableKind[] => {
-  const mailable = isVerified && !factors.some(({ type }) => type === 'email_otp');
-  return (['totp', 'webauthn', 'email_otp'] as const).filter(
-    (kind) => allowed.includes(kind) && (kind !== 'email_otp' || mailable),
-  );
 };
 
 /** What tells an application from others of its name: where it is, or else its `client_id`. Null where there is no other one. */

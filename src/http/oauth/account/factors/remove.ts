@@ -5,6 +5,7 @@ import { shownFactor } from '../factor-name.js';
 import type { AccountOptions } from '../options.js';
 import { sendAccountPage } from '../page.js';
 import { type AccountVisit, personOf } from '../visit.js';
+import { addableBy } from './addable.js';
 import { type ById, idIn } from './by-id.js';
 
 /** Removes a second factor, after a page that says what that means. */
@@ -15,8 +16,10 @@ export const removeFactor: FastifyPluginAsyncTypebox<AccountOptions> = async (ap
     if (!visit) return reply;
     const found = await find(visit, id);
     if (!found) return visits.gone(visit, new DomainError('mfa.factor_not_found'));
-    if (!(await visits.isProven(visit, `account/factors/${id}`))) return reply;
-    return show(visit, found, false);
+    const isRequired = await logins.factors.isLastRequired(visit.scope, visit.session.identityId, id);
+    // Nobody signs in anew to be refused.
+    if (!isRequired && !(await visits.isProven(visit, `account/factors/${id}`))) return reply;
+    return show(visit, found, isRequired);
   });
 
   app.post<ById>('/oauth/account/factors/:id', async (request, reply) => {
@@ -40,9 +43,16 @@ export const removeFactor: FastifyPluginAsyncTypebox<AccountOptions> = async (ap
   async function find({ scope, session }: AccountVisit, id: string) {
     const factors = await logins.factors.list(scope, session.identityId);
     const factor = factors.find((one) => one.id === id);
-    return factor ? { factor: shownFactor(factor), isOnlyOne: factors.length === 1 } : null;
+    return factor ? { factor, factors } : null;
   }
 
-  const show = (visit: AccountVisit, found: NonNullable<Awaited<ReturnType<typeof find>>>, isRequired: boolean) =>
-    sendAccountPage(visit, 'account-remove', { ...found, isRequired }, { status: isRequired ? 409 : 200 });
+  async function show(
+    visit: AccountVisit,
+    { factor, factors }: NonNullable<Awaited<ReturnType<typeof find>>>,
+    isRequired: boolean,
+  ) {
+    const { addable } = addableBy(visit, factors, await logins.ownProfile(visit.scope, visit.session.identityId));
+    const values = { factor: shownFactor(factor), isOnlyOne: factors.length === 1, isRequired, addable };
+    return sendAccountPage(visit, 'account-remove', values, { status: isRequired ? 409 : 200 });
+  }
 };
