@@ -8,6 +8,7 @@ import {
   locationOf,
   loggedOutUri,
   newProvider,
+  redirectUri,
   refresh,
   type TestClient,
   type TestEnvironment,
@@ -87,15 +88,16 @@ test('who only looks, as a link checker does, ends nothing (RFC 9110 §9.2.1)', 
 
 test('without a hint the person is asked; yes ends it, no does not', async () => {
   const page = await browser.get(
-    url({ client_id: client.clientId, post_logout_redirect_uri: loggedOutUri, ui_locales: 'de' }),
+    url({ client_id: client.clientId, post_logout_redirect_uri: loggedOutUri, state: 'x', ui_locales: 'de' }),
   );
   expect(page.statusCode).toBe(200);
   expect(page.headers['content-language']).toBe('de');
   const stayed = await browser.submit(page, { confirm: 'no' });
-  expect(stayed.statusCode).toBe(303);
+  // To the application, and not to its page for whoever is signed out.
+  expect([stayed.statusCode, stayed.headers.location]).toEqual([303, new URL(redirectUri).origin]);
   expect(await isSignedIn()).toBe(true);
   const left = await browser.submit(page, { confirm: 'yes' });
-  expect(left.headers.location).toBe(loggedOutUri);
+  expect(left.headers.location).toBe(`${loggedOutUri}?state=x`);
   expect(await isSignedIn()).toBe(false);
 });
 

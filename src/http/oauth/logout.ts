@@ -69,10 +69,13 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
     return sendPage(request, reply, 'signed-out', values, pageOptions(client, asked));
   }
 
-  /** Back to where the person came from, still signed in; where nobody knows where that was, a page says that they are. */
+  /**
+   * Back to the application's site, still signed in; where it has none, a page says that they are. Not to where it goes on
+   * after a sign-out (RP-Initiated Logout 1.0 §2): there it says that they are signed out.
+   */
   function stay(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest) {
-    const home = asked.redirectUri ?? homeOf(asked);
-    if (home !== null) return redirect(request, reply, home, { state: asked.redirectUri && asked.state });
+    const home = homeOf(asked);
+    if (home !== null) return redirect(request, reply, home);
     if (wantsJson(request)) return reply.header('cache-control', 'no-store').send({ redirect_to: null });
     return sendPage(request, reply, 'still-signed-in', {}, pageOptions(asked.client, asked));
   }
@@ -83,13 +86,13 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
       const answer = { error: 'confirmation_required', error_description: 'post the same parameters with confirm=yes' };
       return reply.code(409).header('cache-control', 'no-store').send(answer);
     }
-    const goesTo = redirectUri ?? homeOf(asked);
+    const goesTo = [redirectUri, homeOf(asked)].filter((uri) => uri !== null);
     return sendPage(
       request,
       reply,
       'logout',
       { action: '/oauth/logout', params: parameters, email, client: client && { name: client.name } },
-      { ...pageOptions(client, asked), formActions: goesTo === null ? [] : [goesTo] },
+      { ...pageOptions(client, asked), formActions: goesTo },
     );
   }
 
