@@ -1,5 +1,6 @@
 import { decodeJwt } from 'jose';
 import type { EnvironmentSettings } from '../../entities/environment-settings.js';
+import { loginMails } from '../../src/domain/logins/mails.js';
 import { mfaMails } from '../../src/domain/mfa/mails.js';
 import { aal2 } from '../../src/domain/sessions/first-factor.js';
 import type { OwnProofOf } from '../../src/domain/sessions/own-proof.js';
@@ -437,6 +438,34 @@ test('enrolling and removing are events with a mail, which says what and where; 
   expect(texts[0]).toContain('Ein zweiter Anmeldeschritt wurde eingerichtet: Authenticator-App.');
   expect(texts[1]).toContain('Ein zweiter Anmeldeschritt wurde entfernt: Authenticator-App.');
   expect(texts[1]).toContain('Acme');
+  expect(texts[1]).toContain('ändern Sie sofort Ihr Passwort und');
+});
+
+test.each<[string, Partial<EnvironmentSettings>, boolean]>([
+  ['by a password', {}, true],
+  ['by no password, which the Environment does not take', { passwordLoginEnabled: false }, false],
+])('whoever signs in %s is told by the mails what helps them', async (_name, settings, hasPassword) => {
+  const { environment, ana } = await newArrival({ mfaPolicy: 'optional', ...settings });
+  await enrollTotp(provider, environment, ana);
+  const { logins } = provider;
+  await logins.emailFactor.send(environment, 'mfa_enrollment', { identityId: ana.id, flow: 'flow', locale: 'en' });
+  const mails = await provider.query<{ template: 'security-notice' | 'factor-code'; subject_id: string }>(
+    `select template, subject_id from emails where environment_id = $1`,
+    [environment.environmentId],
+  );
+  const notices = mfaMails({ now: provider.now, baseUrl: provider.baseUrl });
+  const codes = loginMails(provider);
+  const said: string[] = [];
+  for (const { template, subject_id } of mails) {
+    const content = await provider.db.transaction('system', async (tx) =>
+      template === 'factor-code' ? codes[template](tx, subject_id, 'en') : notices[template](tx, subject_id, 'en'),
+    );
+    said.push((await renderEmail(template, 'en', content?.values as never)).text.replace(/\s+/g, ' '));
+  }
+  expect(said).toHaveLength(2);
+  for (const text of said) expect(text.includes('change your password')).toBe(hasPassword);
+  expect(said.some((text) => text.includes('sign out everywhere else in your account at once'))).toBe(!hasPassword);
+  expect(said.some((text) => text.includes('how you sign in: tell the team of Acme.'))).toBe(!hasPassword);
 });
 
 test('another account and another person cannot see or remove a factor', async () => {

@@ -3,8 +3,10 @@ import { EmailedCode } from '../../../entities/emailed-code.js';
 import { Identity } from '../../../entities/identity.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
+import { type Locale, text } from '../../platform/mail/texts.js';
 import { applicationNameOf } from '../emails/brand.js';
 import { greetingOfOwner } from '../emails/greeting.js';
+import { hasPasswordIn } from '../emails/has-password.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import { digitsOf } from './emailed-codes.js';
 
@@ -31,9 +33,19 @@ export function loginMails({ sealing, now }: { sealing: Pick<Sealing, 'derive'>;
       },
     };
   }
+
+  /** One that means that the first step was passed: by somebody else, if not by whoever reads it. */
+  async function withAdvice(tx: EntityManager, id: string, locale: Locale) {
+    const mail = await withCode(tx, id);
+    if (!mail) return null;
+    const { environmentId, identityId } = await tx.findOneByOrFail(EmailedCode, { id });
+    const hasPassword = identityId !== null && (await hasPasswordIn(tx, environmentId, identityId));
+    const advice = text(locale, hasPassword ? 'email.code.advice' : 'email.code.advice_passwordless', mail.values);
+    return { ...mail, values: { ...mail.values, advice } };
+  }
   return {
     'sign-in-code': withCode,
-    'second-step-code': withCode,
-    'factor-code': withCode,
+    'second-step-code': withAdvice,
+    'factor-code': withAdvice,
   } satisfies Partial<EmailSubjects>;
 }

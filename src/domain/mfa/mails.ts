@@ -8,6 +8,7 @@ import type { Clock } from '../../platform/clock.js';
 import { type TextKey, text } from '../../platform/mail/texts.js';
 import { applicationNameOf } from '../emails/brand.js';
 import { greetingOf } from '../emails/greeting.js';
+import { hasPasswordIn } from '../emails/has-password.js';
 import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 
@@ -39,6 +40,7 @@ export const mfaMails = ({ now, baseUrl }: { now: Clock; baseUrl: string }) =>
       if (!identity) return null; // it went meanwhile
       const what = event.action.slice(event.action.indexOf('.') + 1);
       const { factor } = event.metadata as { factor?: FactorKind };
+      const hasPassword = await hasPasswordIn(tx, event.environmentId, identity.id);
       return {
         to: identity.email,
         values: {
@@ -48,6 +50,7 @@ export const mfaMails = ({ now, baseUrl }: { now: Clock; baseUrl: string }) =>
             factor: text(locale, `factor.${factor ?? 'recovery_code'}`),
           }),
           happened_at_text: inWords(event.createdAt, locale),
+          advice: text(locale, `email.security_notice.${hasPassword ? 'advice' : 'advice_passwordless'}`),
         },
       };
     },

@@ -34,8 +34,8 @@ export interface EmailTemplates {
   'identity-password-changed': { first_name: string; application_name: string; changed_at_text: string };
   /** A one-time code: it signs in, is the second step of that, or shows that codes arrive before they are one. */
   'sign-in-code': CodeMail;
-  'second-step-code': CodeMail;
-  'factor-code': CodeMail;
+  'second-step-code': CodeMail & Advice;
+  'factor-code': CodeMail & Advice;
   /** To somebody whose role has begun, ends soon or has ended, where whoever gave it asked for these mails. */
   'role-activated': RoleWindowMail;
   'role-expiring': RoleWindowMail;
@@ -47,7 +47,7 @@ export interface EmailTemplates {
   /** To whoever claimed a domain whose record has gone. */
   'sso-domain-lapsed': { first_name: string; domain: string; record_name: string; record_value: string };
   /** To an end user whose second factors have changed, or whose recovery code was used. */
-  'security-notice': { first_name: string; application_name: string; what: string; happened_at_text: string };
+  'security-notice': { first_name: string; application_name: string; what: string; happened_at_text: string } & Advice;
   /** To an administrator whose own second factors have changed, or whose recovery code was used. */
   'admin-security-notice': { first_name: string; what: string; happened_at_text: string } & SignInLink;
   /** To administrators, when a webhook's receiver has taken nothing for days. */
@@ -64,6 +64,11 @@ interface CodeMail {
   code: string;
   application_name: string;
   minutes_left: number;
+}
+
+interface Advice {
+  /** What to do first, for whoever did not do this. */
+  advice: string;
 }
 
 interface IdentityLinkMail {
