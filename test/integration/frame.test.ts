@@ -41,12 +41,14 @@ describe('errors', () => {
     ['/oauth/nothing/here', 404],
     ['/oauth/token', 405],
     ['/oauth/mfa-challenge', 405],
+    ['/oauth/login/email-otp/start', 405],
     ['/sso/nothing', 404],
     ['/sso/saml/01a20566-4813-7196-8c88-e99304a6ad56/acs', 405],
   ])('who opens %s in a browser is shown a page with the same status, and a client the JSON', async (url, status) => {
     const page = await send(api.app, status, { url, headers: html });
     expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
-    expect(page.body).toContain('Seite nicht gefunden');
+    const title = status === 404 ? 'Seite nicht gefunden' : 'Dieser Schritt lässt sich nicht noch einmal öffnen';
+    expect(page.body).toContain(`<h1>${title}</h1>`);
     expect(page.body).toContain(String(page.headers['x-request-id']));
     for (const accept of ['application/json', '*/*', undefined]) {
       const { headers, body } = await send(api.app, status, { url, headers: accept ? { accept } : {} });
@@ -54,6 +56,20 @@ describe('errors', () => {
       expect(JSON.parse(body).error.statusCode).toBe(status);
       expect(headers.allow).toBe(page.headers.allow);
     }
+  });
+
+  test('the address of the sign-in page without its request is told to be a step, and no application is blamed', async () => {
+    for (const url of ['/oauth/authorize', '/oauth/authorize?', '/oauth/authorize?ui_locales=de']) {
+      const page = await send(api.app, 400, { url, headers: html });
+      expect(page.body).toContain('<h1>Dieser Schritt lässt sich nicht noch einmal öffnen</h1>');
+      expect(page.body).not.toContain('client_id');
+    }
+    const asked = await send(api.app, 400, { url: '/oauth/authorize?scope=openid', headers: html });
+    expect(asked.body).toContain('client_id is missing');
+    const told = (
+      await send(api.app, 400, { url: '/oauth/authorize', headers: { accept: 'application/json' } })
+    ).json();
+    expect(told.error_description).toBe('client_id is missing');
   });
 
   test('the page speaks the language that the address asks for', async () => {

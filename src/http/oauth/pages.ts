@@ -147,8 +147,8 @@ export function sendErrorPage(
   if (wantsJson(request)) {
     return reply.code(status).header('cache-control', 'no-store').send({ error: code, error_description: detail });
   }
-  const texts = textsOf(status, code);
-  const shown = refusal instanceof OAuthError ? detail : null;
+  const texts = isStepAlone(request, status) ? 'step' : textsOf(status, code);
+  const shown = refusal instanceof OAuthError && texts !== 'step' ? detail : null;
   return sendPage(
     request,
     reply,
@@ -191,6 +191,14 @@ const localesAskedFor = ({ query, body }: FastifyRequest) => readParameters(quer
 const ofAccount = ['mfa.already_enrolled', 'mfa.factor_not_allowed', 'mfa.not_enrolled', 'mfa.too_many_factors'];
 
 const locked = 'mfa.challenge_locked';
+
+/**
+ * Whether somebody has opened the address of a page that answered a form: out of the address bar, a bookmark, or because the browser had
+ * dropped it. No application has sent them, and there is a page at the address, only not by itself.
+ */
+const isStepAlone = ({ method, url }: FastifyRequest, status: number): boolean =>
+  method === 'GET' &&
+  (status === 405 || (status === 400 && /^\/oauth\/authorize(?:\?(?:ui_locales=[^&]*)?)?$/.test(url)));
 
 function textsOf(status: number, code: string) {
   if (code === locked) return 'too_many_codes';
