@@ -159,6 +159,10 @@ describe('codes by mail', () => {
     expect(await factors()).toMatchObject([{ type: 'email_otp' }]);
     expect(await session()).toMatchObject({ acr: 'urn:gatehouse:aal1' });
     expect((await open()).body).not.toContain('/oauth/account/factors/email-otp'); // one mailbox, one factor
+    expect(noticeOf(await open('/factors/email-otp'))).toBe('That is set up already.');
+    const another = await follow(laptop, await send(laptop, page, 'factors/email-otp', {}));
+    expect(noticeOf(another)).toBe('That is set up already.');
+    expect(await factors()).toHaveLength(1);
   });
 
   test('are neither offered to whoever signed in by one, nor added: it would be the same proof twice', async () => {
@@ -527,8 +531,14 @@ test('a kind that the Environment does not take is neither offered nor added', a
   expect(page.body).toContain('/oauth/account/factors/webauthn');
   for (const path of ['factors/totp', 'factors/email-otp']) {
     expect(page.body).not.toContain(`/oauth/account/${path}`);
-    expect((await laptop.get(accountUrl(client, {}, `/${path}`))).statusCode).toBe(400);
-    expect((await send(laptop, page, path, { code: '000000' })).statusCode).toBe(400);
+    const asked = await laptop.get(accountUrl(client, {}, `/${path}`));
+    const sent = await send(laptop, page, path, { code: '000000' });
+    for (const refused of [asked, sent]) {
+      expect(refused.statusCode).toBe(400);
+      expect(refused.body).toMatch(
+        /<a class="button" href="[^"]*\/oauth\/account\?client_id=[^"]*">Back to your account</,
+      );
+    }
   }
 });
 

@@ -201,6 +201,7 @@ const everyPage = (value: string): Pages => ({
     code: value,
     requestId: value,
     retryAfterSeconds: 90,
+    accountUrl: '/oauth/account?client_id=x',
   },
   'verify-email': {
     action: '/v1/auth/verify-email',

@@ -26,6 +26,8 @@ declare module 'fastify' {
     looks?: Looks | null;
     /** Where the sign-in that it belongs to is begun anew, once that is known to be right; asked for by what refuses alone. */
     way?: (() => { signInUrl: string; forgotUrl: string | null }) | null;
+    /** Where the own account is that it belongs to, once somebody is signed in there. */
+    accountUrl?: string | null;
   }
 }
 
@@ -126,6 +128,7 @@ export function redirect(
 export function handlePageErrors(app: FastifyInstance): void {
   app.decorateRequest('looks', null);
   app.decorateRequest('way', null);
+  app.decorateRequest('accountUrl', null);
   app.setErrorHandler((error, request, reply) => {
     const refusal = error instanceof OAuthError ? error : refusalOf(error);
     if (!refusal) request.log.error({ fault: faultOf(error), frames: framesOf(error) }, 'unexpected error');
@@ -166,9 +169,10 @@ export function sendErrorPage(
   );
 }
 
-/** Back to the sign-in, where the same may go well later; too many wrong passwords are forgotten with a new one, wrong codes are not. */
+/** Back to the own account where it is of that, whatever was refused. Back to the sign-in, where the same may go well later; too many wrong passwords are forgotten with a new one, wrong codes are not. */
 function waysOn(request: FastifyRequest, status: number, code: string) {
-  const { way, url } = request;
+  const { way, url, accountUrl } = request;
+  if (accountUrl) return { accountUrl };
   if (![429, 500, 503].includes(status)) return {};
   if (!way) return status === 429 ? wayOfForm(request) : {};
   const mayForget = status === 429 && code !== locked && !url.startsWith('/oauth/password/');

@@ -229,6 +229,7 @@ export interface Pages extends AccountPages, SignUpPages {
     retryAfterSeconds?: number;
     signInUrl?: string | null;
     forgotUrl?: string | null;
+    accountUrl?: string | null;
   };
   'verify-email': {
     action: string;

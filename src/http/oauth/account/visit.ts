@@ -84,6 +84,7 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
     }
     if (withoutMark({ request, reply, read })) return null;
     const scope = { accountId, applicationId, environmentId };
+    request.accountUrl = accountUrl(baseUrl, 'account', params);
     return { request, reply, client, scope, session, form, uiLocales, params };
   }
 

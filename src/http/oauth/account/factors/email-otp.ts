@@ -17,7 +17,7 @@ export const emailOtp: FastifyPluginAsyncTypebox<AccountOptions> = async (app, o
 
   app.get('/oauth/account/factors/email-otp', async (request, reply) => {
     const visit = await visits.open(request, reply, page);
-    if (!visit || !(await adding.mayAdd(visit, 'email_otp', page))) return reply;
+    if (!visit || !(await adding.mayAdd(visit, 'email_otp', page)) || (await isThere(visit))) return reply;
     return show(visit, { isSent: false });
   });
 
@@ -27,6 +27,8 @@ export const emailOtp: FastifyPluginAsyncTypebox<AccountOptions> = async (app, o
     const { scope, session, form } = visit;
     const ofSession = { identityId: session.identityId, flow: session.id };
     const code = form.get('code');
+    // With a code it may be the form that has just set it up, sent twice.
+    if (code === undefined && (await isThere(visit))) return reply;
     if (code === undefined) {
       await logins.emailFactor.send(scope, 'mfa_enrollment', { ...ofSession, locale: localeOf(visit) });
       return show(visit, { isSent: true, isAgain: form.has('again') });
@@ -41,12 +43,22 @@ export const emailOtp: FastifyPluginAsyncTypebox<AccountOptions> = async (app, o
       if (error instanceof DomainError && error.code === 'mfa.already_enrolled') {
         const id = await logins.emailFactor.justEnrolled(scope, { ...ofSession, code });
         if (id !== null && (await adding.isRepeated(visit, { id }, { isUnderWay: true }))) return reply;
+        if (!wantsJson(request)) return visits.done(visit, 'already_added');
       }
       const isWrong = error instanceof DomainError && error.code === 'mfa.code_invalid';
       if (!isWrong || wantsJson(request)) throw error;
       return show(visit, { isSent: true, error: 'account.factor.error.code' });
     }
   });
+
+  /** Whether the mailbox is a factor already: it can be one once. Then the overview says so; scripts are refused with the code. */
+  async function isThere(visit: AccountVisit): Promise<boolean> {
+    const factors = await logins.factors.list(visit.scope, visit.session.identityId);
+    const isAdded = factors.some(({ type }) => type === 'email_otp');
+    if (!isAdded || wantsJson(visit.request)) return false;
+    visits.done(visit, 'already_added');
+    return true;
+  }
 
   interface Shown {
     isSent: boolean;
