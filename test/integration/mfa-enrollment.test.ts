@@ -94,10 +94,16 @@ test('an authenticator app: picture, key, first code, recovery codes once, and t
 
   expect(hidden(again, 'enrollment_token')).toMatch(/./); // it goes on from there as well
   const done = await browser.submit(codes, {});
-  // Who goes back to it afterwards is offered no way on that would be none.
+  // Who goes back to it afterwards goes on as who is signed in, or to the account, where new ones are made.
   const over = await browser.get(codesUrl);
   expect(over.body).toContain('Your recovery codes were shown already');
   expect(over.body).not.toContain('<form');
+  expect(over.body).toMatch(/<title>[^<]* · Acme</);
+  const linksOn = [...over.body.matchAll(/<a [^>]*href="([^"]+)"/g)].map(
+    ([, url]) => url?.replaceAll('&amp;', '&') ?? '',
+  );
+  codeIn(await browser.get(linksOn[0] ?? ''));
+  expect(linksOn[1]).toBe(`${provider.baseUrl}/oauth/account?client_id=${client.clientId}`);
   expect(await accessOf(client, codeIn(done), verifier)).toMatchObject({
     amr: ['pwd', 'otp', 'mfa'],
     acr: 'urn:gatehouse:aal2',

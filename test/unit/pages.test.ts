@@ -143,6 +143,8 @@ const everyPage = (value: string): Pages => ({
     token: value,
     codesToken: value,
     codes: [value, value],
+    nextUrl: '/oauth/authorize?client_id=x',
+    accountUrl: '/oauth/account?client_id=x',
     client: { name: value, logoUrl: null },
   },
   'mfa-expired': { texts: 'code_used', againUrl: `/oauth/authorize?state=${value}` },

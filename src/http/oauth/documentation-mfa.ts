@@ -159,7 +159,10 @@ export const mfaDocumentation: Documentation = {
   ),
   'GET /oauth/mfa-enroll-codes': page('showRecoveryCodes', 'New recovery codes, shown once', {
     description: 'Where a sign-in has enrolled its first second factor. Going on acknowledges that they were saved.',
-    querystring: Type.Object({ codes_token: Type.String({ description: 'Sealed; works once, for ten minutes' }) }),
+    querystring: Type.Object({
+      codes_token: Type.String({ description: 'Sealed; works once, for ten minutes' }),
+      client_id: text('Whose looks it has, also once the sign-in is over'),
+    }),
     response: {
       200: Page('The codes; or that they were shown already, with 400 in JSON', NewCodes),
       400: Page(

@@ -151,6 +151,9 @@ export interface Pages extends AccountPages, SignUpPages {
     codesToken: string;
     /** Null once they were shown. */
     codes: readonly string[] | null;
+    /** On from a sign-in that is over, and where new codes are made then; null while it is not. */
+    nextUrl: string | null;
+    accountUrl: string | null;
     client: PageClient | null;
   };
   'mfa-expired': {

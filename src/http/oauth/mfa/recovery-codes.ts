@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { accountUrl } from '../../../domain/oidc/account-request.js';
 import { OAuthError } from '../../../domain/oidc/oauth-error.js';
 import { onlyOnce, type ReadParameters, readParameters } from '../../../domain/oidc/parameters.js';
 import type { HostedOptions } from '../options.js';
@@ -53,7 +54,8 @@ export const mfaEnrollCodes: FastifyPluginAsyncTypebox<HostedOptions> = async (a
     const pending = await pendingSignIns.find(enrollmentToken, 'hosted');
     const visit = pending && (await orNowhere(hosted.resume(request, reply, pending, nothing)));
     if (reply.sent) return reply; // told the client, which has ceased to take the request
-    const client = visit ? { name: visit.client.name, logoUrl: visit.client.logoUrl } : null;
+    const over = visit ? null : await afterwards(request, read, enrollmentToken);
+    const client = visit?.client ?? over?.client ?? null;
     const codes = await opened.take();
     return sendPage(
       request,
@@ -65,11 +67,26 @@ export const mfaEnrollCodes: FastifyPluginAsyncTypebox<HostedOptions> = async (a
         token: visit && enrollmentToken,
         codesToken,
         codes,
-        client,
+        nextUrl: over?.nextUrl ?? null,
+        accountUrl: over?.accountUrl ?? null,
+        client: client && { name: client.name, logoUrl: client.logoUrl },
       },
-      visit ? pageOptions(visit) : { uiLocales: read.values.get('ui_locales') },
+      visit ? pageOptions(visit) : { client, uiLocales: read.values.get('ui_locales') },
     );
   });
+
+  /** Of a page that somebody comes back to once the sign-in is over: on as they would go then, or to their account, where new codes are made. */
+  async function afterwards(request: FastifyRequest, read: ReadParameters, enrollmentToken: string) {
+    const client = await provider.clients.find(read.values.get('client_id') ?? '');
+    const done = client && (await steps.completed(request, enrollmentToken));
+    if (!done) return { client, nextUrl: null, accountUrl: null };
+    const { client_id = null, ui_locales = null } = done.parameters;
+    return {
+      client,
+      nextUrl: `/oauth/authorize?${new URLSearchParams(done.wayOn ?? done.parameters)}`,
+      accountUrl: accountUrl(provider.baseUrl, 'account', { client_id, ui_locales }),
+    };
+  }
 
   app.post('/oauth/mfa-enroll-codes', async (request, reply) => {
     const step = await steps.open(request, reply, 'enrollment', ['codes_token']);

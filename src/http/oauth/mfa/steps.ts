@@ -58,15 +58,23 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
     return session?.identityId === pending.identityId ? pending : null;
   }
 
+  /** A sign-in that is complete: its request, and how its browser goes on from it. */
+  async function completed(request: FastifyRequest, token: string) {
+    const done = await pendingSignIns.findOver(token, 'hosted');
+    if (!done) return null;
+    const before = { ...done, since: done.authenticatedAt };
+    const wayOn = await wayOnSignedIn(provider, hosted.cookies.browser, request, before);
+    return { parameters: done.parameters, wayOn };
+  }
+
   /**
    * Answers a form whose sign-in goes on no more. One that has come twice goes on by the session of the first, where the browser
    * has it; a script is told what it ever was.
    */
   async function over(request: FastifyRequest, reply: FastifyReply, { read, token }: Pick<Step, 'read' | 'token'>) {
-    const done = wantsJson(request) ? null : await pendingSignIns.findOver(token, 'hosted');
+    const done = wantsJson(request) ? null : await completed(request, token);
     if (!done) return expired(request, reply, read);
-    const before = { ...done, since: done.authenticatedAt };
-    const wayOn = await wayOnSignedIn(provider, hosted.cookies.browser, request, before);
+    const { wayOn } = done;
     return wayOn ? redirect(request, reply, '/oauth/authorize', wayOn) : expired(request, reply, read, 'sign_in_over');
   }
 
@@ -75,9 +83,9 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
     const { request, reply } = visit;
     const page = { codes, enrollmentToken: token };
     const codes_token = sealedCodes.seal(page, codesBrowser.mark(request, reply));
-    // The page has nothing else to know its reader's language from, once the sign-in is over.
-    const { ui_locales = null } = visit.asked.parameters;
-    return redirect(request, reply, '/oauth/mfa-enroll-codes', { codes_token, ui_locales });
+    // The page has nothing else to know its looks and its reader's language from, once the sign-in is over.
+    const { client_id = null, ui_locales = null } = visit.asked.parameters;
+    return redirect(request, reply, '/oauth/mfa-enroll-codes', { codes_token, client_id, ui_locales });
   }
 
   /** What a sign-in that is complete goes on to; the password can be another one since, or the person gone. */
@@ -86,6 +94,7 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
 
   return {
     expired,
+    completed,
     over,
     find,
     orExpired,
