@@ -6,6 +6,9 @@ export const surfaces = {
   dark: ['#16191e', '#0e1013'],
 } as const satisfies Record<string, readonly Color[]>;
 
+/** What the edge of a control is painted in, there and in mails. */
+export const controls = { light: '#858c99', dark: '#747c8a' } as const satisfies Record<string, Color>;
+
 /** WCAG 2.2 §1.4.3 for text, §1.4.11 for what is not text. */
 const TEXT = 4.5;
 const SHAPE = 3;

@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import { SMTPServer } from 'smtp-server';
 import { processInput as intentInput } from '../../src/domain/account-intents/process.js';
 import { applicationNameOf, brandOf } from '../../src/domain/emails/brand.js';
+import { controls } from '../../src/platform/colors.js';
 import { mailbox, parseMailbox } from '../../src/platform/mail/addresses.js';
 import { isAwaited } from '../../src/platform/mail/awaited.js';
 import { createMailer, MailRejected, mailsAtOnce } from '../../src/platform/mail/mailer.js';
@@ -113,7 +114,7 @@ describe('under the brand of an Environment', () => {
     const { subject, html, text } = await renderEmail(name, 'en', values, brand);
     expect(html).toContain('Müller &amp; &lt;Söhne&gt;');
     expect(text).toContain('sent automatically by Müller & <Söhne>.');
-    for (const part of [subject, html, text]) expect(part).not.toMatch(/@@|Gatehouse|#0b0b0[12]/);
+    for (const part of [subject, html, text]) expect(part).not.toMatch(/@@|Gatehouse|#0b0b0[123]/);
     if (html.includes('css-class="button"') || 'link' in values) {
       // Yellow takes black letters, in the dark as well.
       expect(html).toContain('background:#ffcc00');
@@ -122,6 +123,20 @@ describe('under the brand of an Environment', () => {
     expect(html).toContain('href="mailto:o&#39;hara+help@northwind.example"');
     expect(text).toContain("Write to o'hara+help@northwind.example\n");
   });
+
+  test.each([
+    ['#1a1a1a', '#1a1a1a', controls.dark],
+    ['#fffbe6', controls.light, '#fffbe6'],
+    ['#2f55d4', '#2f55d4', controls.dark],
+    [null, '#2f55d4', '#8fa8ff'],
+  ])(
+    'a button of %s has an edge where it would not be seen on the card: %s, in the dark %s',
+    async (color, light, dark) => {
+      const { html } = await renderEmail('identity-invite', 'en', sample('identity-invite'), { ...brand, color });
+      expect(html).toContain(`border:1px solid ${light};`);
+      expect(html).toContain(`.button td { border-color: ${dark} !important; }`);
+    },
+  );
 
   test('a color that is none, and no address, leave ours and nothing', async () => {
     const plain = { name: 'Northwind', color: 'red;}', supportEmail: null };

@@ -11,7 +11,7 @@ import { pageHeaders } from '../../src/http/pages/security-headers.js';
 import type { SignUpPages } from '../../src/http/pages/sign-up-pages.js';
 import { isIsolated, scriptsOf } from '../../src/http/pages/traits.js';
 import { imageSource, linkTarget } from '../../src/http/pages/urls.js';
-import { type Color, contrast, palette, surfaces, textOn } from '../../src/platform/colors.js';
+import { type Color, contrast, controls, palette, surfaces, textOn } from '../../src/platform/colors.js';
 import { type TextKey, text, textKeys } from '../../src/platform/mail/texts.js';
 import { projectRoot } from '../../src/platform/root.js';
 
@@ -652,6 +652,7 @@ describe('colors', () => {
     const styles = readFileSync(join(folder, 'styles.eta'), 'utf8');
     expect(styles).toContain(`--page: ${surfaces.light[1]}; --card: ${surfaces.light[0]};`);
     expect(styles).toContain(`--page: ${surfaces.dark[1]}; --card: ${surfaces.dark[0]};`);
+    for (const edge of Object.values(controls)) expect(styles).toContain(`--control: ${edge};`);
   });
 });
 

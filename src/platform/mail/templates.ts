@@ -180,9 +180,12 @@ async function compile(name: keyof EmailTemplates, locale: Locale, extras: Extra
 }
 
 /** MJML takes nothing but colors where a color goes, so that these stand for the slots until it is done. */
-const standIns = { buttonColor: '#0b0b01', buttonText: '#0b0b02' };
+const standIns = { buttonColor: '#0b0b01', buttonText: '#0b0b02', buttonEdge: '#0b0b03' };
 const withColorSlots = (html: string) =>
-  html.replaceAll(standIns.buttonColor, slot('button_color')).replaceAll(standIns.buttonText, slot('button_text'));
+  html
+    .replaceAll(standIns.buttonColor, slot('button_color'))
+    .replaceAll(standIns.buttonText, slot('button_text'))
+    .replaceAll(standIns.buttonEdge, slot('button_edge'));
 
 /** Runs a template with the catalogue's texts in it and a slot for each value. */
 function evaluate(name: string, file: string, locale: Locale, extras: Extras): string {
