@@ -656,6 +656,12 @@ describe('colors', () => {
   });
 });
 
+test('a badge goes to the next line as a whole: on a narrow telephone its border was torn in two', () => {
+  expect(readFileSync(join(folder, 'styles.eta'), 'utf8')).toMatch(
+    /^\.badge \{ display: inline-block; white-space: nowrap;/m,
+  );
+});
+
 describe('language', () => {
   test.each([
     [{}, 'en'],
