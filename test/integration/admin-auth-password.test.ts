@@ -236,6 +236,7 @@ describe('the page of the link', () => {
       expect(page.body).toContain(text);
       expect(page.body).toContain(`value="${token}"`);
       expect(page.body).not.toContain(`"${password}"`);
+      expect(page.headers['cache-control']).toBe('private, max-age=0, must-revalidate'); // for whoever goes back to it
     }
     expect((await asForm(token, next)).body).toContain('Your password is saved');
   });

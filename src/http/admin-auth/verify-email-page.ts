@@ -24,6 +24,8 @@ export function sendPage<P extends keyof Pages>(
   const scripts = scriptsOf(page);
   // Where an answer leads on to the application of administrators, that may have opened the window.
   const isolated = formActions.length === 0;
-  reply.headers(pageHeaders({ nonce, locale, formActions, scripts: scripts.length > 0, isolated }));
+  // As the pages of end users that answer a form (docs/decisions/0006): Back to one that the browser cannot fetch again is its own error.
+  const kept = reply.request.method === 'POST';
+  reply.headers(pageHeaders({ nonce, locale, formActions, scripts: scripts.length > 0, kept, isolated }));
   return reply.send(renderPage(page, { locale, nonce, scripts }, values));
 }
