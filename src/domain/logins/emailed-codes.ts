@@ -9,6 +9,7 @@ import type { EmailTemplates } from '../../platform/mail/templates.js';
 import { queueEmail } from '../emails/queue.js';
 import { recordEvent } from '../events.js';
 import { wasJustDone } from '../sent-twice.js';
+import { typedDigits } from '../typed-digits.js';
 
 /** Contract §3. */
 export const emailedCodeLife = minutes(10);
@@ -60,8 +61,7 @@ export interface SpentCode extends RightCode {
   consumedAt: Date;
 }
 
-/** People copy the blank that the mail shows between the groups. */
-const isTyped = (code: string, digits: string) => equalInConstantTime(code.replace(/\s/g, ''), digits);
+const isTyped = (code: string, digits: string) => equalInConstantTime(typedDigits(code), digits);
 
 // The try is counted before it is looked at, and the row's lock makes parallel ones queue: five guesses are five.
 const tryStatement = {

@@ -5,6 +5,7 @@ import { after, type Clock, epochSeconds, minutes } from '../../platform/clock.j
 import { openSealedJson } from '../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { DomainError } from '../errors.js';
+import { typedDigits } from '../typed-digits.js';
 
 /** RFC 6238, as every authenticator app takes it (contract §3). */
 const parameters = { algorithm: 'sha1', digits: 6, period: 30 } as const;
@@ -46,7 +47,7 @@ interface Sealed {
 
 /** The time step that a code belongs to, `drift` steps before or after now at most (RFC 6238 §5.2); null for a wrong one. */
 export function stepOf(secret: string, code: string, now: Date, drift: number): number | null {
-  const token = code.replace(/\s/g, '');
+  const token = typedDigits(code);
   if (!/^\d{6}$/.test(token)) return null;
   const epoch = epochSeconds(now);
   const result = verifySync({ ...parameters, secret, token, epoch, epochTolerance: drift * parameters.period });

@@ -1,0 +1,14 @@
+import { expect, test } from '@jest/globals';
+import { typedDigits } from '../../src/domain/typed-digits.js';
+
+test.each(['828033', '828 033', ' 828\u00a0033\n', '828-033', '828–033', '828.033', '８２８０３３'])(
+  'a code that was typed as %j is its digits',
+  (typed) => {
+    expect(typedDigits(typed)).toBe('828033');
+  },
+);
+
+test('what is no digit and stands in no code stays, so that it is none', () => {
+  expect(typedDigits('828o33')).toBe('828o33');
+  expect(typedDigits('+828033')).toBe('+828033');
+});
