@@ -73,6 +73,7 @@ test('a link that is over says of which application it was, in its language; onl
   expect(after.body).toContain('Diese Einladung ist bereits angenommen');
   expect(after.body).toContain('href="https://shop.example"');
   expect(ended.body).toContain('Dieser Link funktioniert nicht mehr');
+  expect(ended.body).toContain('wurde zurückgezogen');
   expect(ended.body).not.toContain('https://shop.example');
   expect(unknown.body).toContain('This link no longer works');
 });
