@@ -519,6 +519,8 @@ describe('what was refused', () => {
     ['identity-invite', 'sign_up.error.name', ['first_name', 'last_name'], ['first_name']],
     ['accept-invite', 'accept_invite.error.password_missing', ['password'], ['password']],
     ['accept-invite', 'accept_invite.error.incomplete', ['first_name', 'last_name'], ['first_name']],
+    ['account-password', 'account.password.error.wrong', ['current_password'], ['current_password']],
+    ['account-password', 'account.password.error.too_short', ['new_password'], ['new_password']],
   ] as const)('%s, %s: is the field that is marked, and where one goes on', (name, error, marked, focused) => {
     const more = { asksNames: true, asksPassword: true, resendTicket: null };
     const html = render(name, { ...everyForm[name], ...more, error } as never);
@@ -529,6 +531,9 @@ describe('what was refused', () => {
     expect(namesOf(' autofocus')).toEqual(focused);
     const isAbout = fields.filter((field) => /aria-describedby="message/.test(field)).length;
     expect(isAbout).toBe(marked.length);
+    // What a password has to be is still said of it.
+    const ruled = fields.filter((field) => /aria-describedby="(?:message )?rule"/.test(field)).length;
+    expect(ruled).toBe(html.includes('id="rule"') ? 1 : 0);
   });
 
   test.each(['code-sent', 'mfa-challenge', 'mfa-enroll-email', 'account-email-otp'] as const)(
