@@ -271,6 +271,9 @@ test.each<[string, () => Record<string, string>, string]>([
   expect(answer.statusCode).toBe(400);
   expect(answer.body).toMatch(/<h1>\s*This link does not work/); // nothing of signing in
   expect(answer.body).toContain(detail);
+  // In the looks of the client that it names.
+  const isKnown = parameters().client_id === client.clientId;
+  expect(/<title>[^<]* · ([^<]+)</.exec(answer.body)?.[1]).toBe(isKnown ? 'Acme' : 'Gatehouse');
   expect(answer.headers.location).toBeUndefined();
   expect(await isSignedIn()).toBe(true);
   expect((await browser.get(`${url({ client_id: client.clientId })}&client_id=again`)).statusCode).toBe(400);

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type LogoutRequest, parseLogoutRequest } from '../../domain/oidc/logout-request.js';
-import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
+import { onlyOnce, type ReadParameters, readParameters } from '../../domain/oidc/parameters.js';
 import { siteOf, withParameters } from '../../domain/oidc/redirect-uris.js';
 import type { NamedSession } from '../../domain/sessions/sessions.js';
 import type { Onward } from '../../domain/sso-sign-in/leaving.js';
@@ -21,7 +21,7 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
 
   app.get('/oauth/logout', async (request, reply) => {
     if (request.method === 'HEAD') return reply.send(); // who only looks, ends nothing
-    const asked = await parseLogoutRequest(readParameters(request.query), provider);
+    const asked = await parsed(request, readParameters(request.query));
     const browser = cookie.read(request);
     const current = await currentSession(asked, browser);
     // §2: without a hint that is about this very session, only the person can say that they meant it.
@@ -33,13 +33,20 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
     const read = readParameters(request.query, request.body);
     const confirm = onlyOnce(read, ['confirm']).get('confirm');
     if (confirm !== undefined) assertOwnOrigin(request, baseUrl);
-    const asked = await parseLogoutRequest(read, provider);
+    const asked = await parsed(request, read);
     // From another site it comes without our cookie, which a GET brings.
     if (confirm === undefined) return redirect(request, reply, '/oauth/logout', asked.parameters);
     const browser = cookie.read(request);
     if (confirm !== 'yes') return stay(request, reply, asked);
     return end(request, reply, asked, browser);
   });
+
+  /** What is asked for. Whatever is wrong with it is told in the looks of the client that it names. */
+  const parsed = (request: FastifyRequest, read: ReadParameters): Promise<LogoutRequest> =>
+    parseLogoutRequest(read, provider).catch(async (error: unknown) => {
+      request.looks = await provider.clients.find(read.values.get('client_id') ?? '');
+      throw error;
+    });
 
   async function currentSession({ client, hint }: LogoutRequest, browser: string | null) {
     if (browser === null) return { is: 'none' } as const;
