@@ -771,6 +771,7 @@ describe('the mail can be sent again', () => {
     expect(refused.body).toContain('Send the link again');
     const sent = await browser.submit(refused, {});
     expect(messageOf(sent.body)).toMatch(/^Check your mail/);
+    expect(sent.body).toContain(`name="email" type="email" value="${email}"`); // it need not be typed again
     const second = await lastLink(provider, environment.environmentId);
     expect(second).not.toBe(first);
     const confirmed = await confirmIn(browser, second); // the same browser: one click

@@ -145,6 +145,7 @@ export const signUpDocumentation: Documentation = {
     body: Type.Object({
       ...Type.Partial(Type.Object(authorizeParameters)).properties,
       ticket: text('Sealed, good for 15 minutes'),
+      email: text('With a ticket: what was typed, for the field of the page that answers'),
       token: text('Of an expired link'),
     }),
     response: { 200: Page('Says to check the mail', CheckYourEmail), ...refusals },

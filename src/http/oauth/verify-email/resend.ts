@@ -8,6 +8,7 @@ import { assertOwnOrigin } from '../origin.js';
 import { localeOf, sendPage, wantsJson } from '../pages.js';
 import { secretCookie } from '../secret-cookie.js';
 import { throttled } from '../throttles.js';
+import { typedEmail } from '../typed-email.js';
 import { flowOf } from '../visit.js';
 
 /** Mails the link to confirm an address once more: to who knew the password, or to who holds one that has expired. */
@@ -23,7 +24,7 @@ export const verifyEmailResend: FastifyPluginAsyncTypebox<HostedOptions> = async
     async (request, reply) => {
       assertOwnOrigin(request, baseUrl);
       const read = readParameters(request.query, request.body);
-      const form = onlyOnce(read, ['ticket', 'token']);
+      const form = onlyOnce(read, ['ticket', 'token', 'email']);
       const token = form.get('token');
       if (token !== undefined) return forLink(request, reply, token);
 
@@ -36,7 +37,7 @@ export const verifyEmailResend: FastifyPluginAsyncTypebox<HostedOptions> = async
         parameters: flowOf(visit),
       });
       if (wantsJson(request)) return sendStatus(reply);
-      return signInPage.send(visit, { email: '', error: 'sign_in.notice.check_mail' });
+      return signInPage.send(visit, { email: typedEmail(form), error: 'sign_in.notice.check_mail' });
     },
   );
 
