@@ -49,13 +49,13 @@ export interface VerifyEmailOtp {
  * Who signed in; every reason why nobody did is `refused`. `email` is where the code went to, for the page to go on with.
  * `spent`: the code let somebody in within the last minute, and its form has come once more. That proves nothing, and is no
  * failed attempt; `identityId` is null where they are being made this very moment. `capped`: the code was right, and the Environment
- * takes nobody new today (told only then).
+ * takes nobody new today (told only then). `isVoid`: no code works in this sign-in any more, whichever was typed and whoever's address it is.
  */
 export type EmailOtpResult =
   | { outcome: 'accepted'; email: string; identityId: string }
   | { outcome: 'spent'; email: string; identityId: string | null; spentAt: Date }
   | { outcome: 'capped'; email: string }
-  | { outcome: 'refused'; email: string };
+  | { outcome: 'refused'; email: string; isVoid: boolean };
 
 export interface EmailOtpDeps {
   db: Db;
@@ -215,7 +215,7 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
     async verify(scope: EnvironmentScope, tried: VerifyEmailOtp): Promise<EmailOtpResult> {
       const { token, code, bound, ipAddress, dailyCap } = tried;
       const flow = read(token, bound);
-      if (!flow) return { outcome: 'refused', email: '' };
+      if (!flow) return { outcome: 'refused', email: '', isVoid: false };
       const { email } = flow;
       const attempt = await attempts.begin({ accountId: scope.accountId, email, ipAddress });
       const typed = { purpose: 'login', flow: flow.flow, code } as const;
@@ -245,7 +245,7 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
       if (identityId === null) {
         const failure = { identityId: member?.identityId ?? null, method: 'email_otp' } as const;
         await (isGuess ? attempts.failed : attempts.missed)(scope, attempt, failure);
-        return { outcome: 'refused', email };
+        return { outcome: 'refused', email, isVoid: !isGuess };
       }
       await attempts.succeeded(attempt);
       return { outcome: 'accepted', email, identityId };

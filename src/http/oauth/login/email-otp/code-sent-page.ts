@@ -27,9 +27,13 @@ export function sendCodeSent(
     .send({ login_token: shown.token, expires_at: expiresAt.toISOString() });
 }
 
-/** Asks for the code again. */
-export function sendCodeRefused(visit: Visit, shown: ShownCodeSent, captcha: Captcha): FastifyReply {
-  const error = 'email_code.error.code';
+/** Asks for the code again, or for another one where none works any more. */
+export function sendCodeRefused(
+  visit: Visit,
+  { isVoid, ...shown }: ShownCodeSent & { isVoid: boolean },
+  captcha: Captcha,
+): FastifyReply {
+  const error = isVoid ? 'email_code.error.void' : 'email_code.error.code';
   if (!wantsJson(visit.request)) return sendEntry(visit, shown, error, captcha);
   return visit.reply
     .code(401)

@@ -48,10 +48,10 @@ export const emailOtpVerify: FastifyPluginAsyncTypebox<HostedOptions> = async (a
       if (result.outcome === 'capped') {
         return signInPage.sendCodeForm(visit, { email: result.email, error: 'sign_in.error.daily_cap' });
       }
-      const refuse = () => sendCodeRefused(visit, { token, email: result.email }, captcha);
-      if (result.outcome !== 'accepted') return refuse();
+      const refuse = (isVoid: boolean) => sendCodeRefused(visit, { token, email: result.email, isVoid }, captcha);
+      if (result.outcome !== 'accepted') return refuse(result.outcome === 'refused' && result.isVoid);
       const first = firstFactor(result.identityId, 'email_otp', ['otp'], { now: provider.now() });
-      return unlessGone(hosted.proved(visit, first), refuse);
+      return unlessGone(hosted.proved(visit, first), () => refuse(true));
     },
   );
 };
