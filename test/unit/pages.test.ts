@@ -332,7 +332,7 @@ const everyAccountPage = (value: string): AccountPages => {
       recoveryCodesLeft: 9,
       sessions: [
         { id, device, isCurrent: true, isOpen: true, createdAt: now, authenticatedAt: now },
-        { id, device, isCurrent: false, isOpen: false, createdAt: then, authenticatedAt: now },
+        { id: `${id.slice(0, -1)}3`, device, isCurrent: false, isOpen: false, createdAt: then, authenticatedAt: now },
       ],
       devices: [{ id, device, isCurrent: true, createdAt: then, expiresAt: now }],
       applications: [
@@ -564,6 +564,16 @@ describe('sign-in-address', () => {
     expect(shown({ passkey: true, way: 'code' })).not.toContain('data-no-webauthn');
     expect(shown({ passkey: false })).not.toContain('webauthn');
   });
+});
+
+test('of several sessions in the same browser each button says which one it ends', () => {
+  const html = render('account', everyPage('ana@example.com').account);
+  const buttons = [...html.matchAll(/<button [^>]*name="(?:end|forget)" value="[0-9a-f-]{36}"[^>]*>/g)];
+  expect(buttons).toHaveLength(2);
+  for (const [button] of buttons) {
+    const [, id = ''] = / aria-describedby="([^"]+)"/.exec(button) ?? [];
+    expect(html).toContain(`<span class="hint" id="${id}">`);
+  }
 });
 
 test('an error page says when to try again, rounded up', () => {
