@@ -189,7 +189,11 @@ test('without scripts, a form that is sent twice and whose first answer the brow
 test('with a recovery code, by keyboard and without JavaScript', async () => {
   await arrive({ javaScriptEnabled: false });
   await signIn(site.data.ana);
+  const tick = page.getByLabel('Do not ask again on this device for 30 days');
+  await tick.check();
   await button('Recovery code').click();
+  expect(await tick.isChecked()).toBe(true);
+  await tick.uncheck();
   await page.getByLabel('Recovery code').pressSequentially(recoveryCodes[0]?.toLowerCase() ?? '');
   await page.keyboard.press('Enter');
   await heading(/^Hello, Ana/).waitFor();

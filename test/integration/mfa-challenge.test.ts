@@ -41,8 +41,8 @@ test('the page asks for the code of the app, without asking the authenticator, a
   expect(page.statusCode).toBe(200);
   expect(page.body).toContain('Enter the code of your authenticator app.');
   expect(page.body).toMatch(/<input id="code" name="code" inputmode="numeric" autocomplete="one-time-code"/);
-  expect(page.body).toMatch(/name="factor" value="email_otp">Code by email/);
-  expect(page.body).toMatch(/name="factor" value="recovery_code">Recovery code/);
+  expect(page.body).toMatch(/name="choice" value="email_otp">Code by email/);
+  expect(page.body).toMatch(/name="choice" value="recovery_code">Recovery code/);
   expect(page.body).toContain('Do not ask again on this device for 30 days');
   // Its one script keeps a second click back.
   expect(page.headers['content-security-policy']).not.toContain('connect-src');
@@ -157,7 +157,7 @@ test('a wrong code shows the page again, with the error and the factors', async 
     expect(again.statusCode).toBe(200);
     expect(alertOf(again)).toMatch(/That code is not right/);
     expect(again.body).toMatch(/aria-invalid="true" aria-describedby="message"/);
-    expect(again.body).toMatch(/name="factor" value="recovery_code"/);
+    expect(again.body).toMatch(/name="choice" value="recovery_code"/);
     expect(hidden(again, 'challenge_token')).toBe(hidden(page, 'challenge_token'));
   }
   expect(alertOf(await browser.submit(page, {}))).toBe('Enter the code.');
@@ -169,7 +169,7 @@ test('choosing another factor shows it, and is no try', async () => {
   const { page, browser, ana } = await newChallenge();
   const recovery = await browser.submit(page, { factor: 'recovery_code' });
   expect(recovery.body).toMatch(/name="recovery_code" autocomplete="off"/);
-  expect(recovery.body).toMatch(/name="factor" value="totp"/);
+  expect(recovery.body).toMatch(/name="choice" value="totp"/);
   const mail = await browser.submit(page, { factor: 'email_otp' });
   expect(mail.body).toContain('<form method="post" action="/oauth/mfa/email-otp/send">');
   expect((await browser.submit(page, { factor: 'webauthn' })).body).toContain(
@@ -256,7 +256,7 @@ test('a code by mail: asked for, mailed, entered; it works with this sign-in alo
   const sent = await browser.submit(offered, {});
   expect(sent.statusCode).toBe(200);
   expect(sent.body).toContain('We sent a code to your email address.');
-  expect(sent.body).toContain('<form method="post" action="/oauth/mfa/email-otp/verify">');
+  expect(sent.body).toContain('<form method="post" action="/oauth/mfa/email-otp/verify" id="answer">');
   expect(hidden(sent, 'state')).toBe('the state');
   const mails = await waitingMails(provider, client.environmentId);
   expect(mails.at(-1)).toMatchObject({ template: 'second-step-code', to: ana.email });

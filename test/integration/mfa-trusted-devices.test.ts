@@ -3,7 +3,7 @@ import type { EnvironmentSettings } from '../../entities/environment-settings.js
 import { settleNewPassword } from '../../src/domain/passwords/new-password.js';
 import { days, hours } from '../../src/platform/clock.js';
 import { interleaved } from '../support/interleaving.js';
-import { codeIn, enrollTotp, giveFactor, passwordStep, strongSession } from '../support/mfa.js';
+import { codeIn, enrollTotp, giveFactor, hidden, passwordStep, strongSession } from '../support/mfa.js';
 import { type Browser, newProvider, type TestEnvironment, type TestProvider } from '../support/oauth.js';
 
 let provider: TestProvider;
@@ -64,6 +64,29 @@ test('what was ticked beside a wrong code is ticked beside the next one', async 
   const wrong = await browser.submit(page, { code: '000000', remember_device: 'true' });
   expect(wrong.body).toMatch(ticked);
   expect((await browser.submit(page, { code: '000000' })).body).not.toMatch(ticked);
+});
+
+test('what was ticked goes along to another way; what stands in the field is no answer then', async () => {
+  const environment = await provider.newEnvironment();
+  const [client, ana] = [await environment.newClient(), await environment.newIdentity()];
+  await enrollTotp(provider, environment, ana);
+  const browser = provider.browser();
+  const { page } = await passwordStep(browser, client, ana);
+  expect(page.body).toMatch(/ id="answer">/);
+  expect(page.body).toMatch(
+    /<button [^>]*form="answer" formaction="\/oauth\/mfa-challenge" formnovalidate name="choice" value="recovery_code">/,
+  );
+  const choose = (choice: string) => browser.submit(page, { code: '00', remember_device: 'true', choice });
+  const recovery = await choose('recovery_code');
+  expect(recovery.body).toMatch(/name="remember_device" value="true" checked/);
+  expect(recovery.body).not.toContain('role="alert"');
+  const byMail = await choose('email_otp');
+  expect(hidden(byMail, 'remember_device')).toBe('true');
+  const sent = await browser.submit(byMail, {});
+  expect(sent.body).toMatch(/name="remember_device" value="true" checked/);
+  expect(
+    await provider.query('select from events where resource_id = $1 and outcome = $2', [ana.id, 'failure']),
+  ).toEqual([]);
 });
 
 test('a trusted browser needs the password alone, as long as the Environment says, and no longer', async () => {

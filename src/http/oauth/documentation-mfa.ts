@@ -82,6 +82,7 @@ export const mfaDocumentation: Documentation = {
       code: text('Six digits of the app, or a recovery code'),
       recovery_code: text('In the place of `code`'),
       factor: text('Without a code: the factor to show, `totp`, `webauthn`, `email_otp` or `recovery_code`'),
+      choice: text('The same, whatever stands in the field of the code'),
       ...rememberDevice,
     },
     {

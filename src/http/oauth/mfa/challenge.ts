@@ -16,18 +16,21 @@ export const mfaChallenge: FastifyPluginAsyncTypebox<HostedOptions> = async (app
   const steps = createMfaSteps(options);
 
   app.post('/oauth/mfa-challenge', throttled(limits, 'POST /oauth/mfa-challenge'), async (request, reply) => {
-    const step = await steps.open(request, reply, 'challenge', ['code', 'recovery_code', 'factor']);
+    const step = await steps.open(request, reply, 'challenge', ['code', 'recovery_code', 'factor', 'choice']);
     if (!step) return reply;
     const { visit, pending, token, form } = step;
-    const chosen = factorKinds.find((kind) => kind === form.get('factor'));
+    // A button of the form that has the field: what was typed there is no answer then.
+    const choice = form.get('choice');
+    const chosen = factorKinds.find((kind) => kind === (choice ?? form.get('factor')));
     const show = async (more: { factor?: FactorKind; error?: TextKey | null }) => {
       const factors = await logins.mfaChallenges.factorsOf(pending);
       const { expiresAt, email } = pending;
       return sendChallenge(visit, { token, expiresAt, email, factors, ...more });
     };
-    const proof = proofIn(form);
+    const proof = choice === undefined ? proofIn(form) : null;
     if (!proof) {
-      return show({ factor: chosen, error: form.has('factor') ? null : 'mfa_challenge.error.missing' });
+      const isChoice = choice !== undefined || form.has('factor');
+      return show({ factor: chosen, error: isChoice ? null : 'mfa_challenge.error.missing' });
     }
     try {
       return await steps.answer(step, proof);
