@@ -65,12 +65,12 @@ test('a person signs up, confirms by one click in the same browser, and arrives 
   await page.keyboard.type(chosen);
   await page.keyboard.press('Enter');
 
-  await page.getByText('Check your mail: we have sent you a link.').waitFor();
+  await page.getByText('Check your email: we have sent you a link.').waitFor();
   await signIn(chosen);
   await page.getByText('This email address is not confirmed yet.').waitFor();
   await expectNoBarriers();
   await button('Send the link again').click();
-  await page.getByText('Check your mail: we have sent you a link.').waitFor();
+  await page.getByText('Check your email: we have sent you a link.').waitFor();
 
   const mail = await waitForMail(site.service.inboxUrl, email, /^Confirm your email address for /);
   await page.goto(linkIn(mail));
@@ -93,7 +93,7 @@ test("in another browser the link asks for the password, which somebody who sign
   const email = newAddress();
   await startAtShop();
   await signUp(email);
-  await page.getByText('Check your mail').waitFor();
+  await page.getByText('Check your email').waitFor();
   const url = linkIn(await waitForMail(site.service.inboxUrl, email, /^Confirm your email address for /));
 
   await arrive({ locale: 'de-AT', colorScheme: 'dark', viewport: { width: 320, height: 640 } });
@@ -122,7 +122,7 @@ test('who signs up with an address that has an account is answered alike, and to
   await arrive();
   await startAtShop();
   await signUp(site.data.ana.email);
-  await page.getByText('Check your mail: we have sent you a link.').waitFor();
+  await page.getByText('Check your email: we have sent you a link.').waitFor();
   const mail = await waitForMail(site.service.inboxUrl, site.data.ana.email, /^You already have an account for /);
   await page.goto(linkIn(mail));
   await heading(/^Sign in to /).waitFor();
@@ -171,7 +171,7 @@ test('nothing of it needs scripts', async () => {
   const email = newAddress();
   await startAtShop();
   await signUp(email);
-  await page.getByText('Check your mail').waitFor();
+  await page.getByText('Check your email').waitFor();
   await page.goto(linkIn(await waitForMail(site.service.inboxUrl, email, /^Confirm your email address for /)));
   await button('Confirm').click();
   await link(/^Continue to /).click();

@@ -202,7 +202,7 @@ test('a test sign-in says what comes of it, and its link works once', async () =
   await button('Beim Anbieter anmelden').click();
   await signInThere('eve');
   await heading('Die Antwort ist in Ordnung, Sie kämen aber nicht hinein').waitFor();
-  await page.getByText('Die Domain Ihrer E-Mail-Adresse ist für diese Verbindung nicht verifiziert.').waitFor();
+  await page.getByText('Die Domain Ihrer E-Mail-Adresse ist für diese Verbindung nicht bestätigt.').waitFor();
   await expectNoBarriers();
 });
 

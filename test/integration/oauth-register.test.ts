@@ -185,7 +185,7 @@ test('where a captcha is demanded the page has it, and nobody signs up without',
       expect(refused.body).toContain('action="/oauth/register"');
     }
     expect(await waitingMails(guarded, environment.environmentId)).toEqual([]);
-    expect(messageOf((await send({ 'cf-turnstile-response': 'solved' })).body)).toMatch(/^Check your mail/);
+    expect(messageOf((await send({ 'cf-turnstile-response': 'solved' })).body)).toMatch(/^Check your email/);
     // What is wrong with the form is said before the token, which works once, is used up.
     const asked = turnstile.asked.length;
     expect(messageOf((await send({ 'cf-turnstile-response': 'solved', email: 'nobody' })).body)).toMatch(
@@ -218,7 +218,7 @@ test('the day of an Environment has as many sign-ups as its cap, known addresses
   const { url, environment } = await newShop({ dailySelfSignupCap: 2 });
   const email = newAddress();
   for (const address of [email, email]) {
-    expect(messageOf((await signUp(provider.browser(), url, { email: address })).body)).toMatch(/^Check your mail/);
+    expect(messageOf((await signUp(provider.browser(), url, { email: address })).body)).toMatch(/^Check your email/);
   }
   const full = await signUp(provider.browser(), url, { email: newAddress(), first_name: 'Ida' });
   expect(messageOf(full.body)).toMatch(/^No more people can sign up here today/);
@@ -230,7 +230,7 @@ test('the day of an Environment has as many sign-ups as its cap, known addresses
   );
   expect(refused).toEqual([{ outcome: 'denied' }]);
   provider.wait(days(1));
-  expect(messageOf((await signUp(provider.browser(), url, { email: newAddress() })).body)).toMatch(/^Check your mail/);
+  expect(messageOf((await signUp(provider.browser(), url, { email: newAddress() })).body)).toMatch(/^Check your email/);
 });
 
 test('forty forms at once against a cap of ten: exactly ten are taken', async () => {
@@ -239,7 +239,7 @@ test('forty forms at once against a cap of ten: exactly ten are taken', async ()
   const answers = await Promise.all(
     Array.from({ length: 40 }, () => provider.browser().submit(page, { email: newAddress(), password: chosen })),
   );
-  const taken = answers.filter(({ body }) => /^Check your mail/.test(messageOf(body) ?? ''));
+  const taken = answers.filter(({ body }) => /^Check your email/.test(messageOf(body) ?? ''));
   expect(taken).toHaveLength(10);
   const [{ count } = {}] = await provider.query<{ count: number }>(
     'select count(*)::int from environment_memberships where environment_id = $1',
@@ -344,7 +344,7 @@ test('an identity of the Account from another Environment joins this one by the 
   const { environment, client, url } = await newShop();
   const known = await environment.newIdentity({ email: newAddress(), isMember: false });
   const sent = await signUp(provider.browser(), url, { email: known.email, first_name: 'Mallory' });
-  expect(messageOf(sent.body)).toMatch(/^Check your mail/);
+  expect(messageOf(sent.body)).toMatch(/^Check your email/);
   const [mail] = await waitingMails(provider, environment.environmentId);
   expect(mail).toMatchObject({ template: 'sign-up-join', to: known.email });
 
@@ -446,7 +446,7 @@ describe('the link', () => {
     expect(void_.statusCode).toBe(400);
     expect(await waitingMails(provider, environment.environmentId)).toEqual([]);
     const sent = await browser.submit(void_, {});
-    expect(sent.body).toContain('Check your mail');
+    expect(sent.body).toContain('Check your email');
     const again = await lastLink(provider, environment.environmentId);
     expect(again).not.toBe(link);
     expect((await confirmIn(browser, again)).body).toContain('is confirmed');
@@ -770,7 +770,7 @@ describe('the mail can be sent again', () => {
     const refused = await unverified(browser, client, email);
     expect(refused.body).toContain('Send the link again');
     const sent = await browser.submit(refused, {});
-    expect(messageOf(sent.body)).toMatch(/^Check your mail/);
+    expect(messageOf(sent.body)).toMatch(/^Check your email/);
     expect(sent.body).toContain(`name="email" type="email" value="${email}"`); // it need not be typed again
     const second = await lastLink(provider, environment.environmentId);
     expect(second).not.toBe(first);

@@ -671,6 +671,23 @@ describe('colors', () => {
   });
 });
 
+test.each([
+  ['de', /Verwaltung|(?:einen|ein|dem) Administrator\b(?! hat)/], // „die Administration“ is whom one turns to
+  ['de', /zweiter Faktor/], // „Schritt“
+  ['de', /\bProviders?\b/], // „Anbieter“
+  ['de', /verifiziert/], // „bestätigt“
+  ['en', /second factor/], // "second step"
+  ['en', /Check your mail\b/], // "email"
+  ['en', /makes this one void/], // "invalid"
+] as const)('in %s one thing has one name: not %s', (locale, other) => {
+  const texts = JSON.parse(readFileSync(join(folder, '../locales', `${locale}.json`), 'utf8')) as Record<
+    string,
+    string
+  >;
+  const named = Object.entries(texts).filter(([, text]) => other.test(text));
+  expect(named).toEqual([]);
+});
+
 test('a badge goes to the next line as a whole: on a narrow telephone its border was torn in two', () => {
   expect(readFileSync(join(folder, 'styles.eta'), 'utf8')).toMatch(
     /^\.badge \{ display: inline-block; white-space: nowrap;/m,
