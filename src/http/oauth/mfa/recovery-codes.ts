@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { accountUrl } from '../../../domain/oidc/account-request.js';
 import { OAuthError } from '../../../domain/oidc/oauth-error.js';
 import { onlyOnce, type ReadParameters, readParameters } from '../../../domain/oidc/parameters.js';
+import { shownClient } from '../link-pages.js';
 import type { HostedOptions } from '../options.js';
 import { pageOptions, sendPage, wantsJson } from '../pages.js';
 import type { Visit } from '../visit.js';
@@ -18,19 +19,41 @@ const orNowhere = (resuming: Promise<Visit>): Promise<Visit | null> =>
     throw error;
   });
 
+/** Whoever has no more than the link: its owner, elsewhere, or somebody who is to be signed in as its owner. */
+const refusesOthers =
+  ({ expired }: Pick<ReturnType<typeof createMfaSteps>, 'expired'>) =>
+  (request: FastifyRequest, reply: FastifyReply, read: ReadParameters) => {
+    if (!wantsJson(request)) return expired(request, reply, read, 'codes_elsewhere');
+    const error_description = 'the recovery codes are for the browser that enrolled the factor, by its cookie';
+    return reply.code(400).header('cache-control', 'no-store').send({ error: 'other_browser', error_description });
+  };
+
+/** Of a page that somebody comes back to once the sign-in is over: on as they would go then, or to their account, where new codes are made. */
+const afterSignIn =
+  (
+    { baseUrl, clients }: HostedOptions['provider'],
+    { completed }: Pick<ReturnType<typeof createMfaSteps>, 'completed'>,
+  ) =>
+  async (request: FastifyRequest, read: ReadParameters, enrollmentToken: string) => {
+    const client = await clients.find(read.values.get('client_id') ?? '');
+    const done = client && (await completed(request, enrollmentToken));
+    if (!done) return { client, nextUrl: null, accountUrl: null };
+    const { client_id = null, ui_locales = null } = done.parameters;
+    return {
+      client,
+      nextUrl: `/oauth/authorize?${new URLSearchParams(done.wayOn ?? done.parameters)}`,
+      accountUrl: accountUrl(baseUrl, 'account', { client_id, ui_locales }),
+    };
+  };
+
 /** Shows new recovery codes, once, in the browser that enrolled, and goes on there when the person has saved them. */
 export const mfaEnrollCodes: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
   const { logins, hosted, provider } = options;
   const { sealedCodes, pendingSignIns } = logins;
   const steps = createMfaSteps(options);
+  const elsewhere = refusesOthers(steps);
+  const afterwards = afterSignIn(provider, steps);
   const { presentedBy } = createCodesBrowser(provider);
-
-  /** Whoever has no more than the link: its owner, elsewhere, or somebody who is to be signed in as its owner. */
-  function elsewhere(request: FastifyRequest, reply: FastifyReply, read: ReadParameters) {
-    if (!wantsJson(request)) return steps.expired(request, reply, read, 'codes_elsewhere');
-    const error_description = 'the recovery codes are for the browser that enrolled the factor, by its cookie';
-    return reply.code(400).header('cache-control', 'no-store').send({ error: 'other_browser', error_description });
-  }
 
   app.get('/oauth/mfa-enroll-codes', async (request, reply) => {
     const read = readParameters(request.query);
@@ -54,8 +77,9 @@ export const mfaEnrollCodes: FastifyPluginAsyncTypebox<HostedOptions> = async (a
     const pending = await pendingSignIns.find(enrollmentToken, 'hosted');
     const visit = pending && (await orNowhere(hosted.resume(request, reply, pending, nothing)));
     if (reply.sent) return reply; // told the client, which has ceased to take the request
-    const over = visit ? null : await afterwards(request, read, enrollmentToken);
-    const client = visit?.client ?? over?.client ?? null;
+    const { client, ...on } = visit
+      ? { client: visit.client, nextUrl: null, accountUrl: null }
+      : await afterwards(request, read, enrollmentToken);
     const codes = await opened.take();
     return sendPage(
       request,
@@ -67,26 +91,12 @@ export const mfaEnrollCodes: FastifyPluginAsyncTypebox<HostedOptions> = async (a
         token: visit && enrollmentToken,
         codesToken,
         codes,
-        nextUrl: over?.nextUrl ?? null,
-        accountUrl: over?.accountUrl ?? null,
-        client: client && { name: client.name, logoUrl: client.logoUrl },
+        ...on,
+        client: client && shownClient(client),
       },
       visit ? pageOptions(visit) : { client, uiLocales: read.values.get('ui_locales') },
     );
   });
-
-  /** Of a page that somebody comes back to once the sign-in is over: on as they would go then, or to their account, where new codes are made. */
-  async function afterwards(request: FastifyRequest, read: ReadParameters, enrollmentToken: string) {
-    const client = await provider.clients.find(read.values.get('client_id') ?? '');
-    const done = client && (await steps.completed(request, enrollmentToken));
-    if (!done) return { client, nextUrl: null, accountUrl: null };
-    const { client_id = null, ui_locales = null } = done.parameters;
-    return {
-      client,
-      nextUrl: `/oauth/authorize?${new URLSearchParams(done.wayOn ?? done.parameters)}`,
-      accountUrl: accountUrl(provider.baseUrl, 'account', { client_id, ui_locales }),
-    };
-  }
 
   app.post('/oauth/mfa-enroll-codes', async (request, reply) => {
     const step = await steps.open(request, reply, 'enrollment', ['codes_token']);
