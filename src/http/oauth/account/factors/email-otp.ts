@@ -10,10 +10,22 @@ import { createAdding } from './add.js';
 
 const page = 'account/factors/email-otp';
 
+/** Whether the mailbox is a factor already: it can be one once. Then the overview says so; scripts are refused with the code. */
+const saysThatItIsThere =
+  ({ logins, visits }: Pick<AccountOptions, 'logins' | 'visits'>) =>
+  async (visit: AccountVisit): Promise<boolean> => {
+    const factors = await logins.factors.list(visit.scope, visit.session.identityId);
+    const isAdded = factors.some(({ type }) => type === 'email_otp');
+    if (!isAdded || wantsJson(visit.request)) return false;
+    visits.done(visit, 'already_added');
+    return true;
+  };
+
 /** Adds codes by mail as a second step, once a first one has arrived. */
 export const emailOtp: FastifyPluginAsyncTypebox<AccountOptions> = async (app, options) => {
   const { logins, visits } = options;
   const adding = createAdding(options);
+  const isThere = saysThatItIsThere(options);
 
   app.get('/oauth/account/factors/email-otp', async (request, reply) => {
     const visit = await visits.open(request, reply, page);
@@ -50,15 +62,6 @@ export const emailOtp: FastifyPluginAsyncTypebox<AccountOptions> = async (app, o
       return show(visit, { isSent: true, error: 'account.factor.error.code' });
     }
   });
-
-  /** Whether the mailbox is a factor already: it can be one once. Then the overview says so; scripts are refused with the code. */
-  async function isThere(visit: AccountVisit): Promise<boolean> {
-    const factors = await logins.factors.list(visit.scope, visit.session.identityId);
-    const isAdded = factors.some(({ type }) => type === 'email_otp');
-    if (!isAdded || wantsJson(visit.request)) return false;
-    visits.done(visit, 'already_added');
-    return true;
-  }
 
   interface Shown {
     isSent: boolean;
