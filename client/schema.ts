@@ -653,7 +653,7 @@ export interface paths {
         };
         /**
          * Read the tree
-         * @description The root with what the caller may see below it, and what leads there (`path_only`). `depth` is how many levels below the root; without it, all of them. More than 20 000 nodes are no answer: 400.
+         * @description The root with what the caller may see below it, and what leads there (`path_only`). `depth` is how many levels below the root; without it, all of them. More than 20 000 nodes, or 16 million characters of descriptions and metadata, are no answer: 400.
          *
          *     Requires `hierarchy.view` somewhere; answers keep to where it is held.
          */
@@ -1697,7 +1697,7 @@ export interface paths {
         put?: never;
         /**
          * Ask whether an identity may do something
-         * @description Without `node_id` it is about the environment's root. `as_of` (default now) may be in the past, where assignments count as they were, or in the future.
+         * @description Without `node_id` it is about the environment's root. `as_of` (default now) may be in the past, where assignments count as they were (those that ended longer ago than the audit log is kept are gone), or in the future. `outside_window` is said for a month after an end.
          *
          *     Requires `authorization.evaluate` at the environment's root.
          */
@@ -1719,7 +1719,7 @@ export interface paths {
         put?: never;
         /**
          * Ask up to 1000 such questions at once
-         * @description Answers come in the order of the checks. Without `node_id` it is about the environment's root. `as_of` (default now) may be in the past, where assignments count as they were, or in the future.
+         * @description Answers come in the order of the checks. Without `node_id` it is about the environment's root. `as_of` (default now) may be in the past, where assignments count as they were (those that ended longer ago than the audit log is kept are gone), or in the future. `outside_window` is said for a month after an end.
          *
          *     Requires `authorization.evaluate` at the environment's root.
          */
@@ -1741,7 +1741,7 @@ export interface paths {
         put?: never;
         /**
          * Ask why an identity may do something, or what stands in the way
-         * @description Names the assignment that decides, with its node's path, or every reason why not. Without `node_id` it is about the environment's root. `as_of` (default now) may be in the past, where assignments count as they were, or in the future.
+         * @description Names the assignment that decides, with its node's path, or every reason why not. Without `node_id` it is about the environment's root. `as_of` (default now) may be in the past, where assignments count as they were (those that ended longer ago than the audit log is kept are gone), or in the future. `outside_window` is said for a month after an end.
          *
          *     Requires `authorization.evaluate` at the environment's root.
          */
@@ -6530,9 +6530,9 @@ export interface components {
             identity_visible: boolean;
             /** Format: date-time */
             created_at: string;
-            /** @description Rows with the same `correlation_id`, this one among them: oldest first, at most 50. */
+            /** @description Rows with the same `correlation_id`, this one among them: oldest first, at most 50, those next to it. */
             related_by_correlation: components["schemas"]["AuditRow"][];
-            /** @description Rows of the same actor in the hour that ends with this one, itself among them: newest first, at most 10. */
+            /** @description Rows of the same actor in the hour that ends with this one, itself among them: newest first, at most 10. Empty where nobody acted. */
             related_by_actor: components["schemas"]["AuditRow"][];
         };
         GetAuditLogResponse: {

@@ -88,6 +88,18 @@ test('as_of asks about another moment: assignments count as they were, or will b
   expect(await ask(identity, { as_of: before })).toEqual({ allowed: true, reason: 'granted' });
 });
 
+test('what is long over is read by no decision: for a month it is said that a window has ended', async () => {
+  const identity = await newIdentity();
+  const id = await assign(identity);
+  const endedAgo = async (days: number) => {
+    const end = new Date(api.clock.now.getTime() - days * 24 * 3_600_000);
+    await rowsOf(api, 'update role_assignments set effective_to = $2 where id = $1', [id, end]);
+    return [(await ask(identity)).reason, (await explain(identity)).reason];
+  };
+  expect(await endedAgo(29)).toEqual(['outside_window', 'outside_window']);
+  expect(await endedAgo(31)).toEqual(['no_assignment', 'no_assignment']);
+});
+
 test('a role counts as it is given and taken away, also by an api whose clock is ahead', async () => {
   const identity = await newIdentity();
   const id = await assign(identity);

@@ -2,7 +2,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { createGathering } from '../../platform/gathering.js';
 import { uuidArray } from '../../platform/uuid-array.js';
-import { assignedThen, overAfter } from './in-force.js';
+import { assignedThen, notLongOver } from './in-force.js';
 
 /** One question: may this Identity do this there? */
 export interface Check {
@@ -36,7 +36,6 @@ export interface Decision {
  * The root stands in for null before: compared with a `coalesce`, which row-level security does not trust with an index, each
  * check would read every node. All reasons are one text: a thousand rows would cost both sides more than what is in them.
  */
-const assigned = `identity_id = c.identity_id and environment_id = $1 and node_id = any(n.path) and ${assignedThen('$6')}`;
 const evaluateStatement = {
   name: 'evaluate_checks',
   text: `
@@ -54,23 +53,19 @@ select string_agg(case
     when c.permission_id is null then 'permission_not_found'
     when not m.is_active then 'identity_inactive'
     when exists (select from nodes a where a.id = any(n.path) and a.status = 'inactive') then 'node_inactive'
-    else coalesce((
-      select case when bool_or(r.is_active) then 'granted' when count(*) > 0 then 'role_inactive' end
+    else (
+      select case max(case when not in_force then 1 when not r.is_active then 2 else 3 end)
+          when 3 then 'granted' when 2 then 'role_inactive' when 1 then 'outside_window' else 'no_assignment' end
       from (
-          select role_id from role_assignments a
-          where ${assigned} and ${overAfter('a', '$5')} and (effective_from is null or effective_from <= $5)
+          select role_id, (effective_from is null or effective_from <= $5) and (effective_to is null or $5 < effective_to) as in_force
+          from role_assignments
+          where identity_id = c.identity_id and environment_id = $1 and node_id = any(n.path)
+            and ${assignedThen('$6')} and ${notLongOver('role_assignments', '$5')}
           offset 0
         ) held
         join role_permissions rp on rp.role_id = held.role_id and rp.permission_id = c.permission_id
         join roles r on r.id = held.role_id
-    ), case when exists (
-      select from (
-          select distinct role_id from role_assignments a
-          where ${assigned} and (not ${overAfter('a', '$5')} or effective_from > $5)
-          offset 0
-        ) held
-        join role_permissions rp on rp.role_id = held.role_id and rp.permission_id = c.permission_id
-    ) then 'outside_window' else 'no_assignment' end)
+    )
   end, ',' order by c.position) as reasons
 from c
   left join lateral (

@@ -3,6 +3,7 @@ import type { Db } from '../../platform/db.js';
 import type { Check, Reason } from './evaluate.js';
 import { inWords } from './explain-in-words.js';
 import type { ExplainedReason, Explanation, Found, FoundAssignment, SeenAssignment } from './explained.js';
+import { notLongOver } from './in-force.js';
 
 /** As many assignments as a person could read; those that decide come first, or what would be found of them is cut off. */
 const mostAssignments = 100;
@@ -22,7 +23,7 @@ with asked as (
     left join asked on true
     left join permissions p on p.environment_id = $1 and p.key = $3
       and exists (select from role_permissions rp where rp.role_id = a.role_id and rp.permission_id = p.id)
-  where a.identity_id = $2 and a.environment_id = $1 and ($6::timestamptz is null or a.created_at <= $6)
+  where a.identity_id = $2 and a.environment_id = $1 and ($6::timestamptz is null or a.created_at <= $6) and ${notLongOver('a', '$5')}
   order by (p.id is not null and a.node_id = any(asked.path)) desc nulls last, (p.id is not null) desc,
     (a.removed_at is null or coalesce(a.removed_at > $6, false)) desc,
     (coalesce(a.effective_from <= $5, true) and coalesce(a.effective_to > $5, true)) desc, r.is_active desc, a.created_at, a.id

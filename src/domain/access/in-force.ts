@@ -17,8 +17,13 @@ export const assignedThen = (then: string) =>
 export const notEnded = (at: string) => `a.removed_at is null and ${overAfter('a', at)}`;
 
 /**
+ * It is not over for a month yet: who is refused is told of a window that has ended since. A role for half an hour, every hour, is nine thousand
+ * windows in a year, and each decision would read them all.
+ */
+export const notLongOver = (a: string, at: string) => overAfter(a, `${at}::timestamptz - interval '30 days'`);
+
+/**
  * It is over later than `at`: taken away, or its window has ended. As the index `role_assignments_in_force` has it, so that of all that somebody
  * ever held only that is read.
  */
-export const overAfter = (a: string, at: string) =>
-  `coalesce(least(${a}.removed_at, ${a}.effective_to), 'infinity') > ${at}`;
+const overAfter = (a: string, at: string) => `coalesce(least(${a}.removed_at, ${a}.effective_to), 'infinity') > ${at}`;

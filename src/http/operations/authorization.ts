@@ -36,7 +36,8 @@ const common = {
 } as const;
 const about =
   "Without `node_id` it is about the environment's root. `as_of` (default now) may be in the past, where assignments count as " +
-  'they were (those that ended longer ago than the audit log is kept are gone), or in the future.';
+  'they were (those that ended longer ago than the audit log is kept are gone), or in the future. `outside_window` is said for a month ' +
+  'after an end.';
 
 export const evaluate = operation({
   ...common,
