@@ -39,7 +39,7 @@ import { withdrawFromMember } from './domain/identity-invites/issue.js';
 import { createOrganizationInvitations } from './domain/identity-invites/organization-invitations.js';
 import { createAdministratorInvites } from './domain/invites/administrator-invites.js';
 import { createMailingInvite } from './domain/invites/mails-to-address.js';
-import { createHeavyAnswers, createLargeBodies } from './domain/large-messages.js';
+import { createLargeMessages } from './domain/large-messages.js';
 import { createApiLogins } from './domain/logins/api-logins.js';
 import { createLogins } from './domain/logins/logins.js';
 import { createGraceStarts } from './domain/mfa/start-grace.js';
@@ -204,8 +204,7 @@ export async function composeApi(
     assignments,
     authenticationPolicies: createAuthenticationPolicies({ db }),
     broadReads,
-    heavyAnswers: createHeavyAnswers(),
-    largeBodies: createLargeBodies(),
+    ...createLargeMessages(),
     bulkIdentities: createBulkIdentities({ db, passwords, assignments, now }),
     applicationStates: createApplicationStates({ db, now }),
     applications: createApplications({ db, now }),

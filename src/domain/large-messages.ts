@@ -8,11 +8,8 @@ const answersAtOnce = 6;
 const bodiesAtOnce = 4;
 const longest = 100;
 
-/** Turns of answers that are in memory for as long as they are sent, be their readers ever so slow. In this process alone. */
-export const createHeavyAnswers = (): Turns => turnsOf(answersAtOnce);
-
-/** Turns of requests whose bodies are large, from before they are read on. */
-export const createLargeBodies = (): Turns => turnsOf(bodiesAtOnce);
+/** Turns in this process, each as long as the request: of answers that are kept until they are sent, be their readers ever so slow, and of large bodies, from before they are read on. */
+export const createLargeMessages = () => ({ heavyAnswers: turnsOf(answersAtOnce), largeBodies: turnsOf(bodiesAtOnce) });
 
 /** No Account has more than half of them. */
 const turnsOf = (most: number): Turns =>

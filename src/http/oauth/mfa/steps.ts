@@ -44,12 +44,6 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
   const expired = createExpiredPage(provider);
   const codesBrowser = createCodesBrowser(provider);
 
-  function browserToTrust({ request, client }: Visit): TrustedBrowser | null {
-    const { mfaTrustedDeviceDays: days } = client.settings;
-    if (days === 0 || !isTicked(request.body, 'remember_device')) return null;
-    return { days, device: hosted.cookies.device.read(request), userAgent: request.headers['user-agent'] ?? null };
-  }
-
   /** One that is to make a session of before stronger goes on as long as its browser has that. */
   async function find(request: FastifyRequest, token: string): Promise<OpenSignIn | null> {
     const pending = await pendingSignIns.find(token, 'hosted');
@@ -62,9 +56,9 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
   async function completed(request: FastifyRequest, token: string) {
     const done = await pendingSignIns.findOver(token, 'hosted');
     if (!done) return null;
-    const before = { ...done, since: done.authenticatedAt };
-    const wayOn = await wayOnSignedIn(provider, hosted.cookies.browser, request, before);
-    return { parameters: done.parameters, wayOn };
+    const { parameters, authenticatedAt: since } = done;
+    const wayOn = await wayOnSignedIn(provider, hosted.cookies.browser, request, { ...done, since });
+    return { parameters, wayOn };
   }
 
   /**
@@ -73,9 +67,8 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
    */
   async function over(request: FastifyRequest, reply: FastifyReply, { read, token }: Pick<Step, 'read' | 'token'>) {
     const done = wantsJson(request) ? null : await completed(request, token);
-    if (!done) return expired(request, reply, read);
-    const { wayOn } = done;
-    return wayOn ? redirect(request, reply, '/oauth/authorize', wayOn) : expired(request, reply, read, 'sign_in_over');
+    if (done?.wayOn) return redirect(request, reply, '/oauth/authorize', done.wayOn);
+    return done ? expired(request, reply, read, 'sign_in_over') : expired(request, reply, read);
   }
 
   /** To the page that shows recovery codes once, in this browser alone. */
@@ -130,10 +123,12 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
     async answer(step: Step, proof: SecondFactor): Promise<FastifyReply> {
       const { visit, pending } = step;
       const { request, reply } = visit;
-      const answered = await mfaChallenges.answer(pending, proof, browserToTrust(visit)).catch((error: unknown) => {
-        if (error instanceof DomainError && error.code === 'mfa.challenge_invalid') return null;
-        throw error;
-      });
+      const answered = await mfaChallenges
+        .answer(pending, proof, browserToTrust(hosted, visit))
+        .catch((error: unknown) => {
+          if (error instanceof DomainError && error.code === 'mfa.challenge_invalid') return null;
+          throw error;
+        });
       if (!answered) return over(request, reply, step);
       const { proved, trusted } = answered;
       if (trusted) hosted.cookies.device.set(reply, trusted.device, trusted.expiresAt, now());
@@ -179,6 +174,12 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
       return orExpired(step, hosted.proved(visit, provedIn(pending), { hasProvedFactor: true }));
     },
   };
+}
+
+function browserToTrust({ cookies }: HostedLogin, { request, client }: Visit): TrustedBrowser | null {
+  const { mfaTrustedDeviceDays: days } = client.settings;
+  if (days === 0 || !isTicked(request.body, 'remember_device')) return null;
+  return { days, device: cookies.device.read(request), userAgent: request.headers['user-agent'] ?? null };
 }
 
 /** Parameters are texts; a flag that JSON sends as such is read apart. */
