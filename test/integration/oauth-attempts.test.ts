@@ -215,7 +215,7 @@ test('what is typed at a code that is used up, spent or over locks nobody, known
     await Promise.all(Array.from({ length: 60 }, () => network().submit(stranger, guess)));
     for (let times = 0; times < 60; times++) {
       const { statusCode, body } = await network().submit(stranger, guess);
-      expect([statusCode, body.includes('That code is not right')]).toEqual([200, true]);
+      expect([statusCode, body.includes('This code no longer works')]).toEqual([200, true]);
     }
     const own = await asked(email);
     const code = await world.mailedCode('login');
