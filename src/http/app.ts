@@ -9,6 +9,7 @@ import Fastify, {
 import { DomainError } from '../domain/errors.js';
 import type { EventAction } from '../domain/event-catalogue.js';
 import { isUuid } from '../domain/uuid.js';
+import { minutes } from '../platform/clock.js';
 import { type RequestContext, runInContext } from '../platform/context.js';
 import { giveUpInTime } from './deadlines.js';
 import { createDraining } from './draining.js';
@@ -67,7 +68,15 @@ declare module 'fastify' {
 /** The api's HTTP server with every surface, ready to listen or to be injected into. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const { isStopping = () => false } = options;
-  const draining = createDraining({ keepAliveMs: 72_000, requestMs: 60_000, silentMs: 120_000, isStopping });
+  const { answerWithinMs = Number.POSITIVE_INFINITY } = options;
+  // Longer than any answer may take to begin, and than any waits for something to happen.
+  const silentMs = minutes(1) + (Number.isFinite(answerWithinMs) ? answerWithinMs : minutes(1));
+  const draining = createDraining({
+    keepAliveMs: 72_000,
+    requestMs: 60_000,
+    silentMs: Math.max(silentMs, minutes(2)),
+    isStopping,
+  });
   const serverOptions: FastifyServerOptions = {
     ...(options.logger ? { loggerInstance: options.logger } : { logger: false }),
     // Its lines would hold addresses and query strings; `logEnd` says what is fit to keep.
@@ -104,7 +113,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   atTheEnd(app, [endSpan, withinSpan(logEnd), countRequest(options.metrics)]);
   carryContext(app);
   refuseWithoutHost(app);
-  giveUpInTime(app, options.answerWithinMs ?? Number.POSITIVE_INFINITY);
+  giveUpInTime(app, answerWithinMs);
   if (options.shedding) shedLoad(app, options.shedding);
   secureAnswers(app, options.baseUrl);
   answerUnknownRoutes(app);
