@@ -70,13 +70,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const { isStopping = () => false } = options;
   const { answerWithinMs = Number.POSITIVE_INFINITY } = options;
   // Longer than any answer may take to begin, and than any waits for something to happen.
-  const silentMs = minutes(1) + (Number.isFinite(answerWithinMs) ? answerWithinMs : minutes(1));
-  const draining = createDraining({
-    keepAliveMs: 72_000,
-    requestMs: 60_000,
-    silentMs: Math.max(silentMs, minutes(2)),
-    isStopping,
-  });
+  const silentMs = Math.max(minutes(2), minutes(1) + (Number.isFinite(answerWithinMs) ? answerWithinMs : 0));
+  const draining = createDraining({ keepAliveMs: 72_000, requestMs: 60_000, silentMs, isStopping });
   const serverOptions: FastifyServerOptions = {
     ...(options.logger ? { loggerInstance: options.logger } : { logger: false }),
     // Its lines would hold addresses and query strings; `logEnd` says what is fit to keep.

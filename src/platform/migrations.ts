@@ -105,6 +105,7 @@ function giveWay(runner: QueryRunner, lockTimeoutMs: number): void {
 /** What the service may call though nobody else may: each looks behind row-level security, and tells ids and moments only. */
 const functions = [
   'gatehouse_drop_events',
+  'gatehouse_drop_events_of_no_month',
   'gatehouse_ended_invites',
   'gatehouse_found_members',
   'gatehouse_identity_id',

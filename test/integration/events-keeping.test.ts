@@ -69,6 +69,8 @@ test('neither the log, nor its months, nor its counts can be changed by the serv
   }
   await expect(asService('select gatehouse_drop_events(89)')).rejects.toThrow(/90 days at least/);
   await expect(asService('select gatehouse_drop_events(null)')).rejects.toThrow(/90 days at least/);
+  for (const days of ['89', 'null'])
+    await expect(asService(`select gatehouse_drop_events_of_no_month(${days})`)).rejects.toThrow(/90 days at least/);
 });
 
 test('there is a table for this month and the three to come, made again as time passes', async () => {

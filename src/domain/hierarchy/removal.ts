@@ -29,7 +29,7 @@ interface Removal {
 }
 
 /**
- * Deletes a node, with `cascade` everything below it too, in the caller's transaction: organizations, role assignments and
+ * Deletes a node, with `cascade` everything below it too, in the caller's transaction, which has the lock on the tree's shape: organizations, role assignments and
  * whatever else stands at these nodes goes with them, and there is an event for each, the lowest first.
  * @throws DomainError nodes.node_not_found, version.conflict with the node as it is now, nodes.root_fixed,
  *   nodes.has_children
@@ -39,7 +39,6 @@ async function remove(
   scope: EnvironmentScope,
   { id, version, cascade, at }: Removal,
 ): Promise<void> {
-  await schemaFor(tx, scope, 'another shape');
   await lockSignIns(tx, scope, [id]);
   await lockTop(tx, scope, { id, version });
   if (!cascade && (await tx.existsBy(Node, { ...within(scope), parentNodeId: id }))) {

@@ -1,9 +1,13 @@
-import type { Db } from '../../platform/db.js';
+import type { Db, Statement } from '../../platform/db.js';
 import { hasCondition } from '../../platform/postgres-errors.js';
 
 const settle = { name: 'settle_events', text: 'select gatehouse_settle_events()' };
 const prepare = { name: 'prepare_events', text: 'select gatehouse_prepare_events()' };
 const drop = { name: 'drop_events', text: 'select gatehouse_drop_events($1) as dropped' };
+const dropOfNoMonth = {
+  name: 'drop_events_of_no_month',
+  text: 'select gatehouse_drop_events_of_no_month($1) as dropped',
+};
 
 /**
  * Counts what has happened: what is not counted yet is counted by whoever asks for a total. Twice, so that the mark of the first one tells
@@ -16,14 +20,17 @@ export async function countEvents(db: Pick<Db, 'statement'>): Promise<void> {
 
 /**
  * Counts what has happened, makes the tables of the months to come and drops the oldest month if it has been kept for long enough
- * (docs/decisions/0027). By functions of the owner: the service itself cannot delete an event.
- * @returns how many months were dropped: with one, there may be another
+ * (docs/decisions/0027), and after the last of them some of the events of months without a table. By functions of the owner: the service itself cannot delete an event.
+ * @returns how many months were dropped, or 1 for some of those events: with one, there may be another
  */
 export async function keepEvents(db: Pick<Db, 'statement'>, retentionDays: number): Promise<number> {
   await countEvents(db);
   const made = await unlessHeldUp(() => db.statement(prepare, []));
-  const dropped = made && (await unlessHeldUp(() => db.statement<{ dropped: number }>(drop, [retentionDays])));
-  return dropped ? dropped[0]!.dropped : 0;
+  if (!made) return 0;
+  const droppedBy = async (statement: Statement) =>
+    (await unlessHeldUp(() => db.statement<{ dropped: number }>(statement, [retentionDays])))?.[0]?.dropped;
+  const months = await droppedBy(drop);
+  return months === 0 ? ((await droppedBy(dropOfNoMonth)) ?? 0) : (months ?? 0);
 }
 
 /** Null where a slow transaction keeps the table from being changed: the next run does it. */
