@@ -82,6 +82,7 @@ import { OutboxOfOthers1763700000149 } from './1763700000149-outbox-of-others.js
 import { OverAssignments1763700000150 } from './1763700000150-over-assignments.js';
 import { EventsOfNoMonth1763700000151 } from './1763700000151-events-of-no-month.js';
 import { AttemptsOfMails1763700000152 } from './1763700000152-attempts-of-mails.js';
+import { OutboxByAccount1763700000153 } from './1763700000153-outbox-by-account.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -169,4 +170,5 @@ export const migrations = [
   OverAssignments1763700000150,
   EventsOfNoMonth1763700000151,
   AttemptsOfMails1763700000152,
+  OutboxByAccount1763700000153,
 ];

@@ -5,10 +5,14 @@ import { traceparent } from '../platform/tracing.js';
 /** The channel on which the relay is woken. */
 export const outboxChannel = 'gatehouse_outbox';
 
+/** Stands for the Account of what is of none: it takes its turn like one. */
+const nobody = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
 // The relay hears of it at the commit, once for all that is said alike in a transaction.
 const insertText = `
-insert into outbox (id, process, input, created_at, due_at, attempts, traceparent)
-select gen_random_uuid(), $1, input, clock_timestamp(), clock_timestamp(), 0, $3::text from jsonb_array_elements($2::jsonb) as input
+insert into outbox (id, process, input, account_id, created_at, due_at, attempts, traceparent)
+select gen_random_uuid(), $1, input, coalesce((input ->> 'accountId')::uuid, '${nobody}'), clock_timestamp(), clock_timestamp(), 0, $3::text
+from jsonb_array_elements($2::jsonb) as input
 returning pg_notify($4, '')`;
 
 /**

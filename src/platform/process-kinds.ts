@@ -187,9 +187,13 @@ export function startOptions<P extends ProcessName>(name: P, input: ProcessInput
     workflowIdConflictPolicy: 'USE_EXISTING',
     staticSummary: kind.summary,
     typedSearchAttributes: attributes(kind, input),
+    // Accounts take turns in a queue, where the server has fairness on; its activities and later runs inherit it.
+    priority: turnOf(kind.about(input)),
     args: [input] as [ProcessInput<P>],
   } satisfies WorkflowStartOptions<(input: ProcessInput<P>) => Promise<unknown>>;
 }
+
+const turnOf = ({ accountId }: { accountId?: string | null }) => (accountId ? { fairnessKey: accountId } : {});
 
 /** What an input tells a process that runs; null: it starts one. */
 export const newsFor = <P extends ProcessName>(name: P, input: ProcessInput<P>): ProcessNews | null =>

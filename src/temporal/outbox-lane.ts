@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { DomainError } from '../domain/errors.js';
-import type { Db, Statement } from '../platform/db.js';
+import type { Db } from '../platform/db.js';
 import { faultOf } from '../platform/faults.js';
 import { isProcessName } from '../platform/process-kinds.js';
 import { activeTracing } from '../platform/tracing.js';
 import { statusOf } from './errors.js';
+import { createClaims, type Lane, type Message } from './outbox-claims.js';
 import type { Processes } from './processes.js';
 
 export interface LaneDeps {
@@ -13,15 +14,6 @@ export interface LaneDeps {
   processes: Pick<Processes, 'start'>;
   log: Pick<Logger, 'info' | 'warn'>;
   batchSize?: number;
-}
-
-interface Message {
-  id: string;
-  process: string;
-  input: Record<string, unknown>;
-  attempts: number;
-  /** The trace of the change that asked; null where none was kept. */
-  traceparent: string | null;
 }
 
 const remove = { name: 'outbox_remove', text: 'delete from outbox where id = any($1::uuid[])' };
@@ -51,14 +43,15 @@ function inTraceOf<T>({ process, traceparent, attempts }: Message, start: () => 
 }
 
 /**
- * Starts what a claim finds, batch by batch.
+ * Starts what waits in a lane, batch by batch.
  * @param isOver waits where there is nothing to do; answers whether to end
  */
 export async function runLane(
-  claim: Statement,
+  lane: Lane,
   { db, processes, log, batchSize = 20 }: LaneDeps,
   isOver: (idle: boolean) => boolean | Promise<boolean>,
 ): Promise<void> {
+  const claims = createClaims(db, lane, batchSize);
   let isAway = false;
   let takenAt = -thereMs;
   let backAt = -thereMs;
@@ -136,9 +129,9 @@ export async function runLane(
   /** @returns whether there may be more to do at once */
   async function deliverBatch(): Promise<boolean> {
     if (slow.size >= mostSlow) await Promise.race(slow);
-    const messages = await db.statement<Message>(claim, [batchSize]);
+    const { messages, more } = await claims.next();
     await deliverAll(messages);
-    return messages.length === batchSize && !isAway;
+    return more && !isAway;
   }
 
   for (let more = true; !(await isOver(!more)); ) {

@@ -1,5 +1,6 @@
 import { outboxChannel } from '../domain/outbox.js';
 import { createBell, listenForever } from '../platform/wake-up.js';
+import type { Lane } from './outbox-claims.js';
 import { type LaneDeps, runLane } from './outbox-lane.js';
 
 export interface OutboxRelayDeps extends LaneDeps {
@@ -9,24 +10,7 @@ export interface OutboxRelayDeps extends LaneDeps {
   pollMs?: number;
 }
 
-// A batch is leased rather than locked, so that no transaction stays open while Temporal is asked. A relay that dies
-// leaves its batch to the next one when the lease ends; starting one again is harmless. By an array: as a list of rows, the planner,
-// which knows no limit, reads the whole table for each batch as soon as much waits.
-const claim = (name: string, which: string) => ({
-  name,
-  text: `update outbox set due_at = clock_timestamp() + interval '15 seconds', attempts = attempts + 1
-    where id = any (array(
-      select id from outbox where ${which} and due_at <= clock_timestamp() order by due_at, id limit $1 for update skip locked))
-    returning id, process, input, attempts, traceparent`,
-});
-// Three lanes, each with an index: one event can ask for a thousand deliveries, and a customer for a thousand invites with a process and
-// a mail each. No sign-up and no emailed code waits behind them.
-const awaited = `(process = 'registrationVerification' or input ? 'isAwaited')`;
-const lanes = [
-  claim('outbox_claim_awaited', awaited),
-  claim('outbox_claim', `process <> 'webhookDelivery' and not ${awaited}`),
-  claim('outbox_claim_webhooks', `process = 'webhookDelivery'`),
-];
+const lanes: readonly Lane[] = ['awaited', 'others', 'webhooks'];
 
 /**
  * Starts the workflows that committed changes asked for, and removes each message once its workflow is there. Any number
@@ -34,11 +18,11 @@ const lanes = [
  */
 export function startOutboxRelay({ databaseUrl, pollMs = 2_000, ...deps }: OutboxRelayDeps) {
   let stopped = false;
-  const running = lanes.map((claim) => {
+  const running = lanes.map((lane) => {
     const bell = createBell();
     return {
       bell,
-      ended: runLane(claim, deps, async (idle) => {
+      ended: runLane(lane, deps, async (idle) => {
         if (idle && !stopped) await bell.wait(pollMs);
         return stopped;
       }),

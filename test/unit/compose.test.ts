@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { loadConfig, Settings } from '../../src/config.js';
 import { hours } from '../../src/platform/clock.js';
 import { TEMPORAL_SERVER_VERSION } from '../../src/platform/embedded/temporal-programs.js';
-import { HISTORY_SHARDS, RETENTION_MS } from '../../src/platform/embedded/temporal-server.js';
+import { DYNAMIC_SETTINGS, HISTORY_SHARDS, RETENTION_MS } from '../../src/platform/embedded/temporal-server.js';
 import { projectRoot } from '../../src/platform/root.js';
 
 /** docker-compose.yml is what the code takes it for. */
@@ -107,6 +107,7 @@ test('Temporal is of one version, the one that `npm run cluster` builds, and is 
   const module = await readFile(join(projectRoot, 'tools/temporal-server/go.mod'), 'utf8');
   expect(/go\.temporal\.io\/server v(\S+)/.exec(module)?.[1]).toBe(TEMPORAL_SERVER_VERSION);
   expect(service('temporal').environment?.NUM_HISTORY_SHARDS).toBe(HISTORY_SHARDS);
+  expect(parse(configs['temporal-dynamic']?.content ?? '')).toEqual(DYNAMIC_SETTINGS);
   const retention = /--retention (\d+)h/.exec(service('temporal-namespace').command?.at(-1) ?? '')?.[1];
   expect(hours(Number(retention))).toBe(RETENTION_MS);
 });

@@ -20,6 +20,15 @@ test('registrations have a queue of their own, so that they wait for nothing of 
   ]).toEqual(['registrations', 'registrations', 'processes']);
 });
 
+test('Accounts take turns in a queue: what a process is about says whose turn it is', () => {
+  const expiresAt = new Date(0).toISOString();
+  expect(startOptions('webhookDelivery', { ...ids, deliveryId: 'x', webhookId: 'w' }).priority).toEqual({
+    fairnessKey: 'a',
+  });
+  expect(startOptions('emailDelivery', { emailId: 'x', accountId: null }).priority).toEqual({});
+  expect(startOptions('accountIntent', { intentId: 'x', expiresAt }).priority).toEqual({});
+});
+
 test('runs of them that began in the queue of the others end there', () => {
   const { processes, registrations, removals } = createActivities({} as Parameters<typeof createActivities>[0]);
   expect(Object.keys(removals)).toContain('completeErasure');

@@ -48,9 +48,9 @@ made as (
   returning id, webhook_id, account_id, environment_id, event_id
 ),
 asked as (
-  insert into outbox (id, process, input, created_at, due_at, attempts, traceparent)
+  insert into outbox (id, process, input, account_id, created_at, due_at, attempts, traceparent)
   select gen_random_uuid(), 'webhookDelivery', jsonb_build_object('deliveryId', made.id, 'webhookId', made.webhook_id,
-    'accountId', made.account_id, 'environmentId', made.environment_id), clock_timestamp(), clock_timestamp(), 0, told.traceparent
+    'accountId', made.account_id, 'environmentId', made.environment_id), made.account_id, clock_timestamp(), clock_timestamp(), 0, told.traceparent
   from made join told on told.id = made.event_id
 )
 select (select count(*)::int from taken) as events, (select max(id)::float8 from taken) as latest, made.count as deliveries,

@@ -18,6 +18,8 @@ const DEFAULT_PORT = 7233;
 export const RETENTION_MS = days(30);
 /** Parts of the histories that work side by side; it can never be changed in a database. As docker-compose.yml has it. */
 export const HISTORY_SHARDS = 64;
+/** Accounts take turns in a task queue (docs/decisions/0102). As docker-compose.yml has it. */
+export const DYNAMIC_SETTINGS = { 'matching.enableFairness': [{ value: true }] };
 /** The server notes who listens where in a `smallint`. */
 const HIGHEST_PORT = 32_767;
 const services = ['frontend', 'history', 'matching', 'worker'] as const;
@@ -53,9 +55,10 @@ export async function startTemporalServer(options: StartTemporalServer): Promise
     if (preferred[0] > HIGHEST_PORT) throw new StartError(`Temporal's port ${preferred[0]} is above ${HIGHEST_PORT}`);
     const { server, port } = await onFreePorts(preferred, async (ports) => {
       await writeFile(join(dataDir, 'ports.json'), JSON.stringify(ports));
-      const config = join(dataDir, 'server.yaml');
+      const [config, dynamicConfig] = [join(dataDir, 'server.yaml'), join(dataDir, 'dynamic.yaml')];
+      await writeFile(dynamicConfig, JSON.stringify(DYNAMIC_SETTINGS));
       // It holds the password. What is JSON is YAML, too.
-      await writeFile(config, JSON.stringify(configOf(databases, ports), null, 2), { mode: 0o600 });
+      await writeFile(config, JSON.stringify(configOf(databases, ports, dynamicConfig), null, 2), { mode: 0o600 });
       return { server: await startServer(options, config, ports[0]!, claim.record), port: ports[0]! };
     });
     log(`Temporal listens on 127.0.0.1:${port}, and keeps everything in PostgreSQL`);
@@ -116,7 +119,7 @@ async function prepare(address: string, namespace: string): Promise<void> {
 const notFound = 5;
 
 /** The server's static configuration (docs.temporal.io/references/configuration). */
-function configOf(databases: TemporalDatabases, ports: readonly number[]) {
+function configOf(databases: TemporalDatabases, ports: readonly number[], dynamicConfig: string) {
   const url = new URL(databases.postgresUrl);
   const { main, visibility } = databaseNames(databases);
   const store = (databaseName: string, maxConns: number) => ({
@@ -157,5 +160,6 @@ function configOf(databases: TemporalDatabases, ports: readonly number[]) {
       },
     },
     dcRedirectionPolicy: { policy: 'noop' },
+    dynamicConfigClient: { filepath: dynamicConfig, pollInterval: '60s' },
   };
 }

@@ -93,6 +93,7 @@ async function startServer(options: StartTemporal, store: Store | undefined, por
   const args = ['server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), '--namespace', namespace];
   args.push('--log-level', 'error', ...attributes);
   args.push('--dynamic-config-value', 'frontend.enableServerVersionCheck=false'); // asks a public server otherwise
+  args.push('--dynamic-config-value', 'matching.enableFairness=true'); // Accounts take turns (docs/decisions/0102)
   args.push(...(uiPort ? ['--ui-port', String(uiPort)] : ['--headless']));
   // In WAL mode NORMAL loses nothing when a process is killed, only the last moment in a power cut.
   if (store) args.push('--db-filename', store.file, '--sqlite-pragma', 'synchronous=1');

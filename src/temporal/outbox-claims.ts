@@ -1,0 +1,91 @@
+import type { Db, Statement } from '../platform/db.js';
+
+/** Whose messages do not wait behind which others. */
+export type Lane = 'awaited' | 'others' | 'webhooks';
+
+export interface Message {
+  id: string;
+  process: string;
+  input: Record<string, unknown>;
+  attempts: number;
+  /** The trace of the change that asked; null where none was kept. */
+  traceparent: string | null;
+}
+interface Claimed extends Message {
+  accountId: string;
+}
+
+const awaited = `(process = 'registrationVerification' or input ? 'isAwaited')`;
+// One event can ask for a thousand deliveries, and a customer for a thousand invites with a process and a mail each. No sign-up and no
+// emailed code waits behind them. Each is the condition of an index.
+const which: Record<Lane, string> = {
+  awaited,
+  others: `process <> 'webhookDelivery' and not ${awaited}`,
+  webhooks: `process = 'webhookDelivery'`,
+};
+// A batch is leased rather than locked, so that no transaction stays open while Temporal is asked. A relay that dies
+// leaves its batch to the next one when the lease ends; starting one again is harmless. By an array: as a list of rows, the planner,
+// which knows no limit, reads the whole table for each batch as soon as much waits.
+const lease = (
+  ids: string,
+) => `update outbox set due_at = clock_timestamp() + interval '15 seconds', attempts = attempts + 1
+  where id = any (array(${ids})) returning id, process, input, attempts, traceparent, account_id as "accountId"`;
+
+const oldest = (of: Lane): Statement => ({
+  name: `outbox_claim_${of}`,
+  text: lease(`select id from outbox where ${which[of]} and due_at <= clock_timestamp()
+    order by due_at, id limit $1 for update skip locked`),
+});
+
+// From one Account to the next by an index, whose first message says whether any is due. So a look costs a step for each Account,
+// whoever waits with how much.
+const inTurn = (of: Lane): Statement => {
+  const next = (after: string) => `(select account_id, due_at <= clock_timestamp() as is_due from outbox
+    where ${which[of]} and account_id > ${after} order by account_id, due_at, id limit 1)`;
+  return {
+    name: `outbox_claim_${of}_in_turn`,
+    text: `with recursive accounts as (
+      select account_id, is_due, 1 as place from ${next('$2')} first
+      union all
+      select next.account_id, next.is_due, accounts.place + 1
+      from accounts cross join lateral ${next('accounts.account_id')} next where accounts.place < ${accountsInALook}
+    ),
+    turns as materialized (select account_id from accounts where is_due limit $1)
+    ${lease(`select one.id from turns cross join lateral (select id from outbox
+      where ${which[of]} and account_id = turns.account_id and due_at <= clock_timestamp()
+      order by due_at, id limit (select greatest(1, $1::int / count(*)) from turns) for update skip locked) one`)}`,
+  };
+};
+const accountsInALook = 1_000;
+const beforeAll = '00000000-0000-0000-0000-000000000000';
+
+/**
+ * Says which messages of a lane are started next. While all that is due fits into a batch it is the oldest first; as soon as more
+ * waits, Accounts take turns, so that ten thousand deliveries of one are not before the first of another.
+ * @param size of a batch
+ */
+export function createClaims(db: Pick<Db, 'statement'>, of: Lane, size: number) {
+  const statements = { oldest: oldest(of), inTurn: inTurn(of) };
+  /** The Account whose turn was last; null while the oldest come first. */
+  let after: string | null = null;
+
+  async function nextInTurn(from: string): Promise<{ messages: Message[]; more: boolean }> {
+    const messages = await db.statement<Claimed>(statements.inTurn, [size, from]);
+    const accounts = [...new Set(messages.map(({ accountId }) => accountId))].sort();
+    // Fewer Accounts than there is room for: the last one has had its turn, and the first is next.
+    if (accounts.length === size) after = accounts.at(-1) as string;
+    else after = messages.length > 0 || from !== beforeAll ? beforeAll : null;
+    return { messages, more: after !== null };
+  }
+
+  return {
+    /** @returns the batch, leased, and whether more may wait */
+    async next(): Promise<{ messages: Message[]; more: boolean }> {
+      if (after !== null) return nextInTurn(after);
+      const messages = await db.statement<Claimed>(statements.oldest, [size]);
+      const more = messages.length === size;
+      if (more) after = beforeAll;
+      return { messages, more };
+    },
+  };
+}

@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto';
+import { startAllLater } from '../../src/domain/outbox.js';
+import { createClaims } from '../../src/temporal/outbox-claims.js';
+import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
+
+let database: TestDatabase;
+beforeEach(async () => {
+  database = await newDatabase();
+});
+afterEach(() => database.close());
+
+const size = 20;
+const newClaims = () => createClaims(database.db, 'webhooks', size);
+const ids = (count: number) => Array.from({ length: count }, () => randomUUID());
+const of = ({ input }: { input: Record<string, unknown> }) => String(input.accountId);
+
+/** Has an Account wait with so many deliveries. */
+async function wait(accountId: string, count: number): Promise<void> {
+  const scope = { webhookId: randomUUID(), accountId, environmentId: null };
+  const inputs = ids(count).map((deliveryId) => ({ deliveryId, ...scope }));
+  await database.db.transaction('system', (tx) => startAllLater(tx, 'webhookDelivery', inputs as never));
+}
+
+test('one with thousands is not before the few of others, and nothing is claimed twice or left', async () => {
+  const [many, some, few] = ids(3) as [string, string, string];
+  await wait(many, 1_000);
+  await wait(some, 30);
+  await wait(few, 3);
+  const claims = newClaims();
+  const batches: string[][] = [];
+  const claimed = new Set<string>();
+  for (let more = true; more; ) {
+    const next = await claims.next();
+    for (const { id } of next.messages) claimed.add(id);
+    batches.push(next.messages.map(of));
+    more = next.more;
+  }
+  expect(claimed.size).toBe(1_033);
+  expect(batches.flat()).toHaveLength(1_033);
+  const lastOf = (account: string) => batches.findLastIndex((batch) => batch.includes(account));
+  expect(lastOf(few)).toBe(1);
+  expect(lastOf(some)).toBeLessThan(8);
+  expect(lastOf(many)).toBeGreaterThan(50);
+});
+
+test('more Accounts than a batch has places take turns, too, from wherever it is', async () => {
+  const accounts = ids(50);
+  for (const account of accounts) await wait(account, 4);
+  const claims = newClaims();
+  await claims.next(); // the oldest first: five of them have all of theirs
+  const served = new Set<string>();
+  for (let i = 0; i < 3; i++) for (const message of (await claims.next()).messages) served.add(of(message));
+  expect(served.size).toBe(45);
+});
+
+test('several take what waits together, each its own', async () => {
+  for (const account of ids(3)) await wait(account, 200);
+  const take = async () => {
+    const claims = newClaims();
+    const mine: string[] = [];
+    for (let more = true; more; ) {
+      const next = await claims.next();
+      mine.push(...next.messages.map(({ id }) => id));
+      more = next.more;
+    }
+    return mine;
+  };
+  const all = (await Promise.all([take(), take(), take()])).flat();
+  const [{ left }] = (await rowsAsOwner<{ left: number }>(
+    database.ownerUrl,
+    'select count(*)::int as left from outbox where due_at <= clock_timestamp()',
+  )) as [{ left: number }];
+  expect([new Set(all).size, all.length, left]).toEqual([600, 600, 0]);
+});
+
+test('a turn reads a few rows of each Account, however much it has', async () => {
+  await wait(randomUUID(), 20_000);
+  for (const account of ids(5)) await wait(account, 3);
+  await rowsAsOwner(database.ownerUrl, 'analyze outbox');
+  const statement = jest.spyOn(database.db, 'statement');
+  const claims = newClaims();
+  await claims.next();
+  await claims.next();
+  const [{ text }, values] = statement.mock.calls[1] as [{ text: string }, unknown[]];
+  const [{ 'QUERY PLAN': plan }] = (await database.db.transaction('system', async (tx) => {
+    await tx.query(`prepare turn(int, uuid) as ${text}`);
+    return tx.query(`explain (analyze, timing off, format json) execute turn(${values[0]}, '${values[1]}')`);
+  })) as [{ 'QUERY PLAN': unknown }];
+  const read: number[] = [];
+  JSON.stringify(plan, (key, value) => {
+    if (key === 'Actual Rows' || key === 'Rows Removed by Filter') read.push(value);
+    return value;
+  });
+  const indexes = JSON.stringify(plan).match(/(?<="Index Name":")\w+/g) ?? [];
+  expect(new Set(indexes)).toEqual(new Set(['outbox_turns_webhooks', 'outbox_pkey']));
+  expect(Math.max(...read)).toBeLessThan(100);
+});
