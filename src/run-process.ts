@@ -3,6 +3,7 @@ import { ConfigError } from './config.js';
 import { isOutage } from './platform/outages.js';
 import { driverErrorOf, hasCondition } from './platform/postgres-errors.js';
 import { StartError } from './platform/start-error.js';
+import { isTlsFault } from './platform/tls-faults.js';
 
 /**
  * Says what keeps a process from starting, in one line for each reason, and ends it with a non-zero exit code. Who asks for
@@ -27,12 +28,10 @@ function reasons(error: unknown): string[] {
   if (code === 'EADDRINUSE') return [`port ${port} is in use`];
   if (syscall === 'listen') return [`HOST or PORT cannot be listened on: ${message}`];
   if (/^(25006|53100)$/.test(sqlState)) return [`PostgreSQL takes no changes: ${message}`];
-  if (noTls.test(`${code} ${message}`)) return [`PostgreSQL is not reached over TLS: ${message}`];
+  if (isTlsFault(code ?? '') || /does not support SSL/.test(message))
+    return [`PostgreSQL is not reached over TLS: ${message}`];
   if (/^(28...|3D000)$/.test(sqlState)) return [`PostgreSQL refuses the connection: ${message}`];
   if (isOutage(error)) return [`PostgreSQL does not answer: ${message || code}`];
   if (hasCondition(error, 'insufficient_privilege')) return [`PostgreSQL does not permit it: ${message}`];
   return [stack ?? String(message)];
 }
-
-/** What Node says of the other side's certificate, and the driver of a server without TLS. */
-const noTls = /CERT|^ERR_(TLS|SSL|OSSL)|UNABLE_TO_VERIFY|does not support SSL/;

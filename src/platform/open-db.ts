@@ -65,13 +65,15 @@ export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOp
     source,
     pool,
     async transaction(scope, work) {
-      const runner = new ScopedRunner(source, texts);
+      const runner = new ScopedRunner(source, texts, pool);
       try {
-        const stop = () => runner.stop(pool);
-        const result = await untilGivenUp(stop, async () => {
-          await runner.begin(scope);
-          return work(runner.manager);
-        });
+        const result = await untilGivenUp(
+          () => runner.stop(),
+          async () => {
+            await runner.begin(scope);
+            return work(runner.manager);
+          },
+        );
         await noticingLoss(() => runner.commitTransaction());
         return result;
       } catch (error) {

@@ -1,5 +1,6 @@
 import { currentContext } from './context.js';
 import { driverErrorOf } from './postgres-errors.js';
+import { isTlsFault } from './tls-faults.js';
 
 interface Told {
   code?: string;
@@ -18,7 +19,11 @@ const toldBy = (error: unknown): Told => (driverErrorOf(error) ?? error ?? {}) a
 export function isOutage(error: unknown): boolean {
   const { code = '', message = '', syscall, severity = '' } = toldBy(error);
   return (
-    ends.test(severity) || codes.test(code) || messages.test(message) || (syscall === 'connect' && noSocket.test(code))
+    ends.test(severity) ||
+    codes.test(code) ||
+    isTlsFault(code) ||
+    messages.test(message) ||
+    (syscall === 'connect' && noSocket.test(code))
   );
 }
 
@@ -27,16 +32,23 @@ const ends = /^(FATAL|PANIC)$/;
 const noSocket = /^(ENOENT|EACCES|ENOTDIR)$/;
 /** 57014 is a statement that took longer than it may, 25P03 a transaction that nobody went on with and 25P04 one that took longer than it may, 58030 a disk that fails; EMFILE is our own end, without a descriptor for a connection. */
 const codes =
-  /^(08...|25P0[34]|28000|28P01|57014|57P0[1-5]|53...|25006|58030|ECONN(REFUSED|RESET|ABORTED)|E(HOST|NET)(UNREACH|DOWN)|ENETRESET|EADDRNOTAVAIL|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EMFILE|ENFILE|EPROTO|CERT_.*|ERR_(TLS|SSL)_.*|(DEPTH_ZERO_)?SELF_SIGNED_CERT.*|UNABLE_TO_(GET|VERIFY)_.*)$/;
+  /^(08...|25P0[34]|28000|28P01|57014|57P0[1-5]|53...|25006|58030|ECONN(REFUSED|RESET|ABORTED)|E(HOST|NET)(UNREACH|DOWN)|ENETRESET|EADDRNOTAVAIL|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EMFILE|ENFILE)$/;
 const messages =
   /Connection terminated|Query read timeout|timeout exceeded when trying to connect|connect timeout|not queryable|Client was closed|does not support SSL connections|establishing an SSL connection/i;
 
+/** Whether `error` says that PostgreSQL was asked, and did not answer in time. */
+export const isUnanswered = (error: unknown): boolean => /^Query read timeout$/.test(toldBy(error).message ?? '');
+
 /** Whether `error` says that something was sent to PostgreSQL, and that nobody will say what became of it. */
 function isAnswerLost(error: unknown): boolean {
-  const { code = '', message = '' } = toldBy(error);
-  return /^(ECONNRESET|EPIPE|57P02)$/.test(code) || lost.test(message);
+  const { code = '', message = '', syscall } = toldBy(error);
+  return lostCodes.test(code) || (unreachable.test(code) && syscall !== 'connect') || lost.test(message);
 }
 
+/** Class 08 is a pooler's, whose own connection broke: a PgBouncer answers a COMMIT with 08P01 then. */
+const lostCodes = /^(08...|57P02|ECONN(RESET|ABORTED)|EPIPE|EPROTO|ERR_SSL_.*)$/;
+/** Of a connection that there was; at its beginning nothing has been sent. */
+const unreachable = /^(ETIMEDOUT|E(HOST|NET)(UNREACH|DOWN)|ENETRESET)$/;
 const lost = /Query read timeout|Connection terminated(?! due to connection timeout)/;
 
 /**

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { endAbandoned } from './abandoned.js';
 import { GivenUp, stopStatement, untilGivenUp } from './giving-up.js';
 
 /**
@@ -27,6 +28,7 @@ export async function runStatement<Row extends pg.QueryResultRow>(
   } finally {
     client.off('error', isToldByQuery);
     client.release(failure);
+    if (failure) void endAbandoned(pool, client, failure);
   }
 }
 

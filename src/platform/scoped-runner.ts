@@ -9,6 +9,7 @@ import {
 } from 'typeorm';
 import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { PostgresQueryRunner } from 'typeorm/driver/postgres/PostgresQueryRunner.js';
+import { endAbandoned } from './abandoned.js';
 import type { Scope } from './db.js';
 import { GivenUp, stopStatement } from './giving-up.js';
 import { hasCondition } from './postgres-errors.js';
@@ -36,6 +37,8 @@ export class ScopedRunner extends PostgresQueryRunner {
   constructor(
     source: DataSource,
     private readonly texts: PreparedTexts,
+    /** By which PostgreSQL is told about this one's. */
+    private readonly others: pg.Pool,
   ) {
     super(source.driver as PostgresDriver, 'master');
     this.manager = source.createEntityManager(this);
@@ -51,11 +54,11 @@ export class ScopedRunner extends PostgresQueryRunner {
     this.transactionDepth = 1;
   }
 
-  /** Has PostgreSQL stop what it does for the transaction, which can only be rolled back then. @param pool of other connections */
-  async stop(pool: pg.Pool): Promise<void> {
+  /** Has PostgreSQL stop what it does for the transaction, which can only be rolled back then. */
+  async stop(): Promise<void> {
     this.isStopped = true;
     if (!this.client || this.isReleased) return;
-    await stopStatement(pool, this.client).catch((error) => {
+    await stopStatement(this.others, this.client).catch((error) => {
       this.loss ??= error; // it may be stopped yet, whoever has it then
     });
   }
@@ -66,7 +69,11 @@ export class ScopedRunner extends PostgresQueryRunner {
 
   /** A connection on which PostgreSQL did not answer is thrown away. */
   override async release(): Promise<void> {
-    if (this.loss && !this.isReleased) void (await this.connect()).end(); // the pool keeps none that is ending
+    if (this.loss && !this.isReleased) {
+      const lost: pg.PoolClient = await this.connect();
+      void lost.end(); // the pool keeps none that is ending
+      void endAbandoned(this.others, lost, this.loss);
+    }
     return super.release();
   }
 

@@ -93,6 +93,9 @@ export function listenForever({
       })
       .catch((error: unknown) => {
         failed(error);
+        // A refusal, such as a standby's, leaves the connection as it is: one more each second, it would be all that PostgreSQL has.
+        next.off('end', again);
+        void next.end().catch(() => undefined);
         again();
       });
   }

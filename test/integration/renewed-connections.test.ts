@@ -72,6 +72,23 @@ test('who listens does so by another connection after a while, misses nothing, a
   await until('none is left', async () => (await listening('renewed')).length === 0);
 });
 
+test('a connection on which it may not listen is closed, and not left to PostgreSQL', async () => {
+  // As a standby refuses it: an error of the statement, after which the connection is as good as before.
+  const channel = 'no channel';
+  const listener = listenForever({
+    url: database.url,
+    channel,
+    onWake: () => {},
+    log: { info: () => {}, warn: () => {} },
+  });
+  try {
+    await sleep(3_500); // it tries again each second
+    expect((await listening(channel)).length).toBeLessThan(2);
+  } finally {
+    await listener.stop();
+  }
+});
+
 test('who listens says once that PostgreSQL refuses it, and once that it listens again', async () => {
   const lines: { level: number; msg: string; channel: string; fault?: string }[] = [];
   const log = pino({ level: 'info' }, { write: (line) => void lines.push(JSON.parse(line)) });

@@ -1,4 +1,5 @@
-import { isOutage } from '../../src/platform/outages.js';
+import { runInContext } from '../../src/platform/context.js';
+import { isOutage, noticingLoss } from '../../src/platform/outages.js';
 
 const coded = (code: string) => Object.assign(new Error('no'), { code });
 
@@ -7,6 +8,7 @@ test.each([
   ...['ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED', 'ERR_SSL_TLSV1_ALERT_UNKNOWN_CA', 'EPROTO', 'EMFILE'],
   ...['57P01', '53300', '25006', 'ECONNREFUSED', '28P01', '28000', 'CERT_HAS_EXPIRED', 'ERR_TLS_CERT_ALTNAME_INVALID'],
   ...['SELF_SIGNED_CERT_IN_CHAIN', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
+  ...['INVALID_PURPOSE', 'INVALID_CA', 'HOSTNAME_MISMATCH', 'CRL_HAS_EXPIRED', 'UNSPECIFIED'],
 ])('%s: PostgreSQL cannot serve for now', (code) => expect(isOutage(coded(code))).toBe(true));
 
 test.each(['3D000', '55000', '42501'])('%s at a connection is away, in a statement it is not', (code) => {
@@ -17,3 +19,30 @@ test.each(['3D000', '55000', '42501'])('%s at a connection is away, in a stateme
 test.each(['23505', '22P02', '42P01', 'ERR_INVALID_ARG_TYPE', ''])('%s is no outage', (code) =>
   expect(isOutage(coded(code))).toBe(false),
 );
+
+/** Whether a request thinks, after such an end of a commit, that it may have happened all the same. */
+async function isUnknownAfter(error: object): Promise<boolean> {
+  const outcome = { isUnknown: false };
+  const commit = () => noticingLoss(() => Promise.reject(Object.assign(new Error('no'), error)));
+  await runInContext({ outcome } as never, commit).catch(() => undefined);
+  return outcome.isUnknown;
+}
+
+test.each([
+  { code: 'ECONNRESET' },
+  { code: '08P01', severity: 'FATAL' }, // a PgBouncer's: its connection to PostgreSQL broke
+  { code: '57P02', severity: 'FATAL' },
+  { code: 'ETIMEDOUT', syscall: 'read' },
+  { code: 'EPROTO', syscall: 'write' },
+  { message: 'Query read timeout' },
+  { message: 'Connection terminated unexpectedly' },
+])('after %j a commit may have happened', async (error) => expect(await isUnknownAfter(error)).toBe(true));
+
+test.each([
+  { code: '40001', severity: 'ERROR' },
+  { code: '57P01', severity: 'FATAL' },
+  { code: '53300', severity: 'FATAL' },
+  { code: 'ETIMEDOUT', syscall: 'connect' },
+  { code: 'ECONNREFUSED', syscall: 'connect' },
+  { message: 'Connection terminated due to connection timeout' },
+])('after %j it has not', async (error) => expect(await isUnknownAfter(error)).toBe(false));

@@ -1,3 +1,5 @@
+import { isTlsFault } from '../tls-faults.js';
+
 const texts = {
   address: 'the address is not a public one',
   host: "the host is not on this installation's list of hosts that are called",
@@ -32,7 +34,6 @@ const reasons: Record<string, OutboundReason> = {
   UND_ERR_CONNECT_TIMEOUT: 'timeout',
   UND_ERR_HEADERS_TIMEOUT: 'timeout',
   UND_ERR_BODY_TIMEOUT: 'timeout',
-  EPROTO: 'tls',
 };
 
 /** What a failure of the network means to whoever gave the URL. */
@@ -47,7 +48,7 @@ export function asOutboundError(error: unknown): OutboundError {
   if (syscall === 'getaddrinfo' || syscall?.startsWith('query')) return new OutboundError('name', error);
   const known = reasons[code ?? ''];
   if (known) return new OutboundError(known, error);
-  if (/CERT|SIGNED|SSL|TLS|UNABLE_TO/.test(code ?? '')) return new OutboundError('tls', error);
+  if (isTlsFault(code ?? '')) return new OutboundError('tls', error);
   // Several addresses were tried, and the last one's failure speaks for all.
   if (errors?.length) return asOutboundError(errors.at(-1));
   return new OutboundError('unreachable', error);
