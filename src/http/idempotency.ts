@@ -11,6 +11,7 @@ import { type TSchema, Type } from 'typebox';
 import { v4 as uuidv4, v5 as uuidv5 } from 'uuid';
 import { DomainError, type ErrorCode } from '../domain/errors.js';
 import type { Claimed, IdempotentRequests, KeptAnswer, SentRequest } from '../domain/idempotency.js';
+import { faultOf } from '../platform/faults.js';
 import { codesOf, errors } from './operation.js';
 
 const kept = ['content-type', 'etag', 'location'];
@@ -171,7 +172,10 @@ async function settleClaim(
   if (!claim) return;
   request.idempotencyClaim = null;
   if (reply.statusCode === 429 || reply.statusCode >= 500) {
-    return request.context.outcome?.isUnknown ? undefined : requests.release(claim);
+    if (request.context.outcome?.isUnknown) return;
+    // The answer says already what is wrong. A key that cannot be freed is free after a minute; as an error of an error's answer,
+    // what PostgreSQL says would be sent as it is.
+    return requests.release(claim).catch((error) => request.log.warn({ fault: faultOf(error) }, 'a key is not freed'));
   }
   const cookies = ([] as string[]).concat((reply.getHeader('set-cookie') as string | string[] | undefined) ?? []);
   const headers = Object.fromEntries(

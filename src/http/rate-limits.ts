@@ -22,7 +22,7 @@ export interface GeneralLimits {
 
 export interface RateLimitOptions {
   enabled: boolean;
-  db: Pick<Db, 'pool'>;
+  db: Pick<Db, 'statement'>;
   perMinute: GeneralLimits;
 }
 

@@ -23,13 +23,13 @@ export function isOutage(error: unknown): boolean {
     codes.test(code) ||
     isTlsFault(code) ||
     messages.test(message) ||
-    (syscall === 'connect' && noSocket.test(code))
+    (/^(connect|open)$/.test(syscall ?? '') && notThere.test(code))
   );
 }
 
 const ends = /^(FATAL|PANIC)$/;
-/** Of a socket in the file system: PostgreSQL has taken it away, or somebody its folder. */
-const noSocket = /^(ENOENT|EACCES|ENOTDIR)$/;
+/** Of a socket in the file system, which PostgreSQL has taken away, or a certificate, whose file is being replaced: it is read for each connection. */
+const notThere = /^(ENOENT|EACCES|ENOTDIR)$/;
 /** 57014 is a statement that took longer than it may, 25P03 a transaction that nobody went on with and 25P04 one that took longer than it may, 58030 a disk that fails; EMFILE is our own end, without a descriptor for a connection. */
 const codes =
   /^(08...|25P0[34]|28000|28P01|57014|57P0[1-5]|53...|25006|58030|ECONN(REFUSED|RESET|ABORTED)|E(HOST|NET)(UNREACH|DOWN)|ENETRESET|EADDRNOTAVAIL|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EMFILE|ENFILE)$/;

@@ -72,8 +72,12 @@ export function callableUrlOf(text: string, or?: string): string {
   return withoutUser(urlOf(text, ['http', 'https'])).href;
 }
 
+/** As libpq takes them: `//user@one,two:5433/`, and which of them it is to be. */
+const namesSeveral = /^\w+:\/\/(?:[^/?#]*@)?[^/?#@]*,(?![^/?#]*@)|[?&]target_session_attrs=/;
+
 /** Of PostgreSQL or a mail server: everything in it that its driver would stumble over with a fault. */
 export function assertServerUrl(text: string, schemes: string[]): void {
+  if (namesSeveral.test(text)) throw new Error('must name one host: of several, none is tried after another');
   const { username, password, hostname, searchParams } = urlOf(text, schemes);
   if (!hostname && !searchParams.has('host')) throw new Error('must name a host');
   for (const part of [username, password]) if (!isDecodable(part)) throw new Error('must have % in a password as %25');

@@ -66,24 +66,35 @@ export function listenForever({
   const failed = (error: unknown) => {
     reason ??= error; // the first one says most
   };
+  /** @returns null where it cannot even be tried: a certificate in a file that is being replaced, say */
+  function newClient(): pg.Client | null {
+    try {
+      return new pg.Client({
+        connectionString: url,
+        application_name: `gatehouse ${channel}`,
+        keepAlive: true,
+        keepAliveInitialDelayMillis: 10_000, // it only listens: nothing else would tell it that the other end is gone
+        connectionTimeoutMillis: 5_000,
+        query_timeout: 10_000,
+        pipeline: true, // with it a statement without an answer ends its connection
+      });
+    } catch (error) {
+      failed(error);
+      return null;
+    }
+  }
   function connect() {
     timer = undefined;
     reason = undefined;
-    const next = new pg.Client({
-      connectionString: url,
-      application_name: `gatehouse ${channel}`,
-      keepAlive: true,
-      keepAliveInitialDelayMillis: 10_000, // it only listens: nothing else would tell it that the other end is gone
-      connectionTimeoutMillis: 5_000,
-      query_timeout: 10_000,
-      pipeline: true, // with it a statement without an answer ends its connection
-    });
+    const next = newClient();
+    if (!next) return again();
     client = next;
     next.on('error', failed); // 'end' follows
     next.on('end', again);
     next.on('notification', ({ payload }) => onWake(payload));
     connecting = next
       .connect()
+      .then(() => next.query(`set idle_session_timeout = 0`)) // whoever listens is idle
       .then(() => next.query(`listen ${channel}`))
       .then(() => {
         renewal = setTimeout(renew, renewAfterMs);

@@ -32,6 +32,36 @@ describe('errors', () => {
     });
   });
 
+  test('PostgreSQL, lost in the middle of a write with an Idempotency-Key, is no more than the envelope says', async () => {
+    const { db } = api.database;
+    const { statement } = db;
+    const words = 'pg_hba.conf rejects connection for host "10.0.0.7", user "service"';
+    const lost = () => Promise.reject(Object.assign(new Error(words), { code: '28000', severity: 'FATAL' }));
+    const mocks = [
+      jest.spyOn(db, 'transaction').mockImplementation(lost),
+      jest
+        .spyOn(db, 'statement')
+        .mockImplementation((what, values) =>
+          what.name === 'release_idempotent_request' ? lost() : statement(what, values),
+        ),
+    ];
+    try {
+      const answer = await send(api.app, 503, {
+        method: 'POST',
+        url: '/api/v1/organizations',
+        headers: { ...key, 'idempotency-key': randomUUID() },
+        payload: { name: 'Acme' },
+      });
+      expect(answer.json().error).toMatchObject({ statusCode: 503, code: 'service.unavailable' });
+      expect(answer.body).not.toContain('10.0.0.7');
+      expect(
+        mocks[1]?.mock.calls.some(([what]) => (what as { name: string }).name === 'release_idempotent_request'),
+      ).toBe(true);
+    } finally {
+      for (const mock of mocks) mock.mockRestore();
+    }
+  });
+
   const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'accept-language': 'de' };
 
   test.each([

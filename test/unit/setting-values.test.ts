@@ -26,6 +26,7 @@ const duration = 'must be a whole number with a unit, such as 500ms, 30s, 5m, 24
 const durations = 'must be durations such as 30s, 24h or 7d, separated by commas without blanks';
 const file = (name: string) => `must have the path of a file in PEM as ${name}`;
 
+const oneHost = 'must name one host: of several, none is tried after another';
 test.each([
   ['NODE_ENV', 'prod', 'must be development, production or test'],
   ['LOG_LEVEL', 'INFO', 'must be fatal, error, warn, info, debug, trace or silent'],
@@ -60,6 +61,9 @@ test.each([
   ['SMTP_URL', 'smtp://', 'must name a host'],
   ['SMTP_URL', 'smtp://mailer:100%secret@mail.example.com', 'must have % in a password as %25'],
   ['DATABASE_URL', 'postgres:///gatehouse', 'must name a host'],
+  ['DATABASE_URL', 'postgres://a:secret@one.example.com,two.example.com/g', oneHost],
+  ['DATABASE_URL', 'postgres://a:secret@one.example.com:5432,two.example.com:5433/g', oneHost],
+  ['DATABASE_URL', 'postgres://a:secret@db.example.com/g?target_session_attrs=read-write', oneHost],
   ['DATABASE_URL', 'postgres://a:100%secret@db.example.com/g', 'must have % in a password as %25'],
   ['DATABASE_URL', 'postgres://a:secret@db.example.com/g?sslrootcert=/not/there', file('sslrootcert')],
   [

@@ -13,7 +13,13 @@ const fromAnybody = { name: 'invite-address', points: 20, windowSeconds };
 /** Sends an invite, or sends it again, as one mail to this address; what is refused was none. @throws DomainError rate_limit.exceeded */
 export type MailingInvite = <T>(scope: AccountScope, email: string, work: () => Promise<T>) => Promise<T>;
 
-export function createMailingInvite({ db, rateLimits }: { db: Pick<Db, 'pool'>; rateLimits: boolean }): MailingInvite {
+export function createMailingInvite({
+  db,
+  rateLimits,
+}: {
+  db: Pick<Db, 'statement'>;
+  rateLimits: boolean;
+}): MailingInvite {
   if (!rateLimits) return (_scope, _email, work) => work();
   const [ofAccount, ofAll] = [createLimiter(db, fromAccount), createLimiter(db, fromAnybody)];
   return async ({ accountId }, email, work) => {
