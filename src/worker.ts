@@ -53,6 +53,7 @@ await runProcess('worker', command, async () => {
   const workers = startTemporalWorkers({
     server,
     processes,
+    issuer: config.baseUrl,
     activities,
     codePath,
     metrics,

@@ -53,10 +53,13 @@ const schedules: Schedule[] = [
   },
 ];
 
-/** Makes or brings up to date the Temporal Schedules of this version. Safe to repeat, and from many workers at once. */
-export async function ensureSchedules(client: Client): Promise<void> {
+/**
+ * Makes or brings up to date the Temporal Schedules of this version. Safe to repeat, and from many workers at once.
+ * @param issuer of the installation, by which two in one namespace are told apart
+ */
+export async function ensureSchedules(client: Client, issuer: string): Promise<void> {
   for (const schedule of schedules) {
-    const options = optionsOf(schedule);
+    const options = optionsOf(schedule, issuer);
     try {
       await client.schedule.create({ scheduleId: schedule.id, ...options });
     } catch (error) {
@@ -68,15 +71,17 @@ export async function ensureSchedules(client: Client): Promise<void> {
 }
 
 /**
- * Whether the server has our schedules, every one: somebody can delete one by hand. A server that has lost its database has lost
+ * Looks whether the server has our schedules, every one: somebody can delete one by hand. A server that has lost its database has lost
  * them too, and answers as if all was well.
+ * @returns whose they are, as far as they say; null where one is missing
  */
-export async function hasSchedules(client: Client): Promise<boolean> {
+export async function findSchedules(client: Client): Promise<{ issuer: string | null } | null> {
   try {
-    await Promise.all(schedules.map(({ id }) => client.schedule.getHandle(id).describe()));
-    return true;
+    const found = await Promise.all(schedules.map(({ id }) => client.schedule.getHandle(id).describe()));
+    const [issuer = null] = found.map(({ action }) => action.memo?.issuer).filter((each) => typeof each === 'string');
+    return { issuer };
   } catch (error) {
-    if (error instanceof ScheduleNotFoundError) return false;
+    if (error instanceof ScheduleNotFoundError) return null;
     throw error;
   }
 }
@@ -88,7 +93,7 @@ export async function reconcileNow(client: Client): Promise<void> {
   if (!state.paused) await schedule.trigger(ScheduleOverlapPolicy.SKIP);
 }
 
-const optionsOf = ({ id, workflow, taskQueue, summary, spec, catchupWindow }: Schedule) => ({
+const optionsOf = ({ id, workflow, taskQueue, summary, spec, catchupWindow }: Schedule, issuer: string) => ({
   spec,
   policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow },
   action: {
@@ -98,5 +103,6 @@ const optionsOf = ({ id, workflow, taskQueue, summary, spec, catchupWindow }: Sc
     taskQueue,
     args: [],
     staticSummary: summary,
+    memo: { issuer },
   },
 });

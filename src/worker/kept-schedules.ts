@@ -5,11 +5,13 @@ import { faultOf } from '../platform/faults.js';
 import { ensureSearchAttributes } from '../platform/search-attributes.js';
 import { createBell } from '../platform/wake-up.js';
 import type { Processes } from '../temporal/processes.js';
-import { ensureSchedules, hasSchedules, reconcileNow } from '../temporal/schedules.js';
+import { ensureSchedules, findSchedules, reconcileNow } from '../temporal/schedules.js';
 
 export interface KeptSchedules {
   processes: Pick<Processes, 'client' | 'connection'>;
   namespace: string;
+  /** Of this installation: a namespace is of one alone. */
+  issuer: string;
   log: Pick<Logger, 'warn' | 'info'>;
   /** Milliseconds between two looks. */
   everyMs?: number;
@@ -20,7 +22,11 @@ export interface KeptSchedules {
 }
 
 /** Makes what workflows need to be started, as often as it is asked to; what is missing in spite of it is said once. */
-export function createServerPreparation({ processes, namespace, log }: KeptSchedules): () => Promise<void> {
+export function createServerPreparation({
+  processes,
+  namespace,
+  log,
+}: Omit<KeptSchedules, 'issuer'>): () => Promise<void> {
   let said = '';
   return async () => {
     const missing = await ensureSearchAttributes(processes.connection, namespace);
@@ -41,22 +47,35 @@ export function createServerPreparation({ processes, namespace, log }: KeptSched
  * No work waits for it. About schedules the server asks workers of its own, which after a crash of it can be minutes behind.
  */
 export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
-  const { processes, log, everyMs = 15_000, againMs = 2_000, newestMs = settledMs + seconds(5) } = options;
+  const { processes, issuer, log, everyMs = 15_000, againMs = 2_000, newestMs = settledMs + seconds(5) } = options;
   const bell = createBell();
   let wishes = 0;
   let granted = 0;
   let newestAt = Number.POSITIVE_INFINITY;
+  let other = issuer;
   const prepare = createServerPreparation(options);
+
+  /** Two installations in one namespace take each other's work, and find nothing in their databases that it is about. */
+  function noteWhose(theirs: string): void {
+    if (theirs !== issuer && theirs !== other)
+      log.warn(
+        { issuer: theirs },
+        "the schedules of this Temporal namespace are of another BASE_URL: if that is another installation, they take each other's work, and each needs a namespace of its own",
+      );
+    other = theirs;
+  }
 
   async function keep(): Promise<void> {
     const wished = wishes;
     // Each time: the server may have been emptied since it was prepared, or somebody may have removed what nothing is started without.
     await prepare();
+    const found = await findSchedules(processes.client);
+    noteWhose(found?.issuer ?? issuer);
     if (wished === granted) {
-      if (await hasSchedules(processes.client)) return lookAtNewest();
+      if (found) return lookAtNewest();
       log.warn('the Temporal server has lost our schedules; making them anew and looking for processes that it lost');
     }
-    await ensureSchedules(processes.client);
+    await ensureSchedules(processes.client, issuer);
     await reconcileNow(processes.client);
     granted = wished;
     newestAt = performance.now() + newestMs;

@@ -15,6 +15,8 @@ import { activitySpans, workflowSpans } from './tracing.js';
 export interface TemporalWorkers {
   server: TemporalServer;
   processes: Processes;
+  /** Of this installation. */
+  issuer: string;
   activities: ReturnType<typeof createActivities>;
   /** The workflow bundle. */
   codePath: string;

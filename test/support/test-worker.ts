@@ -24,6 +24,7 @@ export function startWorkerParts(
   const activities = workerActivities(database, services, processes, healing);
   const server = { address: temporal.address, namespace, apiKey: null };
   const workers = startTemporalWorkers({
+    issuer: 'http://localhost',
     server,
     processes,
     activities,
@@ -55,7 +56,7 @@ export function startTestWorker(
     ...healing,
   });
   const stopping = new AbortController();
-  keepSchedules({ processes, namespace, log, everyMs: 500 }, stopping.signal); // as the worker does, only sooner
+  keepSchedules({ processes, namespace, issuer: 'http://localhost', log, everyMs: 500 }, stopping.signal); // as the worker does, only sooner
   return {
     ...services,
     async stop(): Promise<void> {

@@ -3,6 +3,8 @@ import { createServerPreparation, keepSchedules } from '../../src/worker/kept-sc
 import { searchAttributes } from '../../workflows/search-attributes.js';
 import { until } from '../support/until.js';
 
+const issuer = 'https://id.example.com';
+
 /** A server that has all our search attributes. */
 const withAttributes = {
   operatorService: {
@@ -22,7 +24,7 @@ test('a server that cannot be asked about schedules yet is asked again until it 
       made.push(scheduleId);
     },
     getHandle: (id: string) => ({
-      describe: async () => ({ state: { paused: false } }),
+      describe: async () => ({ state: { paused: false }, action: {} }),
       trigger: async () => void triggered.push(id),
     }),
   };
@@ -30,7 +32,7 @@ test('a server that cannot be asked about schedules yet is asked again until it 
   const stopping = new AbortController();
   const log = { warn() {}, info() {} };
   const schedules = keepSchedules(
-    { processes, namespace: 'default', log, everyMs: 900_000, againMs: 5 },
+    { processes, namespace: 'default', issuer, log, everyMs: 900_000, againMs: 5 },
     stopping.signal,
   );
   try {
@@ -52,7 +54,7 @@ test('once schedules were made the reconciler runs once more, when rows of the l
     getHandle: () => ({
       describe: async () => {
         looks += 1;
-        return { state: { paused: false } };
+        return { state: { paused: false }, action: {} };
       },
       trigger: async () => void triggered.push(performance.now()),
     }),
@@ -60,7 +62,7 @@ test('once schedules were made the reconciler runs once more, when rows of the l
   const processes = { client: { schedule }, connection: withAttributes } as unknown as Processes;
   const stopping = new AbortController();
   const log = { warn() {}, info() {} };
-  const options = { processes, namespace: 'default', log, everyMs: 10, newestMs: 300 };
+  const options = { processes, namespace: 'default', issuer, log, everyMs: 10, newestMs: 300 };
   const schedules = keepSchedules(options, stopping.signal);
   try {
     schedules.renew();
@@ -93,7 +95,7 @@ test('a search attribute of another type is told of, since no workflow could be 
 test('search attributes that somebody removes are made again under a running worker, and where it may not, that is said once', async () => {
   const schedule = {
     create: async () => {},
-    getHandle: () => ({ describe: async () => ({ state: { paused: false } }), trigger: async () => {} }),
+    getHandle: () => ({ describe: async () => ({ state: { paused: false }, action: {} }), trigger: async () => {} }),
   };
   const added: object[] = [];
   let looks = 0;
@@ -112,7 +114,7 @@ test('search attributes that somebody removes are made again under a running wor
   const told: object[] = [];
   const log = { warn: (details: object) => void told.push(details), info() {} };
   const stopping = new AbortController();
-  const schedules = keepSchedules({ processes, namespace: 'default', log, everyMs: 10 }, stopping.signal);
+  const schedules = keepSchedules({ processes, namespace: 'default', issuer, log, everyMs: 10 }, stopping.signal);
   try {
     schedules.renew();
     await until('they are made again', () => added.length >= 1);
@@ -131,7 +133,7 @@ test('a worker that comes to a server whose attributes nobody may look at says s
   const schedule = {
     create: async () => {},
     getHandle: () => ({
-      describe: async () => ({ state: { paused: false } }),
+      describe: async () => ({ state: { paused: false }, action: {} }),
       trigger: async () => {
         runs += 1;
       },
@@ -146,7 +148,7 @@ test('a worker that comes to a server whose attributes nobody may look at says s
   const told: object[] = [];
   const log = { warn: (details: object) => void told.push(details), info() {} };
   const stopping = new AbortController();
-  const schedules = keepSchedules({ processes, namespace: 'default', log, everyMs: 900_000 }, stopping.signal);
+  const schedules = keepSchedules({ processes, namespace: 'default', issuer, log, everyMs: 900_000 }, stopping.signal);
   try {
     for (let connections = 1; connections <= 3; connections++) {
       await schedules.prepare();
@@ -154,6 +156,38 @@ test('a worker that comes to a server whose attributes nobody may look at says s
       await until('the schedules are renewed', () => runs === connections);
     }
     expect(told).toEqual([{ missing: Object.keys(searchAttributes) }]);
+  } finally {
+    stopping.abort();
+  }
+});
+
+test('that another installation works in the namespace is said once, as soon as its schedules are seen', async () => {
+  let theirs: string | undefined;
+  let looks = 0;
+  const schedule = {
+    create: async () => {},
+    getHandle: () => ({
+      describe: async () => {
+        looks += 1;
+        return { state: { paused: false }, action: { memo: { issuer: theirs ?? issuer } } };
+      },
+      trigger: async () => {},
+    }),
+  };
+  const processes = { client: { schedule }, connection: withAttributes } as unknown as Processes;
+  const told: object[] = [];
+  const log = { warn: (details: object) => void told.push(details), info() {} };
+  const stopping = new AbortController();
+  const schedules = keepSchedules({ processes, namespace: 'default', issuer, log, everyMs: 10 }, stopping.signal);
+  try {
+    schedules.renew();
+    await until('it was looked', () => looks > 10);
+    expect(told).toEqual([]);
+    theirs = 'https://id.example.org';
+    await until('it is said', () => told.length > 0);
+    const then = looks;
+    await until('it was looked often', () => looks > then + 50);
+    expect(told).toEqual([{ issuer: theirs }]);
   } finally {
     stopping.abort();
   }

@@ -103,14 +103,14 @@ test('events are counted by a run of their own, which is tried again while the d
 });
 
 test('the schedule counts events every five minutes, and never two at once', async () => {
-  await ensureSchedules(temporal.client);
+  await ensureSchedules(temporal.client, 'http://localhost');
   const { spec, policies } = await temporal.client.schedule.getHandle(eventCountingId).describe();
   expect(spec.intervals).toMatchObject([{ every: minutes(5) }]);
   expect(policies.overlap).toBe('SKIP');
 });
 
 test('the schedule runs it every hour, and never two at once', async () => {
-  await ensureSchedules(temporal.client);
+  await ensureSchedules(temporal.client, 'http://localhost');
   const { spec, policies } = await temporal.client.schedule.getHandle(housekeepingId).describe();
   expect(spec.intervals).toMatchObject([{ every: 3_600_000 }]);
   expect(policies.overlap).toBe('SKIP');

@@ -67,7 +67,15 @@ beforeAll(async () => {
     processes,
   });
   startWorkers = () =>
-    startTemporalWorkers({ server, processes, activities, codePath: temporal.codePath, log, giveUp: () => undefined });
+    startTemporalWorkers({
+      server,
+      processes,
+      issuer: 'http://localhost',
+      activities,
+      codePath: temporal.codePath,
+      log,
+      giveUp: () => undefined,
+    });
   workers = startWorkers();
   const relay = startOutboxRelay({ db, databaseUrl: url, processes, log, pollMs: 200 });
   stops.push(relay.stop, () => workers.stop());

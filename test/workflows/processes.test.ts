@@ -96,6 +96,7 @@ test('a link is confirmed before the relay has started its process', async () =>
   const services = registrationServices(database);
   const { id } = await services.park(); // nobody relays it
   const worker = startTemporalWorkers({
+    issuer: 'http://localhost',
     server: { address: temporal.address, namespace, apiKey: null },
     processes,
     activities: workerActivities(database, services, processes),

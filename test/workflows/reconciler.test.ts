@@ -95,7 +95,7 @@ test('cancelled during the last page of its history, it does not go on with a fr
 });
 
 test('the schedule runs it every five minutes, and never two at once', async () => {
-  await ensureSchedules(temporal.client);
+  await ensureSchedules(temporal.client, 'http://localhost');
   const { spec, policies } = await temporal.client.schedule.getHandle(reconcilerId).describe();
   expect(spec.intervals).toMatchObject([{ every: 300_000 }]);
   expect(policies.overlap).toBe('SKIP');

@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals';
-import { ensureSchedules } from '../../src/temporal/schedules.js';
+import { ensureSchedules, findSchedules } from '../../src/temporal/schedules.js';
 import { signingKeyRotationId } from '../../workflows/ids.js';
 import { recordHistory } from '../support/histories.js';
 import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => temporal.stop());
 
 test('many workers make one schedule, and it rotates the keys', async () => {
-  await Promise.all([1, 2, 3].map(() => ensureSchedules(temporal.client)));
+  await Promise.all([1, 2, 3].map(() => ensureSchedules(temporal.client, 'http://localhost')));
   const schedule = temporal.client.schedule.getHandle(signingKeyRotationId);
   const rotateSigningKeys = jest.fn(async () => ({ created: 'kid-2' }));
   await temporal.runWorker({ rotateSigningKeys }, 'processes');
@@ -29,11 +29,11 @@ test('many workers make one schedule, and it rotates the keys', async () => {
 });
 
 test('a schedule that differs is brought up to date, and a pause stays', async () => {
-  await ensureSchedules(temporal.client);
+  await ensureSchedules(temporal.client, 'http://localhost');
   const schedule = temporal.client.schedule.getHandle(signingKeyRotationId);
   await schedule.update((current) => ({ ...current, spec: { intervals: [{ every: '5 days' }] } }));
   await schedule.pause('maintenance');
-  await ensureSchedules(temporal.client);
+  await ensureSchedules(temporal.client, 'http://localhost');
   const { spec, state } = await schedule.describe();
   expect(spec.intervals ?? []).toEqual([]);
   expect(spec.calendars?.[0]?.hour).toEqual([{ start: 3, end: 3, step: 1 }]);
@@ -54,4 +54,13 @@ test('cancelled while no key can be made, this run stops', async () => {
   await expect(handle.result()).rejects.toThrow();
   expect((await handle.describe()).status.name).toBe('CANCELLED');
   await recordHistory('signing-key-rotation-cancelled', handle);
+});
+
+test('the schedules say which installation they are of', async () => {
+  await ensureSchedules(temporal.client, 'https://id.example.com');
+  expect(await findSchedules(temporal.client)).toEqual({ issuer: 'https://id.example.com' });
+  await ensureSchedules(temporal.client, 'https://id.example.org');
+  expect(await findSchedules(temporal.client)).toEqual({ issuer: 'https://id.example.org' });
+  await temporal.client.schedule.getHandle(signingKeyRotationId).delete();
+  expect(await findSchedules(temporal.client)).toBeNull();
 });
