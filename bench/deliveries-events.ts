@@ -9,7 +9,7 @@ import { writeRoutes } from '../src/domain/webhooks/routes.js';
 import { newWebhookSecret, secretContext } from '../src/domain/webhooks/secrets.js';
 import { parseMasterKeys } from '../src/platform/crypto/master-keys.js';
 import { createSealing } from '../src/platform/crypto/sealing.js';
-import type { Db } from '../src/platform/db.js';
+import type { Db, EnvironmentScope } from '../src/platform/db.js';
 import type { Installation } from './installation.js';
 import { seed } from './seed.js';
 
@@ -27,10 +27,13 @@ interface Wanted {
   installation: Installation;
   subscriptions: number;
   stops: Stops;
+  /** The Environment; that of the demo data where it is left out. */
+  scope?: EnvironmentScope;
 }
 
 /** An Environment with subscriptions, the first of which wants more than the others, and a receiver in this process. */
-export async function createEventSource({ db, installation, subscriptions, stops }: Wanted): Promise<EventSource> {
+export async function createEventSource(wanted: Wanted): Promise<EventSource> {
+  const { db, installation, subscriptions, stops } = wanted;
   const arrived: number[] = [];
   const server = createServer((request, response) => {
     arrived.push(performance.now());
@@ -41,7 +44,7 @@ export async function createEventSource({ db, installation, subscriptions, stops
   const stop = () => new Promise<void>((resolve) => server.close(() => resolve()));
   stops.add({ name: 'receiver', exited: new Promise<never>(() => {}), stop });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  const { scope } = await seed(installation.databaseUrl);
+  const scope = wanted.scope ?? (await seed(installation.databaseUrl)).scope;
   const sealing = createSealing(parseMasterKeys(installation.masterKeys));
   await db.transaction('system', async (tx) => {
     for (let i = 0; i < subscriptions; i++) {

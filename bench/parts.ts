@@ -7,6 +7,7 @@ import { measureOverload, overloadTable } from './overload.js';
 import { measureRegistrations, registrationsTable } from './registrations.js';
 import { measureScim, scimTable } from './scim/index.js';
 import type { Surroundings } from './surroundings.js';
+import { measureTurns, turnsTable } from './turns.js';
 
 /** What is measured by itself instead of the workloads, beside few of something and beside many. */
 export interface BenchPart {
@@ -74,6 +75,18 @@ export const benchParts: readonly BenchPart[] = [
     isDurable: true,
     measure: measureDeliveries,
     table: deliveriesTable,
+  }),
+  part({
+    name: 'turns',
+    title: 'Deliveries behind those of another Account',
+    about: [
+      'has an Account wait for ten, 2 000 and 6 000 deliveries (or as many as named), and shows how long those of another',
+      'one take meanwhile',
+    ],
+    usual: [10, 2_000, 6_000],
+    isDurable: true,
+    measure: measureTurns,
+    table: turnsTable,
   }),
   part({
     name: 'events',
