@@ -92,7 +92,7 @@ test('an assertion redeems a code, with the issuer or an endpoint that takes it 
   }
 });
 
-test('an assertion counts once, also in parallel, and is remembered for a minute longer than it is good', async () => {
+test('an assertion counts once, also in parallel, and is remembered for a minute past its exp', async () => {
   const exp = Math.floor(world.now().getTime() / 1000) + 300;
   const one = await environment.newClient({ tokenEndpointAuthMethod: 'private_key_jwt', jwks });
   const once = await assertion(one, { exp });
@@ -105,11 +105,20 @@ test('an assertion counts once, also in parallel, and is remembered for a minute
   expect(used).toEqual([{ until: new Date((exp + 60) * 1000) }]);
 });
 
-test('an assertion is good for an hour at most', async () => {
-  const at = Math.floor(world.now().getTime() / 1000);
+test('an assertion is good for an hour at most, of a client whose clock is up to a minute from ours, and once then too', async () => {
   const patient = await environment.newClient({ tokenEndpointAuthMethod: 'private_key_jwt', jwks });
-  expect(await errorOf(await assertion(patient, { exp: at + 3600 }))).toBe('invalid_grant');
-  expect(await errorOf(await assertion(patient, { exp: at + 3601 }))).toBe('invalid_client');
+  const of = (ahead: number) => {
+    const at = Math.floor(world.now().getTime() / 1000) + ahead;
+    return assertion(patient, { iat: at, nbf: at, exp: at + 3600 });
+  };
+  expect(await errorOf(await of(58))).toBe('invalid_grant');
+  expect(await errorOf(await of(75))).toBe('invalid_client');
+  const late = await of(-3640); // expired by our clock, and not by one that is a minute behind
+  expect(await errorOf(late)).toBe('invalid_grant');
+  expect(await errorOf(late)).toBe('invalid_client');
+  expect(await errorOf(await of(-3660))).toBe('invalid_client');
+  const at = Math.floor(world.now().getTime() / 1000);
+  expect(await errorOf(await assertion(patient, { exp: at + 3675 }))).toBe('invalid_client');
 });
 
 test('assertions that are not right are refused', async () => {
@@ -126,7 +135,7 @@ test('assertions that are not right are refused', async () => {
     'another audience': await assertion(client, { aud: 'https://other.example' }),
     'another audience beside ours': await assertion(client, { aud: [world.baseUrl, 'https://other.example'] }),
     'no audience': await assertion(client, { aud: [] }),
-    expired: await assertion(client, { exp: at - 10 }),
+    expired: await assertion(client, { exp: at - 60 }),
     'too long': await assertion(client, { exp: at + 7200 }),
     'no expiry': await assertion(client, { exp: undefined }),
     'no id': await assertion(client, { jti: undefined }),

@@ -1,5 +1,5 @@
 import { errors, type JWTPayload, jwtVerify } from 'jose';
-import { type Clock, hours } from '../../platform/clock.js';
+import { type Clock, hours, minutes } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/db.js';
 import { claimedText } from './claimed.js';
@@ -11,6 +11,8 @@ export const assertionAlgorithms = ['RS256', 'PS256', 'ES256'];
 
 /** A used assertion is remembered until it expires, so it may not last long. */
 const longestLife = hours(1);
+/** How far a client's clock may be from ours, ahead or behind (docs/decisions/0078). */
+const skewMs = minutes(1);
 
 const useStatement = {
   name: 'use_client_assertion',
@@ -50,7 +52,7 @@ export function createClientAssertions({
         audience: audiences,
         requiredClaims: ['exp', 'jti'],
         currentDate: now(),
-        clockTolerance: 5,
+        clockTolerance: skewMs / 1000,
       });
       // Who asks for one that counts elsewhere too would pass it on (draft-ietf-oauth-rfc7523bis §4).
       if (![payload.aud ?? []].flat().every((audience) => audiences.includes(audience))) throw clientRefused();
@@ -68,9 +70,10 @@ export function createClientAssertions({
     subjectOf: (assertion) => claimedText(assertion, 'sub'),
     async assertValid(client, assertion) {
       const { exp = 0, jti } = await verified(client, assertion);
-      if (typeof jti !== 'string' || exp * 1000 > now().getTime() + longestLife) throw clientRefused();
-      // Kept past its expiry for as long as clocks may differ.
-      const used = await db.statement(useStatement, [client.clientId, hashSecret(jti), new Date((exp + 60) * 1000)]);
+      if (typeof jti !== 'string' || exp * 1000 > now().getTime() + longestLife + skewMs) throw clientRefused();
+      // For as long as it is taken; housekeeping keeps it for a minute more, since our own clocks differ as well.
+      const until = new Date(exp * 1000 + skewMs);
+      const used = await db.statement(useStatement, [client.clientId, hashSecret(jti), until]);
       if (used.length === 0) throw clientRefused();
     },
   };
