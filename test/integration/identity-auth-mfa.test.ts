@@ -151,6 +151,15 @@ describe('where a second factor is asked for', () => {
     expect(toldBy((await answer('totp', { code: totp.code() })).json().data).acr).toBe('urn:gatehouse:aal2');
     expect(await api.signedIn(client, ana)).toMatchObject({ requires_mfa_challenge: false });
   });
+
+  test('a sign-in that would rather have two, and takes one, asks who has a factor for it', async () => {
+    const rather = { acr_values: 'urn:gatehouse:aal2 urn:gatehouse:aal1' };
+    const { result, answer, totp, client, place } = await challenged({ mfaPolicy: 'off' }, rather);
+    expect(result.mfa_challenge.available_factors).toEqual(['totp', 'recovery_code']);
+    expect(toldBy((await answer('totp', { code: totp.code() })).json().data).acr).toBe('urn:gatehouse:aal2');
+    const bo = await place.newIdentity();
+    expect(await api.signedIn(client, bo, rather)).toMatchObject({ requires_mfa_challenge: false });
+  });
 });
 
 describe('a passkey or security key', () => {

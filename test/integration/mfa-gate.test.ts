@@ -23,6 +23,8 @@ interface Case {
   trustedDays?: number;
   first?: Partial<FirstFactor>;
   aal2?: boolean;
+  /** Preferred to aal1. */
+  rather?: boolean;
   proved?: boolean;
   owner?: boolean;
 }
@@ -56,6 +58,7 @@ async function decide(given: Case) {
     first: { ...password, authenticatedAt: provider.now(), ...given.first, identityId: ana.id },
     device,
     requiresAal2: given.aal2 ?? false,
+    prefersAal2: given.rather ?? false,
     hasProvedFactor: given.proved ?? false,
     isOwnerWanted: given.owner ?? false,
   });
@@ -281,6 +284,25 @@ test.each<[string, Case, string]>([
     'and then one that is has to be enrolled',
     { policy: 'required', has: ['totp'], recovery: false, allowed: ['webauthn'], proved: true },
     enroll('grace', 'webauthn'),
+  ],
+  // aal2 is preferred to aal1
+  [
+    'who has a factor for what is preferred is asked for it, in a browser that is trusted too',
+    { policy: 'off', has: ['totp', 'email_otp'], recovery: false, trusted: true, rather: true },
+    challenge('totp'),
+  ],
+  [
+    'also who has come by another one',
+    { policy: 'optional', has: ['totp'], recovery: false, first: mut(mailedSession), rather: true },
+    challenge('totp'),
+  ],
+  ['who has none enrolls none', { policy: 'optional', rather: true }, done],
+  ['nor who has one that does not make it', { policy: 'off', has: ['email_otp'], rather: true }, done],
+  ['nor one that the Environment does not take', { policy: 'off', has: ['totp'], allowed: [], rather: true }, done],
+  [
+    'unless it is required, for which there is the time as ever',
+    { policy: 'required', rather: true },
+    enroll('grace', 'totp', 'webauthn', 'email_otp'),
   ],
   ['optional does not mind', { policy: 'optional', has: ['totp'], allowed: ['webauthn'] }, done],
 ])('%s', async (_, given, expected) => {

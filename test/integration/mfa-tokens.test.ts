@@ -126,6 +126,28 @@ test('a step-up from a session asks for the second factor alone, and makes the s
   expect(await claimsFor(client, codeIn(again.page), again.verifier)).toMatchObject({ acr: aal2 });
 });
 
+test('of a list that takes aal1, aal2 is asked of whoever has a factor, and nobody is refused or enrolls one', async () => {
+  const { environment, client, ana, totp, browser } = await newPerson();
+  const either = { acr_values: `${aal2} ${aal1}` };
+  const { page: challenge, verifier } = await passwordStep(browser, client, ana, either);
+  expect(challenge.body).not.toContain('value="email_otp"');
+  expect((await browser.submit(challenge, { factor: 'totp' })).body).not.toContain('value="email_otp"');
+  const answer = await browser.submit(challenge, { code: totp.code() });
+  expect(await claimsFor(client, codeIn(answer), verifier)).toMatchObject({ acr: aal2 });
+
+  const bo = await environment.newIdentity();
+  const weak = provider.browser();
+  const signedIn = await passwordStep(weak, client, bo, either);
+  expect(await claimsFor(client, codeIn(signedIn.page), signedIn.verifier)).toMatchObject({ acr: aal1 });
+  await enrollTotp(provider, environment, bo);
+  await provider.query(`update environment_settings set mfa_policy = 'off' where environment_id = $1`, [
+    environment.environmentId,
+  ]);
+  const silent = await authorize(weak, client, { ...either, prompt: 'none' });
+  expect(await claimsFor(client, codeIn(silent.page), silent.verifier)).toMatchObject({ acr: aal1 });
+  expect((await authorize(weak, client, either)).page.body).toContain('name="challenge_token"');
+});
+
 test('a step-up prolongs neither the session nor its cookie', async () => {
   const { environment, client, ana, totp, browser } = await newPerson();
   await provider.query(`update environment_settings set mfa_policy = 'off' where environment_id = $1`, [

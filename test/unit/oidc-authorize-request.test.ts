@@ -178,14 +178,14 @@ describe('accepted', () => {
   });
 
   test.each([
-    ['urn:gatehouse:aal2', true],
-    ['urn:gatehouse:aal1', false],
-    ['urn:other urn:gatehouse:aal2', true],
-    ['urn:gatehouse:aal2 urn:gatehouse:aal1', true],
-    ['urn:gatehouse:aal1 urn:gatehouse:aal2', false],
-    ['urn:other', false],
-  ])('acr_values %s: a second factor is asked for: %s', (acr_values, asked) => {
-    expect(request({ acr_values }).requiresAal2).toBe(asked);
+    ['urn:gatehouse:aal2', true, false],
+    ['urn:gatehouse:aal1', false, false],
+    ['urn:other urn:gatehouse:aal2', true, false],
+    ['urn:gatehouse:aal2 urn:gatehouse:aal1', false, true],
+    ['urn:gatehouse:aal1 urn:gatehouse:aal2', false, false],
+    ['urn:other', false, false],
+  ])('acr_values %s: a second factor is required: %s, or preferred: %s', (acr_values, requiresAal2, prefersAal2) => {
+    expect(request({ acr_values })).toMatchObject({ requiresAal2, prefersAal2 });
   });
 
   test('blanks around a prompt', () => {

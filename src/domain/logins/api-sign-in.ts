@@ -34,6 +34,8 @@ export interface ApiVisit {
   scope: ScopeName[];
   /** Whether only `urn:gatehouse:aal2` will do. */
   requiresAal2: boolean;
+  /** Whether it is asked of whoever has a factor for it. */
+  prefersAal2?: boolean;
   /** Value of the `trusted_device` cookie. */
   device: string | null;
   ipAddress: string;
@@ -102,8 +104,8 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
    */
   async function proved(visit: ApiVisit, first: FirstFactor, hasProvedFactor = false): Promise<ApiLogin> {
     assertFirstParty(visit);
-    const { client, scope, device, requiresAal2 } = visit;
-    const decision = await gate.decide({ client, first, device, requiresAal2, hasProvedFactor });
+    const { client, scope, device, requiresAal2, prefersAal2 } = visit;
+    const decision = await gate.decide({ client, first, device, requiresAal2, prefersAal2, hasProvedFactor });
     if (decision.step === 'done') return complete(visit, { ...first, ...decision });
     if (decision.step === 'enroll' && decision.until) return complete(visit, first, decision.until);
     if (decision.step === 'barred') throw barred(decision);
@@ -115,7 +117,7 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
       purpose: 'challenge',
       first,
       hasProvedFactor,
-      requiresAal2,
+      requiresAal2: requiresAal2 || decision.isForAal2 === true,
       parameters: { client_id: client.clientId, scope: scope.join(' ') },
     });
     return {

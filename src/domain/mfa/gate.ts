@@ -12,7 +12,8 @@ export type { EnrollableKind };
 /** What of second factors a sign-in needs after its first one (spec.md, "States and transitions"; contract §3, §10). */
 export type MfaDecision =
   | { step: 'done'; amr: string[]; acr: Acr; secondFactorAt: Date | null }
-  | { step: 'challenge'; factors: FactorKind[] }
+  /** `isForAal2`: with those that make it, since the client prefers it and the person has one. */
+  | { step: 'challenge'; factors: FactorKind[]; isForAal2?: true }
   /** `until`: it can be put off until then; null: the sign-in does not go on without. */
   | { step: 'enroll'; factors: EnrollableKind[]; until: Date | null }
   /** The time to enroll is over, and there is no factor to show; an admin's reset gives it anew. */
@@ -29,6 +30,8 @@ export interface MfaQuestion {
   device: string | null;
   /** Whether the client asks for `urn:gatehouse:aal2`. */
   requiresAal2: boolean;
+  /** Whether it would rather have that, and takes `urn:gatehouse:aal1`. */
+  prefersAal2?: boolean;
   /** Whether an enrolled factor was proved already, though not one that is enough. */
   hasProvedFactor?: boolean;
   /** Whether it is for what the owner alone may change, for which a browser that is trusted is not enough. */
@@ -55,10 +58,11 @@ export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
       first,
       standing,
       device,
-      requiresAal2,
+      prefersAal2 = false,
       hasProvedFactor = false,
       isOwnerWanted = false,
       requiresMfa = false,
+      ...asked
     }: MfaQuestion): Promise<MfaDecision> {
       const { accountId, applicationId, environmentId, settings } = client;
       const { mfaGracePeriodDays: days, mfaTrustedDeviceDays } = settings;
@@ -66,6 +70,8 @@ export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
       const { identityId, amr, acr, secondFactorAt } = first;
       const scope = { accountId, applicationId, environmentId };
       const done: MfaDecision = { step: 'done', amr, acr, secondFactorAt };
+      const isForAal2 = prefersAal2 && choicesAfter({ ...first, requiresAal2: true }, standing).usable.length > 0;
+      const requiresAal2 = asked.requiresAal2 || isForAal2;
       const isShown = showsSecondFactor(first);
       const counts = isOwnerWanted ? isShown : secondFactorAt !== null;
       const isEnough = requiresAal2 ? acr === aal2 : mfaPolicy === 'off' || counts;
@@ -80,7 +86,8 @@ export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
           !(requiresAal2 || isOwnerWanted) &&
           mfaTrustedDeviceDays > 0 &&
           (await devices.recognize(scope, identityId, device));
-        return isTrusted ? { ...done, acr: aal1, secondFactorAt: now() } : { step: 'challenge', factors: usable };
+        if (isTrusted) return { ...done, acr: aal1, secondFactorAt: now() };
+        return { step: 'challenge', factors: usable, ...(isForAal2 && { isForAal2 }) };
       }
       if (owesOwn) return { step: 'challenge', factors: provable };
       // Which level a client gets is its own to check (OpenID Connect Core 3.1.2.1: acr_values is voluntary).

@@ -1,4 +1,4 @@
-import { aal1, aal2 } from '../sessions/first-factor.js';
+import { type AskedLevel, levelIn } from './acr-values.js';
 import { longestHint } from './hints.js';
 import { OAuthError, type OAuthErrorCode } from './oauth-error.js';
 import { onlyOnce, type Parameters, type ReadParameters } from './parameters.js';
@@ -10,7 +10,7 @@ import { givenScopes, type ScopeName } from './scopes.js';
 export type ResponseMode = 'query' | 'form_post';
 
 /** An authorization request (RFC 6749 §4.1.1, OpenID Connect Core 3.1.2.1) that was found well-formed. */
-export interface AuthorizeRequest {
+export interface AuthorizeRequest extends AskedLevel {
   redirectUri: string;
   responseMode: ResponseMode;
   scope: ScopeName[];
@@ -20,8 +20,6 @@ export interface AuthorizeRequest {
   prompt: { none: boolean; login: boolean; consent: boolean; selectAccount: boolean };
   /** Seconds since the sign-in that the client accepts at most. */
   maxAge: number | null;
-  /** Whether the first of the `acr_values` that we know is `urn:gatehouse:aal2` (OpenID Connect Core 3.1.2.1). */
-  requiresAal2: boolean;
   idTokenHint: string | null;
   loginHint: string | null;
   /** Id or slug of the organization that the sign-in is for. */
@@ -130,7 +128,7 @@ export function parseAuthorizeRequest(read: ReadParameters, client: AuthorizeCli
       codeChallenge: challengeIn(values, client),
       prompt: promptIn(values),
       maxAge: maxAgeIn(values),
-      requiresAal2: acrIn(values) === aal2,
+      ...levelIn(values.get('acr_values')),
       idTokenHint: values.get('id_token_hint') ?? null,
       loginHint: values.get('login_hint') ?? null,
       organization: values.get('organization') ?? null,
@@ -203,12 +201,6 @@ function promptIn(values: Parameters): AuthorizeRequest['prompt'] {
     selectAccount: asked.includes('select_account'),
   };
 }
-
-const acrIn = (values: Parameters) =>
-  values
-    .get('acr_values')
-    ?.split(' ')
-    .find((value) => value === aal1 || value === aal2);
 
 function maxAgeIn(values: Parameters): number | null {
   const text = values.get('max_age');

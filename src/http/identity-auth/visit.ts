@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { ApiVisit } from '../../domain/logins/api-sign-in.js';
+import { levelIn } from '../../domain/oidc/acr-values.js';
 import type { Client } from '../../domain/oidc/clients.js';
 import { givenScopes } from '../../domain/oidc/scopes.js';
-import { aal2 } from '../../domain/sessions/first-factor.js';
 import { browserOf } from '../browser-of.js';
 import type { SecretCookie } from '../oauth/secret-cookie.js';
 
@@ -16,7 +16,11 @@ export const VisitFields = {
     }),
   ),
   acr_values: Type.Optional(
-    Type.String({ maxLength: 1024, description: '`urn:gatehouse:aal2` asks for a second factor whatever the policy.' }),
+    Type.String({
+      maxLength: 1024,
+      description:
+        '`urn:gatehouse:aal2` asks for a second factor whatever the policy; with `urn:gatehouse:aal1` behind it only who has one.',
+    }),
   ),
 };
 
@@ -26,7 +30,7 @@ export const visitOf = (request: FastifyRequest, client: Client, device: SecretC
   return {
     client,
     scope: givenScopes(scope ?? 'openid profile email', client.scopes),
-    requiresAal2: acrValues?.split(' ').includes(aal2) ?? false,
+    ...levelIn(acrValues),
     device: device.read(request),
     ...browserOf(request),
   };

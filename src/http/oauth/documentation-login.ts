@@ -30,7 +30,9 @@ export const authorizeParameters = {
       'parents, send the id. A client with `consent_required` asks for the scope `org` with it, or is answered `invalid_scope`',
   ),
   ui_locales: text('`en`, `de`'),
-  acr_values: text('`urn:gatehouse:aal2` asks for a second factor'),
+  acr_values: text(
+    '`urn:gatehouse:aal2` asks for a second factor; with `urn:gatehouse:aal1` behind it only who has one',
+  ),
   method: text(
     '`code` opens the view that mails a code, where the Environment allows it; `password` the page that asks who it is. With ' +
       'either, nobody is sent to an identity provider unasked. `recovery` is `password` also where `organization` requires its ' +

@@ -132,6 +132,7 @@ export function createHostedLogin(
       first,
       device: device.read(visit.request),
       requiresAal2: visit.asked.requiresAal2,
+      prefersAal2: visit.asked.prefersAal2 && !visit.asked.prompt.none,
       // Nobody is sent to their account with `max_age` but by itself, before something that could lock its owner out.
       isOwnerWanted: visit.toAccount && visit.asked.maxAge !== null,
       hasProvedFactor,
@@ -164,7 +165,7 @@ export function createHostedLogin(
       purpose: decision.step === 'challenge' ? 'challenge' : 'enrollment',
       first,
       hasProvedFactor,
-      requiresAal2: asked.requiresAal2,
+      requiresAal2: asked.requiresAal2 || (decision.step === 'challenge' && decision.isForAal2 === true),
       parameters: asked.parameters,
     });
     if (decision.step === 'challenge') return sendChallenge(visit, { ...begun, factors: decision.factors });
