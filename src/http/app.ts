@@ -164,7 +164,9 @@ function secure(reply: FastifyReply, baseUrl: string): void {
   const set = (name: string, value: string) => reply.hasHeader(name) || reply.header(name, value);
   set('x-content-type-options', 'nosniff');
   set('referrer-policy', 'no-referrer');
-  set('x-frame-options', 'DENY');
+  // It knows no origins: a page that one may frame says so in its policy.
+  const isFramed = /frame-ancestors http/.test(String(reply.getHeader('content-security-policy')));
+  if (!isFramed) set('x-frame-options', 'DENY');
   set('content-security-policy', "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
   set('cache-control', 'no-store');
   if (baseUrl.startsWith('https:')) set('strict-transport-security', 'max-age=31536000; includeSubDomains');

@@ -5,6 +5,7 @@ import type { BrowserContextOptions, Page } from 'playwright-core';
 import { barriers, headingOf } from '../support/chromium.js';
 import { startRelyingParty } from '../support/service-processes.js';
 import { authorizeUrl, claimIn, fillIn, idToken, type Site, startAt, startSite } from '../support/site.js';
+import { until } from '../support/until.js';
 
 let site: Site;
 let office: { url: string; stop(): Promise<void> };
@@ -70,6 +71,41 @@ test('an application is posted its answer (response_mode=form_post), also withou
       expect(Object.fromEntries(new URLSearchParams(body))).toMatchObject({ code: expect.any(String), state: 's' });
       expect(origin).toBe(site.service.baseUrl);
     }
+  } finally {
+    app.close();
+  }
+});
+
+test('an application asks in a hidden frame whether somebody is signed in, and is posted the answer', async () => {
+  const posted: string[] = [];
+  // By the address that is on the application's own site: cookies reach the frames of no other.
+  const frame = () =>
+    authorizeUrl(site, { redirect_uri: redirect, response_mode: 'form_post', prompt: 'none' }).replace(
+      '//localhost:',
+      '//127.0.0.1:',
+    );
+  const app = createServer(async (request, response) => {
+    if (request.method === 'POST') posted.push((await request.toArray()).join(''));
+    const silent = `<iframe hidden src="${frame().replaceAll('&', '&amp;')}"></iframe>`;
+    response.setHeader('content-type', 'text/html').end(request.url === '/silent' ? silent : '<h1>The app</h1>');
+  });
+  await once(app.listen(0, '127.0.0.1'), 'listening');
+  const origin = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
+  const redirect = `${origin}/callback`;
+  const answer = async () => {
+    await page.goto(`${origin}/silent`);
+    await until('the answer is there', () => posted.length > 0);
+    return Object.fromEntries(new URLSearchParams(posted.pop()));
+  };
+  try {
+    await arrive();
+    expect(await answer()).toMatchObject({ error: 'login_required' });
+    await page.goto(authorizeUrl(site, { redirect_uri: redirect }));
+    await fillIn(page, site.data.ana);
+    await heading('The app').waitFor();
+    const session = await page.context().cookies(site.service.baseUrl);
+    await page.context().addCookies(session.map((cookie) => ({ ...cookie, domain: '127.0.0.1' })));
+    expect(await answer()).toMatchObject({ code: expect.any(String) });
   } finally {
     app.close();
   }

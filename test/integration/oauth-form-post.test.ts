@@ -66,6 +66,32 @@ test('and so are errors, in the language that was asked for', async () => {
   }
 });
 
+test('an answer without a page on the way is for a frame of the application’s own, and has nothing to press', async () => {
+  const browser = world.browser();
+  const shown = await browser.submit(await browser.get(url()), { email: ana.email, password });
+  expect(shown.headers['x-frame-options']).toBe('DENY');
+  expect(shown.headers['content-security-policy']).toContain("frame-ancestors 'none'");
+  expect(shown.body).toContain('<button');
+  await world.query(
+    `update environment_settings set branding = '{"support_email":"a@example.com"}' where environment_id = $1`,
+    [environment.environmentId],
+  );
+  const none = { prompt: 'none' };
+  for (const more of [none, { ...none, request: 'x' } as const, { ...none, login_hint: 'bo@example.com' } as const]) {
+    const silent = await browser.get(url(more));
+    expect(actionOf(silent)).toBe(redirectUri);
+    expect(silent.headers['x-frame-options']).toBe(undefined);
+    expect(silent.headers['content-security-policy']).toMatch(/; frame-ancestors https:\/\/app\.example\.com$/);
+    expect(silent.body).not.toMatch(/<button|<a |type="submit"/);
+  }
+  const window = await world.app.inject({ url: url(none), headers: { 'sec-fetch-dest': 'document' } });
+  expect(window.headers['x-frame-options']).toBe('DENY');
+  expect(window.body).toContain('<button');
+  // What is no answer is framed by nobody.
+  const form = await browser.get(url({ prompt: 'login' }));
+  expect(form.headers['x-frame-options']).toBe('DENY');
+});
+
 test('a script is told where, and what to post', async () => {
   const browser = world.browser();
   const [path, query] = url().split('?');

@@ -165,7 +165,7 @@ const everyPage = (value: string): Pages => ({
     params: { state: value },
   },
   'sso-leave': { url: `https://idp.example.com/${value}`, client: { name: value, logoUrl: null }, to: 'sign_out' },
-  'form-post': { action: `https://app.example.com/${value}`, params: { state: value } },
+  'form-post': { action: `https://app.example.com/${value}`, params: { state: value }, hasButton: true },
   'sso-failed': {
     title: 'sso_failed.refused.title',
     message: 'sso_failed.refused.message',
@@ -728,6 +728,17 @@ describe('headers', () => {
       'content-language': 'de',
       'x-frame-options': 'DENY',
     });
+  });
+
+  test('one origin may frame a page that is for it, where a policy can name it', () => {
+    const framed = (framedBy: string) => {
+      const all = pageHeaders({ nonce, locale: 'en', formActions: [], framedBy });
+      return [/frame-ancestors (.*)$/.exec(all['content-security-policy'])?.[1], all['x-frame-options']];
+    };
+    expect(framed('https://app.example.com/cb?x=1')).toEqual(['https://app.example.com', undefined]);
+    expect(framed('http://127.0.0.1:8080/cb')).toEqual(['http://127.0.0.1:8080', undefined]);
+    for (const none of ['http://[::1]:8080/cb', 'com.example.app:/cb', "https://a;script-src'x/"])
+      expect(framed(none)).toEqual(["'none'", 'DENY']);
   });
 
   test('a page that is kept for whoever goes back to it answers no other request', () => {

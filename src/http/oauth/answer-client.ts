@@ -6,7 +6,10 @@ interface Answering {
   request: FastifyRequest;
   reply: FastifyReply;
   client: Looks;
-  asked: Pick<RedirectedError, 'redirectUri' | 'responseMode'> & { uiLocales: string | null };
+  asked: Pick<RedirectedError, 'redirectUri' | 'responseMode'> & {
+    prompt: { none: boolean };
+    uiLocales: string | null;
+  };
 }
 
 /**
@@ -14,7 +17,7 @@ interface Answering {
  * by itself (OAuth 2.0 Form Post Response Mode 1.0). A script is told where, and what to post.
  */
 export function answerClient(
-  { request, reply, client, asked: { redirectUri, responseMode, uiLocales } }: Answering,
+  { request, reply, client, asked: { redirectUri, responseMode, prompt, uiLocales } }: Answering,
   parameters: Record<string, string | null>,
 ): FastifyReply {
   if (responseMode === 'query') return redirect(request, reply, redirectUri, parameters);
@@ -24,6 +27,15 @@ export function answerClient(
   if (wantsJson(request)) {
     return reply.header('cache-control', 'no-store').send({ redirect_to: redirectUri, form_post: said });
   }
-  const options = { client, uiLocales, formActions: [redirectUri], scripts: ['form-post'] as const, namesOrigin: true };
-  return sendPage(request, reply, 'form-post', { action: redirectUri, params: said }, options);
+  // Applications that ask without a page do so in a hidden frame; nothing is on it that could be pressed.
+  const isFramed = prompt.none && request.headers['sec-fetch-dest'] !== 'document';
+  const values = { action: redirectUri, params: said, hasButton: !isFramed };
+  return sendPage(request, reply, 'form-post', values, {
+    client: isFramed ? null : client,
+    uiLocales,
+    formActions: [redirectUri],
+    framedBy: isFramed ? redirectUri : null,
+    scripts: ['form-post'],
+    namesOrigin: true,
+  });
 }

@@ -37,6 +37,8 @@ interface PageOptions {
   uiLocales?: string | null;
   /** Where the answer to the page's form may redirect, besides the service itself. */
   formActions?: readonly string[];
+  /** An address whose origin may show it in a frame. */
+  framedBy?: string | null;
   scripts?: readonly PageScript[];
   /** Whether it shows the captcha's widget, the one thing that comes from somebody else. */
   captcha?: boolean;
@@ -67,6 +69,7 @@ export function sendPage<P extends keyof Pages>(
     client = null,
     uiLocales,
     formActions = [],
+    framedBy = null,
     scripts = [],
     captcha = false,
     namesOrigin = false,
@@ -80,7 +83,7 @@ export function sendPage<P extends keyof Pages>(
   const webauthn = scripts.includes('webauthn');
   const all = [...scripts, ...scriptsOf(name)];
   const isolated = isIsolated(name);
-  const may = { formActions, logo, scripts: all.length > 0, webauthn, captcha, namesOrigin, kept, isolated };
+  const may = { formActions, framedBy, logo, scripts: all.length > 0, webauthn, captcha, namesOrigin, kept, isolated };
   reply.headers(pageHeaders({ nonce, locale, ...may }));
   return reply.code(status).send(renderPage(name, { locale, nonce, branding, scripts: all }, values));
 }

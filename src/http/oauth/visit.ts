@@ -107,7 +107,9 @@ export function createVisits({ askedOrganizations, baseUrl, clients, keys }: Vis
     const parsed = ofAccount ?? parseAuthorizeRequest(read, client);
     if ('redirected' in parsed) {
       const { state, error, description, ...where } = parsed.redirected;
-      const to = { request, reply, client, asked: { ...where, uiLocales: read.values.get('ui_locales') ?? null } };
+      const { values } = read;
+      const prompt = { none: values.get('prompt') === 'none' };
+      const to = { request, reply, client, asked: { ...where, prompt, uiLocales: values.get('ui_locales') ?? null } };
       answerClient(to, { error, error_description: description, state, iss: baseUrl });
       return null;
     }

@@ -178,7 +178,7 @@ export interface Pages extends AccountPages, SignUpPages {
   /** On to where a form may not lead by itself: an identity provider, to sign in or out there, a sign-in that may lead to one, or an application that begins one. */
   'sso-leave': { url: string; client: PageClient | null; to: 'provider' | 'sign_out' | 'sign_in' | 'application' };
   /** On to an application that wants its answer in a form (OAuth 2.0 Form Post Response Mode 1.0). */
-  'form-post': { action: string; params: Params };
+  'form-post': { action: string; params: Params; hasButton: boolean };
   'sso-failed': {
     title: TextKey;
     message: TextKey;

@@ -1,11 +1,13 @@
 import type { Locale } from '../../platform/mail/texts.js';
-import { redirectSource } from './urls.js';
+import { frameSource, redirectSource } from './urls.js';
 
 interface PageHeaders {
   nonce: string;
   locale: Locale;
   /** Where answers to the page's forms redirect: the client's redirect URI. The service itself is always included. */
   formActions: readonly string[];
+  /** An address whose origin may show the page in a frame: nothing may be on it that somebody could be made to press. */
+  framedBy?: string | null;
   /** Whether the page shows a logo, of the client or of the Environment. */
   logo?: boolean;
   /** Whether the page has scripts of ours: they may run under the nonce. */
@@ -26,7 +28,7 @@ interface PageHeaders {
 const turnstile = 'https://challenges.cloudflare.com';
 
 /**
- * The headers of a hosted page. Nothing foreign may run in, frame or embed it, no cache keeps it for another request and no
+ * The headers of a hosted page. Nothing foreign may run in, frame or embed it (but for `framedBy`), no cache keeps it for another request and no
  * address leaks from it.
  */
 export function pageHeaders(page: PageHeaders) {
@@ -34,6 +36,7 @@ export function pageHeaders(page: PageHeaders) {
     nonce,
     locale,
     formActions,
+    framedBy = null,
     logo = false,
     scripts = false,
     webauthn = false,
@@ -45,6 +48,7 @@ export function pageHeaders(page: PageHeaders) {
   if (!/^[A-Za-z0-9+/_=-]+$/.test(nonce)) throw new Error('A nonce is base64');
   // Browsers apply form-action to the redirects after a submission too, hence the client's scheme.
   const targets = ["'self'", ...new Set(formActions.map(redirectSource))];
+  const framing = framedBy === null ? "'none'" : frameSource(framedBy);
   return {
     'content-type': 'text/html; charset=utf-8',
     'content-language': locale,
@@ -57,9 +61,9 @@ export function pageHeaders(page: PageHeaders) {
       ...(captcha ? [`frame-src ${turnstile}`] : []),
       `form-action ${targets.join(' ')}`,
       "base-uri 'none'",
-      "frame-ancestors 'none'",
+      `frame-ancestors ${framing}`,
     ].join('; '),
-    'x-frame-options': 'DENY',
+    ...(framing === "'none'" && { 'x-frame-options': 'DENY' }),
     'x-content-type-options': 'nosniff',
     // Nothing leaves to others; `no-referrer` would also turn the Origin of our own forms into "null", which is checked.
     // The captcha's service may know which site asks, and no more.

@@ -28,6 +28,12 @@ export function redirectSource(url: string): string {
   return parsed.protocol;
 }
 
+/** The source expression of CSP's `frame-ancestors` for an address's origin; of an IPv6 address, which CSP cannot name, nobody. */
+export function frameSource(url: string): string {
+  const origin = parse(url)?.origin ?? '';
+  return /^https?:\/\/[a-z0-9._-]+(:\d+)?$/.test(origin) ? origin : "'none'";
+}
+
 function parse(url: string): URL | null {
   return URL.canParse(url) ? new URL(url) : null;
 }
