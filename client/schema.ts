@@ -8006,7 +8006,7 @@ export interface components {
             scopes: ("openid" | "profile" | "email" | "org" | "permissions")[];
             /** @description For applications of others: each person is asked before it is given anything of theirs, and can take that back. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API takes them. */
             consent_required: boolean;
-            /** @description Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256. */
+            /** @description Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256. Several of one type each have a `kid`, which assertions name. */
             jwks: {
                 keys: {
                     [key: string]: unknown;
@@ -8050,7 +8050,7 @@ export interface components {
             scopes?: ("openid" | "profile" | "email" | "org" | "permissions")[];
             /** @description For applications of others: each person is asked before it is given anything of theirs, and can take that back. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API takes them. */
             consent_required?: boolean;
-            /** @description Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256. */
+            /** @description Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256. Several of one type each have a `kid`, which assertions name. */
             jwks?: {
                 keys: {
                     [key: string]: unknown;
@@ -8095,7 +8095,7 @@ export interface components {
             scopes: ("openid" | "profile" | "email" | "org" | "permissions")[];
             /** @description For applications of others: each person is asked before it is given anything of theirs, and can take that back. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API takes them. */
             consent_required: boolean;
-            /** @description Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256. */
+            /** @description Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256. Several of one type each have a `kid`, which assertions name. */
             jwks: {
                 keys: {
                     [key: string]: unknown;
@@ -8143,7 +8143,7 @@ export interface components {
             scopes?: ("openid" | "profile" | "email" | "org" | "permissions")[];
             /** @description For applications of others: each person is asked before it is given anything of theirs, and can take that back. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API takes them. */
             consent_required?: boolean;
-            /** @description Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256. */
+            /** @description Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256. Several of one type each have a `kid`, which assertions name. */
             jwks?: {
                 keys: {
                     [key: string]: unknown;

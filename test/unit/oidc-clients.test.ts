@@ -91,6 +91,21 @@ describe('what is registered of a client', () => {
     ['an RSA key', [rsa]],
     ['one for PS256', [{ ...rsa, use: 'sig', alg: 'PS256' }]],
     ['one of P-256', [{ ...p256, alg: 'ES256' }]],
+    [
+      'two that their names tell apart',
+      [
+        { ...rsa, kid: 'a' },
+        { ...rsa, kid: 'b' },
+      ],
+    ],
+    ['two that their types tell apart', [rsa, p256]],
+    [
+      'two that their algorithms tell apart',
+      [
+        { ...rsa, alg: 'RS256' },
+        { ...rsa, alg: 'PS256' },
+      ],
+    ],
     ['one beside others that are of no use', [{ kty: 'OKP' }, { ...rsa, use: 'enc' }, {}, p256]],
   ])('keys with %s are taken', async (_name, keys) => expect(await usability(...keys)).toBeNull());
 
@@ -105,6 +120,14 @@ describe('what is registered of a client', () => {
     ['that is no point of its curve', { ...p256, x: 'AA', y: 'AA' }],
   ])('keys with no other than one %s are refused', async (_name, key) => {
     expect(await usability(key)).toBe('jwks unusable');
+  });
+
+  test.each<[string, object, object]>([
+    ['no name', {}, {}],
+    ['the same name', { kid: 'a' }, { kid: 'a', alg: 'RS256' }],
+    ['one name between them', { kid: 'a' }, {}],
+  ])('two keys of one type with %s are refused', async (_name, one, other) => {
+    expect(await usability(p256, { ...rsa, ...one }, { ...jwkOf(rsaOf(2048)), ...other })).toBe('jwks ambiguous');
   });
 
   test('keys may be on this very machine, for development', async () => {

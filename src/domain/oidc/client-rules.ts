@@ -59,13 +59,22 @@ export function assertClient(client: ClientSettings): void {
 
 /**
  * At least one key has to be of use: of others a set may have any (RFC 7517 §5), but with none the client would be refused at every
- * request, and be told no more than that.
+ * request, and be told no more than that; the same by a key for which another one could be meant.
  * @throws DomainError validation.failed
  */
 export function assertUsableKeys(jwks: ClientSettings['jwks']): void {
-  if (!jwks || jwks.keys.some(isUsable)) return;
-  throw invalidField('jwks', 'unusable', `has no public key that can verify ${assertionAlgorithms.join(', ')}`);
+  if (!jwks) return;
+  const usable = jwks.keys.filter(isUsable) as JsonWebKey[];
+  if (usable.length === 0)
+    throw invalidField('jwks', 'unusable', `has no public key that can verify ${assertionAlgorithms.join(', ')}`);
+  if (usable.some((key, index) => usable.slice(index + 1).some((other) => areAlike(key, other))))
+    throw invalidField('jwks', 'ambiguous', 'has keys of one type that no kid tells apart (OpenID Connect Core 10.1)');
 }
+
+/** Whether an assertion by one of them may mean the other, for all that its header says: an unnamed key has to be alone of its type. */
+const areAlike = (one: JsonWebKey, other: JsonWebKey): boolean =>
+  one.kty === other.kty && maybeSame(one.alg, other.alg) && maybeSame(one.kid, other.kid);
+const maybeSame = (one: unknown, other: unknown) => one === undefined || other === undefined || one === other;
 
 function isUsable(key: object): boolean {
   const jwk = key as JsonWebKey;

@@ -14,7 +14,10 @@ const Jwks = Type.Object(
       maxItems: 20,
     }),
   },
-  { description: 'Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256.' },
+  {
+    description:
+      'Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256. Several of one type each have a `kid`, which assertions name.',
+  },
 );
 const RedirectUris = Type.Array(Type.String({ minLength: 1, maxLength: 2048 }), { maxItems: 100, uniqueItems: true });
 
