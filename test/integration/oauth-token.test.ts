@@ -68,7 +68,8 @@ describe('client authentication', () => {
       [{ client_id: basic.clientId, client_secret: 'wrong' }, {}],
       [{ client_id: basic.clientId }, {}],
       [{}, { authorization: basicOf(post.clientId, secret) }],
-      [{}, { authorization: basicOf(client.clientId, '') }],
+      [{}, { authorization: basicOf(basic.clientId, '') }],
+      [{}, { authorization: basicOf(client.clientId, 'guessed') }],
       [{ client_id: client.clientId, client_secret: 'guessed' }, {}],
       [{}, { authorization: basicOf(basic.clientId, 'wrong') }],
       [{}, { authorization: basicOf('unknown', secret) }],
@@ -86,6 +87,13 @@ describe('client authentication', () => {
       expect(answer.headers['cache-control']).toBe('no-store');
       expect(answer.headers['www-authenticate']).toBe('Basic realm="oauth", charset="UTF-8"');
     }
+  });
+
+  test('a public client may say who it is in the header, with an empty secret', async () => {
+    const { code, verifier } = await flow();
+    const grant = { grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: verifier };
+    const answer = await send(grant, { authorization: basicOf(client.clientId, '') });
+    expect(answer.statusCode).toBe(200);
   });
 
   test('two methods at once are an invalid request', async () => {

@@ -361,6 +361,8 @@ describe('how a client proves itself', () => {
     ['an assertion', undefined, { ...type, client_assertion: 'right' }, 'jwt'],
     ['an assertion, and its client', undefined, { ...type, client_assertion: 'right', client_id: 'jwt' }, 'jwt'],
     ['nothing, of a public client', undefined, { client_id: 'none' }, 'none'],
+    ['an empty secret in the header, of a public client', basic('none:'), {}, 'none'],
+    ['an empty secret in the header, and the same client in the body', basic('none:'), { client_id: 'none' }, 'none'],
   ])('%s', async (_name, authorization, parameters, clientId) => {
     expect((await by(authorization, parameters)).clientId).toBe(clientId);
   });
@@ -383,6 +385,12 @@ describe('how a client proves itself', () => {
     ['a secret of before, of a client with a key', undefined, { client_id: 'jwt', client_secret: 's' }],
     ['a secret of before in the header, of a client with a key', basic('jwt:s'), {}],
     ['no proof, of a confidential client', undefined, { client_id: 'post' }],
+    ['an empty secret in the header, of a confidential client', basic('basic:'), {}],
+    ['an empty secret in the header, registered for the body', basic('post:'), {}],
+    ['an empty secret in the header, of a client that has none any more', basic('lost:'), {}],
+    ['an empty secret in the header, of a client with a key', basic('jwt:'), {}],
+    ['an empty secret in the header, and another client in the body', basic('none:'), { client_id: 'post' }],
+    ['a secret in the header, of a public client', basic('none:s'), {}],
     ['a secret, of a public client', undefined, { client_id: 'none', client_secret: 's' }],
     ['an assertion of another type', undefined, { client_assertion_type: 'saml', client_assertion: 'right' }],
     ['an assertion without a type', undefined, { client_assertion: 'right' }],
@@ -401,6 +409,7 @@ describe('how a client proves itself', () => {
     ['header and body', encoded, { client_id: 'basic', client_secret: 's' }],
     ['header and assertion', encoded, { ...type, client_assertion: 'right' }],
     ['header and the type of an assertion', encoded, type],
+    ['header with nothing in it and secret', basic('none:'), { client_id: 'post', client_secret: 's' }],
     ['secret and assertion', undefined, { client_id: 'post', client_secret: 's', ...type, client_assertion: 'right' }],
   ])('two ways at once are refused: %s', async (_name, authorization, parameters) => {
     expect(await refusalOf(() => by(authorization, parameters))).toMatch(

@@ -66,6 +66,8 @@ function presentedIn(
 
   if (basic) {
     if (clientId !== undefined && clientId !== basic.clientId) throw clientRefused();
+    // RFC 6749 §2.3.1: an empty secret may as well be left out. Some libraries send it for public clients, in the header too.
+    if (basic.secret === '') return { method: 'none', clientId: basic.clientId };
     return { method: 'client_secret_basic', ...basic };
   }
   if (assertion !== undefined || type !== undefined) {
