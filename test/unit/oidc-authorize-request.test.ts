@@ -69,6 +69,8 @@ describe('shown on a page, never redirected', () => {
     ['a long state', { state: 'a'.repeat(8193) }],
     ['a long nonce', { nonce: 'a'.repeat(2049) }],
     ['a control character', { nonce: 'a\u0000b' }],
+    ['a line break', { login_hint: 'a\nb' }],
+    ['a control character of no JSON', { claims: '{\u0000}' }],
     ['an unknown prompt', { prompt: 'create' }],
     ['prompt none with others', { prompt: 'none login' }],
     ['a max_age that is no number', { max_age: '1h' }],
@@ -128,6 +130,11 @@ describe('accepted', () => {
     const { parameters, loginHint, maxAge } = request({ ...wishes, login_hint: 'ana@example.com', max_age: '0' });
     expect(parameters).toMatchObject(wishes);
     expect([loginHint, maxAge]).toEqual(['ana@example.com', 0]);
+  });
+
+  test('claims on several lines, which are ignored like others', () => {
+    const claims = '{\r\n\t"userinfo": {}\n}';
+    expect(request({ claims }).parameters).toMatchObject({ claims });
   });
 
   test.each([
