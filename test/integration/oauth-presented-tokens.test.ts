@@ -179,8 +179,12 @@ describe('revocation', () => {
   });
 
   test('of a token that nobody knows is answered as if it had been there (RFC 7009 §2.2)', async () => {
-    for (const token of ['unknown', `${'a'.repeat(40)}.${'b'.repeat(40)}.${'c'.repeat(40)}`])
-      expect((await revoke(token)).statusCode).toBe(200);
+    const there = await start();
+    for (const token of [there.refresh_token, 'unknown', `${'a'.repeat(40)}.${'b'.repeat(40)}.${'c'.repeat(40)}`]) {
+      const answer = await revoke(token);
+      expect([answer.statusCode, answer.json()]).toEqual([200, {}]);
+      expect(answer.headers['content-type']).toMatch(/^application\/json/);
+    }
   });
 
   test('of a token of another client is refused, and changes nothing (RFC 7009 §2.1)', async () => {

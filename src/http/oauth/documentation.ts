@@ -60,7 +60,6 @@ const challenged = InJson('RFC 6750 §3; without a body where no token was sent'
   ...OAuthError,
   'x-body-optional': true,
 } as TSchema);
-const NoContent = (description: string) => ({ description, type: 'null' });
 
 const clientAuthentication = {
   client_id: text('Where the client does not use Basic authentication'),
@@ -132,7 +131,11 @@ export const oauthDocumentation: Documentation = {
     'Revoke a token (RFC 7009)',
     'A refresh token ends with its whole grant, an access token alone. What is unknown counts as revoked. A token of another client is left as it is, with `invalid_grant`.',
     { ...clientAuthentication, token: Type.String(), token_type_hint: text('`access_token` or `refresh_token`') },
-    { 200: NoContent('Revoked, or there was nothing to revoke'), 400: refused, 401: refused },
+    {
+      200: Type.Object({}, { additionalProperties: false, description: 'Revoked, or there was nothing to revoke' }),
+      400: refused,
+      401: refused,
+    },
   ),
   'POST /oauth/introspect': endpoint(
     'introspectToken',

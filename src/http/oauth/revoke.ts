@@ -17,7 +17,7 @@ export const revoke: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
     const token = values.get('token');
     if (token === undefined) throw new OAuthError('invalid_request', 'token is missing');
     await provider.presentedTokens.revoke(client, token);
-    // RFC 7009 §2.2: the same for a token that was unknown already.
-    return noStore(reply).code(200).send();
+    // RFC 7009 §2.2: the same for a token that was unknown already. Nothing is in the body, and it is JSON: some clients read it as that.
+    return noStore(reply).code(200).send({});
   });
 };
