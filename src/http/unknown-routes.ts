@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 
 import findMyWay, { type HTTPMethod } from 'find-my-way';
 import { DomainError } from '../domain/errors.js';
 import { pathOf, sendError } from './errors.js';
+import { sendOAuthRefusal } from './oauth/oauth-error.js';
 import { sendErrorPage } from './oauth/pages.js';
 
 declare module 'fastify' {
@@ -44,8 +45,11 @@ export function answerUnknownRoutes(app: FastifyInstance): void {
   app.addHook('preParsing', async (request, reply) => {
     if (!request.is404) return;
     const refused = refusal(request, reply);
-    if (!isOpenedByHand(request)) throw refused;
-    await sendErrorPage(request, reply, refused);
+    if (isOpenedByHand(request)) return void (await sendErrorPage(request, reply, refused));
+    // Where there is an endpoint, its errors are RFC 6749's (contract §1); elsewhere nobody expects those.
+    const isEndpoint = refused.code === 'route.method_not_allowed' && pathOf(request).startsWith('/oauth/');
+    if (!isEndpoint) throw refused;
+    await sendOAuthRefusal(reply, refused);
   });
   app.setNotFoundHandler((request, reply) => sendError(refusal(request, reply), request, reply));
 }

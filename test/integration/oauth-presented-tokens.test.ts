@@ -83,7 +83,7 @@ describe('userinfo', () => {
     const { access_token: unscoped } = await start({ scope: 'email' });
     const lacking = await userinfo(world.app, unscoped);
     expect([lacking.statusCode, lacking.json().error]).toEqual([403, 'insufficient_scope']);
-    expect(lacking.headers['www-authenticate']).toContain('error="insufficient_scope"');
+    expect(lacking.headers['www-authenticate']).toMatch(/error="insufficient_scope".*, scope="openid"$/);
   });
 
   test('refuses tokens that are no good of any kind', async () => {

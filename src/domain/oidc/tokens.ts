@@ -65,6 +65,7 @@ export function createTokens({ keys, rootPermissions, organizationsClaim, baseUr
       token_type: 'Bearer',
       expires_in: issuing.client.settings.accessTokenTtlSeconds,
       refresh_token: refreshToken,
+      // Empty where nothing is given: left out it would say "all that was asked for" (RFC 6749 §3.3 and §5.1).
       scope: issuing.scope.join(' '),
     };
   }

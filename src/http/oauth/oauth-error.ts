@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { DomainError } from '../../domain/errors.js';
 import { OAuthError, type OAuthErrorCode } from '../../domain/oidc/oauth-error.js';
 import { faultOf, framesOf } from '../../platform/faults.js';
 import { refusalOf, statusOf, tellWhen } from '../errors.js';
@@ -41,10 +42,15 @@ export function handleOAuthErrors(app: FastifyInstance): void {
       request.log.error({ fault: faultOf(error), frames: framesOf(error) }, 'unexpected error');
       return reply.code(500).send({ error: 'server_error', error_description: 'something went wrong on our side' });
     }
-    tellWhen(reply, refusal);
-    const isOtherType = refusal.code === 'body.unsupported_media_type';
-    const description = isOtherType ? 'send the body as application/x-www-form-urlencoded' : refusal.message;
-    const answer = { error: oauthCodeOf(refusal), error_description: description };
-    return reply.code(statusOf(refusal.code)).send(answer);
+    return sendOAuthRefusal(reply, refusal);
   });
+}
+
+/** A refusal in the form of RFC 6749 §5.2. */
+export function sendOAuthRefusal(reply: FastifyReply, refusal: DomainError): FastifyReply {
+  tellWhen(reply, refusal);
+  const isOtherType = refusal.code === 'body.unsupported_media_type';
+  const description = isOtherType ? 'send the body as application/x-www-form-urlencoded' : refusal.message;
+  const answer = { error: oauthCodeOf(refusal), error_description: description };
+  return noStore(reply).code(statusOf(refusal.code)).send(answer);
 }

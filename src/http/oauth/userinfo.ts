@@ -38,7 +38,7 @@ export const userinfo: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { p
         if (proven === 'wrong type') return refuse(reply, 'insufficient_scope', 'this is not the token of an end user');
         if (!proven) return refuse(reply, 'invalid_token', 'the access token is expired, revoked or not valid');
         if (!proven.scope.includes('openid'))
-          return refuse(reply, 'insufficient_scope', 'the token lacks the scope openid');
+          return refuse(reply, 'insufficient_scope', 'the token lacks the scope openid', 'openid');
         return reply.send(await claimsOf(proven));
       },
     });
@@ -79,8 +79,11 @@ function presentedTokens(request: FastifyRequest): string[] {
 /** What a token says of itself, verified or not; null when it says nothing. */
 export const claimedClientId = (token: string): string | null => claimedText(token, 'client_id');
 
-const refuse = (reply: FastifyReply, error: OAuthErrorCode, description: string) =>
-  reply
+/** @param scope which one it takes (RFC 6750 §3) */
+function refuse(reply: FastifyReply, error: OAuthErrorCode, description: string, scope?: ScopeName) {
+  const wanted = scope === undefined ? '' : `, scope="${scope}"`;
+  return reply
     .code(oauthStatusOf(error))
-    .header('www-authenticate', `Bearer error="${error}", error_description="${description}"`)
+    .header('www-authenticate', `Bearer error="${error}", error_description="${description}"${wanted}`)
     .send({ error, error_description: description });
+}
