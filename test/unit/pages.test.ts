@@ -688,6 +688,13 @@ test.each([
   expect(named).toEqual([]);
 });
 
+test.each(locales)(
+  'a passkey that does not open this is not to be deleted, in %s: it may be good for another application',
+  (locale) => {
+    expect(text(locale, 'webauthn.error.unknown')).not.toMatch(/delete|remove|lösch|entfern/i);
+  },
+);
+
 test('a badge goes to the next line as a whole: on a narrow telephone its border was torn in two', () => {
   expect(readFileSync(join(folder, 'styles.eta'), 'utf8')).toMatch(
     /^\.badge \{ display: inline-block; white-space: nowrap;/m,
