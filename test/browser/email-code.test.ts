@@ -120,30 +120,62 @@ test('where there are no passwords, somebody new signs up with a code, without J
   await page.getByText(email).first().waitFor();
 });
 
-test('a captcha stands in the form and its answer goes along; the policy lets it in and nothing else', async () => {
-  await switchOn('password_login_enabled = true', 'login_require_captcha = true');
-  await arrive();
-  // Cloudflare's own script is out of a test's reach: this one puts a frame and a solved answer where that does.
-  await page.route('https://challenges.cloudflare.com/**', (route) =>
-    route.request().resourceType() === 'script'
-      ? route.fulfill({
-          contentType: 'text/javascript',
-          body: `for (const place of document.querySelectorAll('.cf-turnstile')) {
+/** What puts a frame, and after some time a solved answer, where Cloudflare's own script does, which is out of a test's reach. */
+const widget = (milliseconds: number) => `for (const place of document.querySelectorAll('.cf-turnstile')) {
   const frame = document.createElement('iframe');
   frame.src = 'https://challenges.cloudflare.com/frame';
   frame.title = 'captcha';
   const answer = document.createElement('input');
-  Object.assign(answer, { type: 'hidden', name: 'cf-turnstile-response', value: 'solved' });
+  Object.assign(answer, { type: 'hidden', name: 'cf-turnstile-response' });
+  setTimeout(() => { answer.value = 'solved'; }, ${milliseconds});
   place.append(frame, answer);
-}`,
-        })
-      : route.fulfill({ contentType: 'text/html', body: '<!doctype html><title>frame</title><p>I am a person' }),
-  );
+}`;
+
+async function arriveAtCaptcha(body: string | null, options?: BrowserContextOptions) {
+  await switchOn('password_login_enabled = true', 'email_otp_login_enabled = true', 'login_require_captcha = true');
+  await arrive(options);
+  await page.route('https://challenges.cloudflare.com/**', (route) => {
+    if (body === null) return route.abort();
+    return route.request().resourceType() === 'script'
+      ? route.fulfill({ contentType: 'text/javascript', body })
+      : route.fulfill({ contentType: 'text/html', body: '<!doctype html><title>frame</title><p>I am a person' });
+  });
   await startAt(page, site.shop.url);
-  await page.frameLocator('iframe').getByText('I am a person').waitFor();
   await page.getByLabel('Email').fill(site.data.ben.email);
+}
+
+test('a captcha stands in the form and its answer goes along; the policy lets it in and nothing else', async () => {
+  await arriveAtCaptcha(widget(0));
+  await page.frameLocator('iframe').getByText('I am a person').waitFor();
   await page.getByLabel('Password', { exact: true }).fill(site.data.ben.password);
   await button('Sign in').click();
   await heading('Hello, Ben Example').waitFor();
   expect(turnstile.asked.at(-1)).toMatchObject({ secret: 'secret-key', response: 'solved' });
+});
+
+test('a form that is sent before the captcha has answered waits for it, says so, and goes where its button leads', async () => {
+  await arriveAtCaptcha(widget(3_000));
+  await page.getByLabel('Password', { exact: true }).fill(site.data.ben.password);
+  await button('Sign in').dblclick(); // as people do
+  await page.getByRole('status').filter({ hasText: 'still checking that you are a person' }).waitFor();
+  await expectNoBarriers();
+  await heading('Hello, Ben Example').waitFor();
+
+  await arriveAtCaptcha(widget(3_000));
+  await button('Email me a code').click();
+  await heading('Check your email').waitFor();
+});
+
+test('a captcha that cannot come, or fails, says so and keeps nobody from trying; one that answers after all ends that', async () => {
+  await arriveAtCaptcha(null);
+  const status = page.getByRole('status');
+  await status.filter({ hasText: 'challenges.cloudflare.com did not load, or failed' }).waitFor();
+  await expectNoBarriers();
+  await page.getByLabel('Password', { exact: true }).fill(site.data.ben.password);
+  await button('Sign in').click();
+  await page.getByRole('alert').filter({ hasText: 'We could not check that you are a person' }).waitFor();
+
+  await arriveAtCaptcha(`${widget(2_000)}; window[document.querySelector('.cf-turnstile').dataset.errorCallback]()`);
+  await status.filter({ hasText: 'did not load, or failed' }).waitFor();
+  await page.locator('p[role=status]:empty').waitFor({ state: 'attached' });
 });

@@ -81,7 +81,7 @@ export function sendPage<P extends keyof Pages>(
   const logo = Boolean(client?.logoUrl || branding?.logo_url);
   const kept = isKept(request, name);
   const webauthn = scripts.includes('webauthn');
-  const all = [...scripts, ...scriptsOf(name)];
+  const all = [...scripts, ...scriptsOf(name), ...(captcha ? ['captcha' as const] : [])];
   const isolated = isIsolated(name);
   const may = { formActions, framedBy, logo, scripts: all.length > 0, webauthn, captcha, namesOrigin, kept, isolated };
   reply.headers(pageHeaders({ nonce, locale, ...may }));

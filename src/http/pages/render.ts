@@ -29,7 +29,7 @@ export interface PageContext {
 }
 
 /** Our scripts, in `templates/pages/scripts`: they stand in the page itself, below what it shows. */
-export type PageScript = 'codes' | 'form-post' | 'reveal' | 'sent-once' | 'webauthn';
+export type PageScript = 'captcha' | 'codes' | 'form-post' | 'reveal' | 'sent-once' | 'webauthn';
 
 const folder = join(projectRoot, 'templates/pages');
 
@@ -45,6 +45,7 @@ for (const file of readdirSync(folder)) {
 }
 
 const scriptTexts: Record<PageScript, string> = {
+  captcha: readScript('captcha'),
   codes: readScript('codes'),
   'form-post': readScript('form-post'),
   reveal: readScript('reveal'),
