@@ -1,10 +1,13 @@
 import { seconds } from './clock.js';
 
+/** `unavailable`: the service could not be asked, which is nobody's fault who is to be checked. */
+export type CaptchaVerdict = 'passed' | 'refused' | 'unavailable';
+
 export interface Captcha {
   /** What the page's widget is shown with; null when no keys are configured. */
   siteKey: string | null;
-  /** Whether a person solved it. False for an empty token, without keys, and when the service does not say so in time. */
-  verify(token: string, ipAddress: string): Promise<boolean>;
+  /** Whether a person solved it. An empty token is refused unasked; without keys, or an answer in time, nobody passes. */
+  verify(token: string, ipAddress: string): Promise<CaptchaVerdict>;
 }
 
 export interface CaptchaOptions {
@@ -37,13 +40,13 @@ export function createCaptcha({ siteKey, secretKey, verifyUrl, onOutage = () => 
   return {
     siteKey,
     async verify(token, ipAddress) {
-      if (token === '' || token.length > longestToken) return false;
+      if (token === '' || token.length > longestToken) return 'refused';
       try {
         if (secretKey === null) throw new Error('no keys of a captcha service are configured');
-        return await ask(secretKey, token, ipAddress);
+        return (await ask(secretKey, token, ipAddress)) ? 'passed' : 'refused';
       } catch (error) {
         onOutage(error);
-        return false;
+        return 'unavailable';
       }
     },
   };

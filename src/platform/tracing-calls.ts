@@ -40,9 +40,9 @@ export function tracedCaptcha(captcha: Captcha): Captcha {
     ...captcha,
     verify: (token, ipAddress) =>
       tracing.run({ name: 'verify captcha', kind: 'client' }, async (span) => {
-        const passes = await captcha.verify(token, ipAddress);
-        span.set({ 'gatehouse.captcha.passes': passes });
-        return passes;
+        const verdict = await captcha.verify(token, ipAddress);
+        span.set({ 'gatehouse.captcha.passes': verdict === 'passed' });
+        return verdict;
       }),
   };
 }

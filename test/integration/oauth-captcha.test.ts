@@ -13,6 +13,7 @@ import { patience } from '../support/patience.js';
 import { startTurnstile, type Turnstile } from '../support/turnstile.js';
 
 const field = 'cf-turnstile-response';
+const outage = 'the service that does so does not answer';
 const refusal = 'We could not check that you are a person.';
 
 let turnstile: Turnstile;
@@ -82,8 +83,21 @@ describe.each([
   test('stays closed while the service is broken, talks nonsense or does not answer', async () => {
     for (const behavior of ['broken', 'garbled'] as const) {
       turnstile.behave(behavior);
-      expect((await submit({ [field]: 'solved' })).answer.body).toContain(refusal);
+      const { answer } = await submit({ [field]: 'solved' });
+      expect(answer.body).toContain(outage);
+      expect(answer.body).not.toContain(refusal);
+      expect(answer.body).not.toContain('aria-invalid=');
     }
+  });
+
+  test('tells a script of such an outage as of any other, and refuses nobody for it', async () => {
+    turnstile.behave('broken');
+    const { page } = await submit({});
+    const answer = await world
+      .browser()
+      .submit(page, { email, ...typed, [field]: 'solved' }, { accept: 'application/json' });
+    expect([answer.statusCode, answer.json().error]).toEqual([503, 'service.unavailable']);
+    expect(answer.headers['retry-after']).toBe('5');
   });
 
   test('stays closed where no keys are configured', async () => {
@@ -94,7 +108,7 @@ describe.each([
     expect(page.body).not.toContain('cf-turnstile');
     expect(policyOf(page)).not.toContain('cloudflare');
     const answer = await browser.submit(page, { email, ...typed, [field]: 'solved' });
-    expect(answer.body).toContain(refusal);
+    expect(answer.body).toContain(outage);
     await keyless.close();
   });
 
@@ -141,7 +155,7 @@ test('a service that does not answer is given five seconds, and an operator is t
     onOutage: (error) => outages.push(error),
   });
   const start = performance.now();
-  expect(await captcha.verify('solved', '127.0.0.1')).toBe(false);
+  expect(await captcha.verify('solved', '127.0.0.1')).toBe('unavailable');
   expect(performance.now() - start).toBeGreaterThan(4_900);
   expect(performance.now() - start).toBeLessThan(patience);
   expect(outages).toHaveLength(1);
@@ -151,6 +165,6 @@ test('a service that does not answer is given five seconds, and an operator is t
     verifyUrl: turnstile.url,
     onOutage: (e) => outages.push(e),
   });
-  expect(await keyless.verify('solved', '127.0.0.1')).toBe(false);
+  expect(await keyless.verify('solved', '127.0.0.1')).toBe('unavailable');
   expect(outages).toHaveLength(2);
 });

@@ -186,6 +186,10 @@ test('where a captcha is demanded the page has it, and nobody signs up without',
     }
     expect(await waitingMails(guarded, environment.environmentId)).toEqual([]);
     expect(messageOf((await send({ 'cf-turnstile-response': 'solved' })).body)).toMatch(/^Check your email/);
+    turnstile.behave('broken');
+    const unasked = await send({ 'cf-turnstile-response': 'solved' });
+    expect(messageOf(unasked.body)).toMatch(/^We cannot check at the moment that you are a person/);
+    turnstile.behave('well');
     // What is wrong with the form is said before the token, which works once, is used up.
     const asked = turnstile.asked.length;
     expect(messageOf((await send({ 'cf-turnstile-response': 'solved', email: 'nobody' })).body)).toMatch(

@@ -62,8 +62,9 @@ export const login: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app,
         if (!(error instanceof DomainError && error.code === 'rate_limit.exceeded')) await api.signIn.pretend(password);
         throw error;
       });
-      const isAsked = client.settings.loginRequireCaptcha;
-      if (isAsked && !(await captcha.verify(solved, request.ip))) throw new DomainError('captcha.failed');
+      const verdict = client.settings.loginRequireCaptcha ? await captcha.verify(solved, request.ip) : 'passed';
+      if (verdict === 'unavailable') throw new DomainError('service.unavailable', { retryAfter: 5 });
+      if (verdict === 'refused') throw new DomainError('captcha.failed');
       const result = await api.signIn.withPassword(visitOf(request, client, device), { email, password });
       return reply.send({ data: presentLogin(result, provider.now) });
     },

@@ -5,7 +5,7 @@ import { onlyOnce, type Parameters, readParameters } from '../../domain/oidc/par
 import { firstFactor } from '../../domain/sessions/first-factor.js';
 import type { HostedSession } from '../../domain/sessions/sessions.js';
 import type { TextKey } from '../../platform/mail/texts.js';
-import { captchaField, passesCaptcha } from './captcha.js';
+import { captchaErrorOf, captchaField } from './captcha.js';
 import { unlessGone } from './hosted-login.js';
 import type { HostedOptions } from './options.js';
 import { assertOwnOrigin } from './origin.js';
@@ -102,9 +102,8 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
     if (!visit.methods.includes('password')) return signInPage.send(visit, { email });
     if (email === '') return signInPage.send(visit, { email, error: 'sign_in.error.email_missing' });
     if (password === '') return signInPage.send(visit, { email, error: 'sign_in.error.password_missing' });
-    if (!(await passesCaptcha(captcha, visit, form))) {
-      return signInPage.send(visit, { email, error: 'sign_in.error.captcha' });
-    }
+    const error = await captchaErrorOf(captcha, visit, form);
+    if (error) return signInPage.send(visit, { email, error });
     const { accountId, applicationId, environmentId } = client;
     const scope = { accountId, applicationId, environmentId };
     const at = now(); // what is changed while the password is looked at came later

@@ -1,7 +1,11 @@
+import type { FastifyRequest } from 'fastify';
+import { DomainError } from '../../domain/errors.js';
 import { createsIdentities } from '../../domain/logins/email-otp.js';
 import type { Client } from '../../domain/oidc/clients.js';
 import type { Parameters } from '../../domain/oidc/parameters.js';
 import type { Captcha } from '../../platform/captcha.js';
+import type { TextKey } from '../../platform/mail/texts.js';
+import { wantsJson } from './pages.js';
 import type { Visit } from './visit.js';
 
 /** What Turnstile's widget adds to the form that it stands in. */
@@ -11,11 +15,28 @@ export const captchaField = 'cf-turnstile-response';
 export const signInNeedsCaptcha = ({ settings }: Pick<Client, 'settings'>): boolean =>
   settings.loginRequireCaptcha || (createsIdentities(settings) && settings.selfSignupRequireCaptcha);
 
-/** Whether what was sent may go on, as far as the Environment demands a captcha of who signs in. */
-export async function passesCaptcha(
+/**
+ * What is wrong with the captcha that was sent; null: nothing. An outage of its service is nobody's refusal: a page asks for patience,
+ * and a script is told of it as of any other. @throws DomainError service.unavailable
+ */
+export async function wrongWithCaptcha(
+  captcha: Pick<Captcha, 'verify'>,
+  request: FastifyRequest,
+  form: Parameters,
+): Promise<'captcha' | 'captcha_unavailable' | null> {
+  const verdict = await captcha.verify(form.get(captchaField) ?? '', request.ip);
+  if (verdict === 'passed') return null;
+  if (verdict === 'refused') return 'captcha';
+  if (wantsJson(request)) throw new DomainError('service.unavailable', { retryAfter: 5 });
+  return 'captcha_unavailable';
+}
+
+/** The same of who signs in, as far as the Environment demands one of them: the text that says it. */
+export async function captchaErrorOf(
   captcha: Pick<Captcha, 'verify'>,
   { request, client }: Pick<Visit, 'request' | 'client'>,
   form: Parameters,
-): Promise<boolean> {
-  return !signInNeedsCaptcha(client) || captcha.verify(form.get(captchaField) ?? '', request.ip);
+): Promise<TextKey | null> {
+  const wrong = signInNeedsCaptcha(client) ? await wrongWithCaptcha(captcha, request, form) : null;
+  return wrong && `sign_in.error.${wrong}`;
 }

@@ -5,7 +5,7 @@ import { onlyOnce, type Parameters, readParameters } from '../../domain/oidc/par
 import { after } from '../../platform/clock.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { isOnOneLine, isVisible } from '../../platform/visible.js';
-import { captchaField } from './captcha.js';
+import { captchaField, wrongWithCaptcha } from './captcha.js';
 import type { HostedOptions } from './options.js';
 import { assertOwnOrigin } from './origin.js';
 import { localeOf, wantsJson } from './pages.js';
@@ -55,8 +55,8 @@ export const register: FastifyPluginAsyncTypebox<HostedOptions> = async (app, op
     if (password === '') return 'sign_up.error.password_missing';
     if (!isName(typed.firstName) || !isName(typed.lastName)) return 'sign_up.error.name';
     if (client.settings.selfSignupRequireCaptcha) {
-      const isSolved = await captcha.verify(form.get(captchaField) ?? '', request.ip);
-      if (!isSolved) return 'sign_up.error.captcha';
+      const wrong = await wrongWithCaptcha(captcha, request, form);
+      if (wrong) return `sign_up.error.${wrong}`;
     }
     try {
       const { browser } = await logins.signUps.request({

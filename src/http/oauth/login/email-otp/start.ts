@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { createsIdentities } from '../../../../domain/logins/email-otp.js';
 import { onlyOnce, readParameters } from '../../../../domain/oidc/parameters.js';
-import { captchaField, passesCaptcha } from '../../captcha.js';
+import { captchaErrorOf, captchaField } from '../../captcha.js';
 import type { HostedOptions } from '../../options.js';
 import { assertOwnOrigin } from '../../origin.js';
 import { localeOf } from '../../pages.js';
@@ -30,9 +30,8 @@ export const emailOtpStart: FastifyPluginAsyncTypebox<HostedOptions> = async (ap
         return signInPage.send(visit, { email, error: 'sign_in.error.code_disabled' });
       }
       if (email === '') return signInPage.sendCodeForm(visit, { email, error: 'sign_in.error.email_missing' });
-      if (!(await passesCaptcha(captcha, visit, form))) {
-        return signInPage.sendCodeForm(visit, { email, error: 'sign_in.error.captcha' });
-      }
+      const error = await captchaErrorOf(captcha, visit, form);
+      if (error) return signInPage.sendCodeForm(visit, { email, error });
       const token = form.get('login_token') ?? null;
       const started = await logins.emailOtpLogin.start(scope, {
         email,
