@@ -128,8 +128,11 @@ test('the page that asks for a code has the widget for another code, and enterin
   expect(sent.body).toContain('class="cf-turnstile"');
   expect(policyOf(sent)).toContain('frame-src https://challenges.cloudflare.com;');
   const resend = { ...sent, body: sent.body.slice(sent.body.indexOf('</form>')) } as typeof sent;
-  expect((await browser.submit(resend, {})).body).toContain(refusal);
-  expect((await browser.submit(sent, { code: await world.mailedCode('login') })).statusCode).toBe(303);
+  // Where the captcha fails, the page stays that where the code which came can still be entered.
+  const unsent = await browser.submit(resend, {});
+  expect(unsent.body.split('</form>').map((form) => form.includes(refusal))).toEqual([false, true, false]);
+  expect(unsent.body).not.toContain('aria-invalid=');
+  expect((await browser.submit(unsent, { code: await world.mailedCode('login') })).statusCode).toBe(303);
 });
 
 test('where a code may create the identity, the captcha of sign-ups guards it', async () => {

@@ -21,7 +21,7 @@ export function sendCodeSent(
   { expiresAt, ...shown }: ShownCodeSent & Pick<StartedEmailOtp, 'expiresAt'>,
   captcha: Captcha,
 ): FastifyReply {
-  if (!wantsJson(visit.request)) return sendEntry(visit, shown, null, captcha);
+  if (!wantsJson(visit.request)) return sendCodeEntry(visit, shown, null, captcha);
   return visit.reply
     .header('cache-control', 'no-store')
     .send({ login_token: shown.token, expires_at: expiresAt.toISOString() });
@@ -34,14 +34,15 @@ export function sendCodeRefused(
   captcha: Captcha,
 ): FastifyReply {
   const error = isVoid ? 'email_code.error.void' : 'email_code.error.code';
-  if (!wantsJson(visit.request)) return sendEntry(visit, shown, error, captcha);
+  if (!wantsJson(visit.request)) return sendCodeEntry(visit, shown, error, captcha);
   return visit.reply
     .code(401)
     .header('cache-control', 'no-store')
     .send({ error: 'access_denied', ...refusalInJson(error), login_token: shown.token });
 }
 
-function sendEntry(
+/** Asks for a code; also where another one could not be sent, since the one before still works. */
+export function sendCodeEntry(
   visit: Visit,
   { token, email, isAgain = false }: ShownCodeSent,
   error: TextKey | null,

@@ -4,11 +4,11 @@ import { onlyOnce, readParameters } from '../../../../domain/oidc/parameters.js'
 import { captchaErrorOf, captchaField } from '../../captcha.js';
 import type { HostedOptions } from '../../options.js';
 import { assertOwnOrigin } from '../../origin.js';
-import { localeOf } from '../../pages.js';
+import { localeOf, wantsJson } from '../../pages.js';
 import { throttled } from '../../throttles.js';
 import { typedEmail } from '../../typed-email.js';
 import { boundParametersOf, letsSignUp } from '../../visit.js';
-import { sendCodeSent } from './code-sent-page.js';
+import { sendCodeEntry, sendCodeSent } from './code-sent-page.js';
 
 /** Mails a code to sign in with, and says so whether or not anybody has the address. */
 export const emailOtpStart: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
@@ -31,8 +31,9 @@ export const emailOtpStart: FastifyPluginAsyncTypebox<HostedOptions> = async (ap
       }
       if (email === '') return signInPage.sendCodeForm(visit, { email, error: 'sign_in.error.email_missing' });
       const error = await captchaErrorOf(captcha, visit, form);
-      if (error) return signInPage.sendCodeForm(visit, { email, error });
       const token = form.get('login_token') ?? null;
+      if (error && token !== null && !wantsJson(request)) return sendCodeEntry(visit, { token, email }, error, captcha);
+      if (error) return signInPage.sendCodeForm(visit, { email, error });
       const started = await logins.emailOtpLogin.start(scope, {
         email,
         bound: boundParametersOf(visit),
