@@ -4,6 +4,7 @@ import { barriers, headingOf } from '../support/chromium.js';
 import { asOwner } from '../support/database.js';
 import type { Person } from '../support/seed.js';
 import { claimIn, fillIn, idToken, type Site, startSite } from '../support/site.js';
+import { until } from '../support/until.js';
 import { plugIn } from '../support/virtual-authenticator.js';
 
 let site: Site;
@@ -128,6 +129,35 @@ test('a passkey of the device signs in by itself: by the button, and from the su
 
   await startAnew({ until: 'Hello, Ben Example' }); // the virtual device chooses the first suggestion by itself
   expect(await claim('amr').textContent()).toMatch(/swk.*user.*mfa/);
+});
+
+test('a page that is open for longer than its challenge is good asks for another one, and tries again where that was too late', async () => {
+  await arrive();
+  const phone = await plugIn(page, 'platform');
+  await forget(site.data.ben);
+  await enroll(site.data.ben);
+  await phone.attend(false);
+  await page.clock.install();
+  await startAnew();
+  const suggested = (times: number) =>
+    until(
+      `passkeys are suggested (${times})`,
+      async () => (await page.evaluate<string>('window.asked.join()')) === Array(times).fill('conditional').join(),
+      { timeoutMs: 20_000 },
+    );
+  await suggested(1);
+  await page.clock.fastForward('26:00');
+  await suggested(2);
+
+  let isStale = true;
+  await page.route('**/oauth/login/passkey/options', async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...(await response.json()), ...(isStale && { passkey_token: 'stale' }) } });
+    isStale = false;
+  });
+  await phone.attend(true);
+  await startAnew({ until: 'Hello, Ben Example' });
+  expect(isStale).toBe(false);
 });
 
 test('what is cancelled or not recognized says so, and leaves every other way open', async () => {

@@ -84,19 +84,32 @@
     }
 
     // Passkeys among the suggestions of the field for the address; silent until one is chosen.
+    let isBusy = false;
+    let suggestedAt = Number.POSITIVE_INFINITY;
     async function suggest() {
       if (!('suggest' in form.dataset) || !(await Credential.isConditionalMediationAvailable?.())) return;
+      suggestedAt = Date.now();
       let isChosen = false;
       await run(form, 'conditional', () => {
         isChosen = true;
-      }).catch((error) => {
-        if (!isChosen) return;
-        fail(error);
-        void suggest();
-      });
+      })
+        .catch((error) => {
+          if (error.name !== 'expired') throw error;
+          return run(form); // with another challenge
+        })
+        .catch((error) => {
+          if (!isChosen) return;
+          fail(error);
+          void suggest();
+        });
     }
+    // A challenge is good for half an hour, and a page stays open for longer.
+    const renew = () => {
+      if (!isBusy && Date.now() - suggestedAt > 1_500_000) void suggest();
+    };
+    setInterval(renew, 60_000);
+    document.addEventListener('visibilitychange', renew);
 
-    let isBusy = false;
     form.addEventListener('submit', async (event) => {
       event.preventDefault();
       if (isBusy) return;
