@@ -14,8 +14,7 @@
     if (Credential[native]) return Credential[native](json);
     const { user, allowCredentials = [], excludeCredentials = [] } = json;
     json.challenge = decode(json.challenge);
-    for (const named of [...(user ? [user] : []), ...allowCredentials, ...excludeCredentials])
-      named.id = decode(named.id);
+    for (const named of [user, ...allowCredentials, ...excludeCredentials]) if (named) named.id = decode(named.id);
     return json;
   }
 
@@ -55,12 +54,13 @@
     goOn(await send(form.action, { ...fields, ...fresh, credential: toJson(credential) }));
   }
 
+  const hidden = (name, value) => Object.assign(document.createElement('input'), { type: 'hidden', name, value });
+
   // To the application, which may want its answer in a form.
   function goOn({ redirect_to, form_post }) {
     if (!form_post) return location.assign(redirect_to);
     const form = Object.assign(document.createElement('form'), { method: 'post', action: redirect_to });
-    for (const [name, value] of Object.entries(form_post))
-      form.append(Object.assign(document.createElement('input'), { type: 'hidden', name, value }));
+    for (const [name, value] of Object.entries(form_post)) form.append(hidden(name, value));
     document.body.append(form);
     form.submit();
   }
@@ -74,51 +74,43 @@
       alert.textContent = text;
     };
     function fail({ name, token }) {
-      if (!token) return show(texts[name] ?? texts.other);
+      if (!token) {
+        show(texts[name] ?? texts.other);
+        void suggest();
+        return;
+      }
       // The key was right, but is not enough here: the page that offers others takes it from there.
-      form.append(
-        Object.assign(document.createElement('input'), { type: 'hidden', name: 'enrollment_token', value: token }),
-      );
+      form.append(hidden('enrollment_token', token));
       form.action = '/oauth/mfa/enroll';
       form.submit();
     }
 
     // Passkeys among the suggestions of the field for the address; silent until one is chosen.
     let isBusy = false;
-    let suggestedAt = Number.POSITIVE_INFINITY;
+    let timer;
     async function suggest() {
       if (!('suggest' in form.dataset) || !(await Credential.isConditionalMediationAvailable?.())) return;
-      suggestedAt = Date.now();
+      // A challenge is good for half an hour, and a page stays open for longer;
+      clearTimeout(timer);
+      timer = setTimeout(() => isBusy || suggest(), 1_500_000);
       let isChosen = false;
       await run(form, 'conditional', () => {
         isChosen = true;
       })
         .catch((error) => {
           if (error.name !== 'expired') throw error;
-          return run(form); // with another challenge
+          // and a computer sleeps.
+          return run(form);
         })
-        .catch((error) => {
-          if (!isChosen) return;
-          fail(error);
-          void suggest();
-        });
+        .catch((error) => isChosen && fail(error));
     }
-    // A challenge is good for half an hour, and a page stays open for longer.
-    const renew = () => {
-      if (!isBusy && Date.now() - suggestedAt > 1_500_000) void suggest();
-    };
-    setInterval(renew, 60_000);
-    document.addEventListener('visibilitychange', renew);
 
     form.addEventListener('submit', async (event) => {
       event.preventDefault();
       if (isBusy) return;
       isBusy = true;
       show('');
-      await run(form).catch((error) => {
-        fail(error);
-        void suggest();
-      });
+      await run(form).catch(fail);
       isBusy = false;
     });
     form.hidden = false;
