@@ -316,6 +316,13 @@ describe('taken back', () => {
   });
 });
 
+test('somebody else can sign in where the question would be asked of whoever is signed in', async () => {
+  const page = await asked();
+  const [, other = ''] = /<a href="([^"]+)">Use another account</.exec(page.body) ?? [];
+  const anew = await browser.get(other.replaceAll('&amp;', '&').replaceAll('&#38;', '&'));
+  expect(anew.body).toContain('name="password"');
+});
+
 describe('to which organizations somebody belongs', () => {
   const errorOf = async (more: Record<string, string>) =>
     locationOf(await browser.get(authorizeUrl(client, { prompt: 'none', ...more }))).searchParams.get('error');

@@ -77,6 +77,7 @@ const everyPage = (value: string): Pages => ({
     isAskedAlways: true,
     days: 90,
     accountUrl: `/oauth/account?client_id=${value}`,
+    otherUrl: `/oauth/authorize?state=${value}`,
     client: { name: value, logoUrl: null },
   },
   'select-account': {

@@ -13,7 +13,7 @@ import { onToSignIn } from './on-to-sign-in.js';
 import type { HostedOptions } from './options.js';
 import { assertOwnOrigin } from './origin.js';
 import { pageOptions, sendPage, wantsJson } from './pages.js';
-import type { Visit } from './visit.js';
+import { anotherPersonUrl, type Visit } from './visit.js';
 
 /** What only our own form sends. */
 const formFields = ['choice', 'session'] as const;
@@ -89,6 +89,7 @@ export const consent: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { p
           client_id: client.clientId,
           ui_locales: asked.parameters.ui_locales ?? null,
         }),
+        otherUrl: anotherPersonUrl(visit),
         client: { name: client.name, logoUrl: client.logoUrl },
       },
       pageOptions(visit),

@@ -89,6 +89,8 @@ export interface Pages extends AccountPages, SignUpPages {
     days: number;
     /** Where it is taken back. */
     accountUrl: string;
+    /** Where somebody else signs in. */
+    otherUrl: string;
     client: PageClient;
   };
   'select-account': { action: string; params: Params; identity: { email: string }; client: PageClient };
