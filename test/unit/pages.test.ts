@@ -689,6 +689,17 @@ test.each([
   expect(named).toEqual([]);
 });
 
+test('a link that works no more and a sign-in that is over say how to go on, whatever is known of them', () => {
+  const nothing = { resendToken: null, forgotUrl: null };
+  for (const more of [
+    { nextUrl: null, client: null },
+    { nextUrl: '/oauth/authorize', client: { name: 'Shop', logoUrl: null } },
+  ]) {
+    expect(render('link-void', { ...nothing, ...more })).toContain('If you have used it before, all is well');
+  }
+  expect(render('mfa-expired', { texts: 'mfa_expired', againUrl: null })).toContain('Go back to the application');
+});
+
 test.each(locales)(
   'a passkey that does not open this is not to be deleted, in %s: it may be good for another application',
   (locale) => {
