@@ -689,6 +689,15 @@ test.each([
   expect(named).toEqual([]);
 });
 
+test('of one organization its provider is a button, of several each is a name in a list, in the order of the language', () => {
+  const page = everyPage('Acme')['method-refused'];
+  const links = (ways: typeof page.ways) =>
+    render('method-refused', { ...page, ways }).match(/<a class="(?:button|who)" [^>]*>[^<]*/g);
+  expect(links(page.ways)).toEqual([expect.stringMatching(/"button".*>With the identity provider of Acme$/)]);
+  const several = ['Globex', 'Ärzte', 'acme'].flatMap((name) => everyPage(name)['method-refused'].ways);
+  expect(links(several)?.map((link) => link.replace(/.*>/, ''))).toEqual(['acme', 'Ärzte', 'Globex']);
+});
+
 test('a link that works no more and a sign-in that is over say how to go on, whatever is known of them', () => {
   const nothing = { resendToken: null, forgotUrl: null };
   for (const more of [
