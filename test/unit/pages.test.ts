@@ -716,6 +716,12 @@ test.each(locales)(
   },
 );
 
+test('with large letters a link beside a label has a line of its own, and the name of a logo that does not load can be read', () => {
+  const styles = readFileSync(join(folder, 'styles.eta'), 'utf8');
+  expect(styles).toMatch(/@media \(max-width: 19rem\) \{\s+\.aside \{ grid-column: 1 \/ -1;/);
+  expect(styles).toContain('.mark img { padding: .25rem .5rem; color: #181b21; background: #fff;');
+});
+
 test('a badge goes to the next line as a whole: on a narrow telephone its border was torn in two', () => {
   expect(readFileSync(join(folder, 'styles.eta'), 'utf8')).toMatch(
     /^\.badge \{ display: inline-block; white-space: nowrap;/m,
