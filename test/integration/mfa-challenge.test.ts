@@ -265,9 +265,9 @@ test('a code by mail: asked for, mailed, entered; it works with this sign-in alo
   const { page: otherPage } = await passwordStep(other, client, ana);
   const elsewhere = await other.submit(otherPage, { factor: 'email_otp' }).then((p) => other.submit(p, {}));
   const newer = await provider.mailedCode('mfa');
-  if (code !== newer) expect(alertOf(await other.submit(elsewhere, { code }))).toMatch(/works no longer/);
+  if (code !== newer) expect(alertOf(await other.submit(elsewhere, { code }))).toMatch(/no longer works/);
   const wrong = await browser.submit(sent, { code: code === '000000' ? '000001' : '000000' });
-  expect(alertOf(wrong)).toMatch(/works no longer/);
+  expect(alertOf(wrong)).toMatch(/no longer works/);
   expect(wrong.body).toContain('action="/oauth/mfa/email-otp/verify"');
   codeIn(await browser.submit(wrong, { code }));
   const [mailed] = await provider.query<{ identity_id: string; environment_id: string }>(

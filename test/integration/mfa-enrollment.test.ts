@@ -228,7 +228,7 @@ test('codes by mail: a factor that counts, and never makes aal2', async () => {
   expect(mails.at(-1)).toMatchObject({ template: 'factor-code', to: ana.email });
   const code = await provider.mailedCode('mfa_enrollment');
   const wrong = await browser.submit(sent, { code: code === '111111' ? '222222' : '111111' });
-  expect(alertOf(wrong)).toMatch(/works no longer/);
+  expect(alertOf(wrong)).toMatch(/no longer works/);
   const done = await browser.submit(wrong, { code });
   expect(await accessOf(client, codeIn(done), verifier)).toMatchObject({
     amr: ['pwd', 'otp'],

@@ -680,6 +680,7 @@ test.each([
   ['en', /second factor/], // "second step"
   ['en', /Check your mail\b/], // "email"
   ['en', /makes this one void/], // "invalid"
+  ['en', /works no longer/], // "no longer works"
 ] as const)('in %s one thing has one name: not %s', (locale, other) => {
   const texts = JSON.parse(readFileSync(join(folder, '../locales', `${locale}.json`), 'utf8')) as Record<
     string,
