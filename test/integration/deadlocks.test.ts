@@ -134,3 +134,20 @@ test.each(requests)('%s, also where PostgreSQL ends that once for a deadlock', a
   });
   expect(outcomeOf(answer)).toBe(outcome);
 });
+
+test('the Account, its roles and permissions are changed while what refers to them is not committed yet', async () => {
+  await begin();
+  const permission = (await key('POST', '/permissions', { key: 'door.open', name: 'Open the door' })).json().data;
+  const { id } = (await key('POST', '/roles', { name: 'Guard', permission_keys: ['door.open'] })).json().data;
+  const changes = await api.database.db.transaction('system', async (tx) => {
+    await tx.query('select from accounts where id = $1 for key share', [account.scope.accountId]);
+    await tx.query('select from roles where id = $1 for key share', [id]);
+    return [
+      await portal('PATCH', '', { name: 'Another' }),
+      await key('PATCH', `/roles/${id}`, { description: 'Of all doors' }, 1),
+      await key('PUT', `/roles/${id}/permissions`, { permission_keys: ['door.open', 'hierarchy.view'] }, 2),
+      await key('DELETE', `/permissions/${permission.id}`, undefined, 1),
+    ];
+  });
+  expect(changes.map(outcomeOf)).toEqual(['200', '200', '200', '204']);
+});

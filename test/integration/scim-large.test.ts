@@ -1,5 +1,7 @@
+import { jest } from '@jest/globals';
+import pg from 'pg';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
-import { rowsOf } from './portal-setup.js';
+import { callsOf, outcomeOf, rowsOf } from './portal-setup.js';
 import { anAddress, make, newDirectory, operations, type ScimCall, scimOutcome } from './scim-setup.js';
 
 /** As many members and operations as one request may have (docs/scim.md), with all that clients send of each. */
@@ -37,7 +39,7 @@ async function people(count: number) {
     `insert into scim_users (account_id, environment_id, identity_id, organization_id, directory_id, user_name, user_name_key,
        external_id, attributes, made_membership, is_suspended, created_at, updated_at)
      select account_id, $1::uuid, id, null, $1::uuid, email, lower(email::text), null, '{}', true, false, now(), now()
-     from identities where account_id = $2`,
+     from identities where account_id = $2 on conflict do nothing`,
     [environmentId, accountId],
   );
   return rows.map(({ id }) => ({ value: id }));
@@ -108,4 +110,47 @@ test('a group of a thousand takes all the roles that its name stands for', async
     [account.scope.environmentId],
   );
   expect(held).toEqual({ count: 12 * most });
+});
+
+test('who holds a role already is not read for each one that a mapped group gives it to', async () => {
+  await newGroup('Mapped', most);
+  const role = await make(api, account, '/roles', { name: 'Mapped', permission_keys: ['hierarchy.view'] });
+  const { accountId, applicationId, environmentId: environment_id } = account.scope;
+  const root = await rowsOf<{ id: string }>(
+    api,
+    "select id from nodes where environment_id = $1 and node_type = 'root'",
+    [environment_id],
+  );
+  await rowsOf(
+    api,
+    `with others as (
+       insert into roles (id, account_id, application_id, environment_id, name, is_active, version, created_at, updated_at)
+       select gen_random_uuid(), $1, $6, $2, 'Other ' || n, true, 1, now(), now() from generate_series(1, 1000) n returning id)
+     insert into role_assignments (id, account_id, environment_id, identity_id, role_id, node_id, created_at)
+     select gen_random_uuid(), $1::uuid, $2::uuid, identity_id, $3::uuid, $4::uuid, now() from unnest($5::uuid[]) identity_id
+     union all select gen_random_uuid(), $1::uuid, $2::uuid, ($5::uuid[])[n], id, $4::uuid, now() from others, generate_series(1, 50) n`,
+    [accountId, environment_id, role.id, root[0]?.id, (await people(most)).map(({ value }) => value), applicationId],
+  );
+  const query = jest.spyOn(pg.Client.prototype, 'query');
+  const portal = callsOf(api, account.accountSlug, await account.as('owner'));
+  const mapping = { environment_id, scim_group: 'Mapped', role_id: role.id, node_id: root[0]?.id };
+  expect(outcomeOf(await portal('POST', '/scim/group-mappings', mapping))).toBe('201');
+  const asked = query.mock.calls
+    .map((call) => call as unknown[])
+    .map(([one, values]) =>
+      typeof one === 'string' ? { text: one, values } : (one as { text: string; values: unknown }),
+    );
+  query.mockRestore();
+  const free = asked.find(({ text }) => text.includes('tstzmultirange'));
+  await rowsOf(api, 'analyze role_assignments');
+  const plan = await api.database.db.transaction(account.scope, async (tx) => {
+    await tx.query('set local plan_cache_mode = force_generic_plan');
+    for (const way of ['indexscan', 'seqscan']) await tx.query(`set local enable_${way} = off`); // as of many rows
+    await tx.query(`prepare explained as ${free?.text}`);
+    const plans = await tx.query('explain (format json) execute explained (null, null, null, null, null, null)');
+    await tx.query('deallocate explained');
+    return JSON.stringify(plans);
+  });
+  expect(plan).toMatch(/"Index Name":"role_assignments_/);
+  expect(plan).not.toContain('role_assignments_held_of_role');
 });

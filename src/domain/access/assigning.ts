@@ -104,8 +104,8 @@ export async function write(
   const others = rows.filter(({ id }) => !made.has(id));
   const there = await tx.findBy(RoleAssignment, {
     ...within(scope),
-    identityId: In(others.map(({ identityId }) => identityId)),
-    roleId: In(others.map(({ roleId }) => roleId)),
+    identityId: In([...new Set(others.map(({ identityId }) => identityId))]),
+    roleId: In([...new Set(others.map(({ roleId }) => roleId))]),
   });
   return rows.map((row): AssignmentResult => {
     if (made.has(row.id)) return { status: 'created', assignment: row };

@@ -155,7 +155,7 @@ async function findPermission(tx: EntityManager, scope: EnvironmentScope, id: st
 const lockHolders = (tx: EntityManager, { environmentId }: EnvironmentScope, permissionId: string) =>
   tx.query<{ id: string; name: string }[]>(
     `select id, name::text from roles where environment_id = $1
-       and id in (select role_id from role_permissions where permission_id = $2) order by id for update`,
+       and id in (select role_id from role_permissions where permission_id = $2) order by id for no key update`,
     [environmentId, permissionId],
   );
 

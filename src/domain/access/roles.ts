@@ -101,7 +101,7 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
       return named(() =>
         db.transaction(scope, async (tx) => {
           const shown = () => one(tx, scope, id);
-          const current = await lockCustom(tx, scope, id, version, shown);
+          const current = await lockCustom(tx, scope, { id, version }, shown);
           await assertAsSeen(current, seen.role, shown);
           const changed = changedFields(current, changes);
           if (changed.length === 0) return shown();
@@ -117,7 +117,7 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
     /** @throws DomainError role.not_found, role.system, role.in_use, version.conflict */
     remove: (scope: EnvironmentScope, id: string, version: number): Promise<void> =>
       db.transaction(scope, async (tx) => {
-        const role = await lockCustom(tx, scope, id, version, () => one(tx, scope, id));
+        const role = await lockCustom(tx, scope, { id, version, mode: 'pessimistic_write' }, () => one(tx, scope, id));
         // What people hold is taken from them first, by name, and not by the way.
         if ((await one(tx, scope, id)).memberCount > 0 || (await isGivenByItself(tx, scope, id)))
           throw new DomainError('role.in_use');
@@ -148,7 +148,7 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
       return db.transaction(scope, async (tx) => {
         const shown = async (role: Role) => ({ role, permissions: await permissionsHeld(tx, scope, id) });
         const held = await permissionsOf(tx, scope, permissionKeys);
-        const current = await lockCustom(tx, scope, id, version, shown);
+        const current = await lockCustom(tx, scope, { id, version }, shown);
         await assertAsSeen(current, seen.role, shown);
         const [keys, had] = [keysIn(held), keysIn(await permissionsHeld(tx, scope, id))];
         const [added, removed] = [without(keys, had), without(had, keys)];
@@ -198,15 +198,21 @@ const permissionsHeld = (tx: EntityManager, scope: EnvironmentScope, id: string)
     .orderBy('permission.key')
     .getMany();
 
+interface Locked {
+  id: string;
+  version: number;
+  mode?: 'pessimistic_write' | 'for_no_key_update';
+}
+
+/** A change waits for other changes and for a removal, which waits also for whoever gives the role at this moment. */
 async function lockCustom(
   tx: EntityManager,
   scope: EnvironmentScope,
-  id: string,
-  version: number,
+  { id, version, mode = 'for_no_key_update' }: Locked,
   shown: (role: Role) => Promise<object>,
 ): Promise<Role> {
   const where = { ...within(scope), id };
-  const current = await tx.findOne(Role, { where, lock: { mode: 'pessimistic_write' } });
+  const current = await tx.findOne(Role, { where, lock: { mode } });
   if (!current) throw new DomainError('role.not_found');
   if (current.systemKey !== null) throw new DomainError('role.system');
   if (current.version !== version) throw new DomainError('version.conflict', { current: await shown(current) });

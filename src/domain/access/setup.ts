@@ -77,7 +77,7 @@ async function lockRoles(tx: EntityManager, scope: EnvironmentScope, grants: rea
   const roles = await tx.find(Role, {
     where: { ...within(scope), id: In([...ids]) },
     order: { id: 'asc' },
-    lock: { mode: 'pessimistic_write' },
+    lock: { mode: 'for_no_key_update' },
   });
   if (roles.length < ids.size) throw new DomainError('role.not_found');
   if (roles.some(({ systemKey }) => systemKey !== null)) throw new DomainError('role.system');

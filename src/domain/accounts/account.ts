@@ -34,7 +34,8 @@ export function createAccounts({ db, now }: { db: Db; now: Clock }): Accounts {
       return db
         .transaction(scope, async (tx) => {
           const where = { id: accountId, closedAt: IsNull() };
-          const current = await tx.findOne(Account, { where, lock: { mode: 'pessimistic_write' } });
+          const lock = { mode: 'for_no_key_update' } as const; // what only refers to it goes on, a closing waits
+          const current = await tx.findOne(Account, { where, lock });
           if (!current) throw new DomainError('account.not_found'); // closed meanwhile: its slug may be somebody else's
           const changesMfa = requireMfa !== undefined && requireMfa !== current.requireMfa;
           // Under the lock: what changes nothing when it is asked may change it back once somebody else's change is through.

@@ -111,7 +111,8 @@ async function give(tx: EntityManager, directory: Directory, wanted: readonly He
 
 /**
  * The times from now on in which people do not hold what they are to: before, between and after the windows that are there. An
- * open beginning stays open where nothing was before.
+ * open beginning stays open where nothing was before. What is there is found by its holders: the index by roles would read
+ * everybody who has the role, once for each who is to have it.
  */
 const freeTimes = (
   tx: EntityManager,
@@ -128,7 +129,7 @@ const freeTimes = (
          select a.identity_id, a.role_id, a.node_id, range_agg(tstzrange(a.effective_from, a.effective_to)) as windows
          from role_assignments a
          where a.account_id = $1 and a.environment_id = $2 and a.removed_at is null
-           and a.identity_id = any($3) and a.role_id = any($4) and a.node_id = any($5)
+           and a.identity_id = any($3) and (a.role_id = any($4)) is true and (a.node_id = any($5)) is true
          group by a.identity_id, a.role_id, a.node_id
        ) held using (identity_id, role_id, node_id)
        cross join unnest(tstzmultirange(tstzrange(null, null)) - coalesce(held.windows, '{}')) as free
