@@ -2439,7 +2439,7 @@ export interface paths {
         };
         /**
          * List the identities of an account
-         * @description Everybody once, with the environments that they are a member of. `q` searches first name, last name and email. With `environment_id`, `status` is about that environment; without, `active` is who may sign in to any.
+         * @description Everybody once, with the environments that they are a member of. `q` searches first name, last name and email; one that finds more than 100 000 is refused, as is one without three letters or digits in a row among more people than that. With `environment_id`, `status` is about that environment; without, `active` is who may sign in to any.
          *
          *     Requires the capability `identities.view`.
          */

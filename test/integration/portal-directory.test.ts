@@ -1,4 +1,7 @@
 import { createErasures } from '../../src/domain/erasures/erasures.js';
+import type { DomainError } from '../../src/domain/errors.js';
+import { createDirectory } from '../../src/domain/identities/directory.js';
+import type { DirectoryPage } from '../../src/domain/identities/directory-search.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { inviteTo, linkTokenOf } from './identity-invites-setup.js';
 import { type Call, callsOf, finishRemovals, outcomeOf, rowsOf } from './portal-setup.js';
@@ -241,4 +244,43 @@ test('whoever reaches a part of the account only, or reads only, deletes nobody 
   const viewer = callsOf(api, account.accountSlug, await account.as('viewer'));
   expect(outcomeOf(await viewer('DELETE', `/identities/${ada}`))).toBe('403 account.capability_required');
   expect((await owner('GET', `/identities/${ada}`)).json().data.memberships).toHaveLength(2);
+});
+
+test('a search is as wide as may be found, whatever it is filtered by, and has its pages', async () => {
+  await people();
+  const directory = (mostFound: number) => {
+    const { db } = api.database;
+    return createDirectory({ db, now: () => api.clock.now, processes: { describe: async () => null }, mostFound });
+  };
+  const page = (more: Partial<DirectoryPage>): DirectoryPage => {
+    const everybody = { environmentId: undefined, isActive: undefined };
+    return { page: 1, take: 2, sortBy: 'email', order: 'asc', ...everybody, ...more };
+  };
+  const found = (q: string, most: number, more: Partial<DirectoryPage> = {}) =>
+    directory(most)
+      .list(account.scope, page({ q, ...more }))
+      .then(
+        ({ itemCount, rows }) => `${itemCount} ${rows.map(({ identity }) => identity.email.split('@')[0])}`,
+        (error: DomainError) => error.options.details?.map(({ field, code }) => `${field} ${code}`).join(),
+      );
+  expect(await found('.example', 4)).toBe('4 ada,ben');
+  expect(await found('.example', 4, { page: 2 })).toBe('4 cleo,dora');
+  expect(await found('.example', 4, { page: 3 })).toBe('4 ');
+  expect(await found('.example', 4, { isActive: false, environmentId: null })).toBe('1 dora');
+  expect(await found('.example', 3)).toBe('query.q too_broad');
+  expect(await found('.example', 3, { environmentId: null })).toBe('query.q too_broad');
+  expect(await found('.example', 3, { page: 9 })).toBe('query.q too_broad');
+  expect(await found('a@', 4)).toBe('2 ada,dora');
+  expect(await found('a@', 3)).toBe('query.q too_short');
+  const ages = { sortBy: 'created_at', take: 1 } as const;
+  const { rows, next } = await directory(4).list(account.scope, { ...page(ages), q: '.example' });
+  const { rows: following } = await directory(4).list(account.scope, {
+    ...page(ages),
+    q: '.example',
+    after: next as string,
+  });
+  expect([rows, following].map((some) => some.map(({ identity }) => identity.email))).toEqual([
+    [address('ada')],
+    [address('ben')],
+  ]);
 });

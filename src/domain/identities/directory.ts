@@ -6,11 +6,13 @@ import type { Db } from '../../platform/db.js';
 import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import { letErasureStop } from '../erasures/let-erasure-stop.js';
 import { DomainError } from '../errors.js';
-import { isShort, searchedText } from '../identity-search.js';
-import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { mostFound as usualMost } from '../identity-search.js';
+import { type Page, readPage } from '../paging.js';
+import type { Put } from '../put.js';
 import { readRowCount } from '../row-counts.js';
 import type { RunningProcesses } from '../running-processes.js';
 import type { AccountScope } from '../scope.js';
+import { type DirectoryPage, type DirectorySort, searchDirectory } from './directory-search.js';
 import { removeEverywhere } from './remove-everywhere.js';
 
 /** Where somebody of the directory is a member. */
@@ -29,14 +31,6 @@ export interface DirectoryEntry {
   memberships: DirectoryMembership[];
 }
 
-export type DirectorySort = 'created_at' | 'email';
-export type DirectoryPage = PageRequest<DirectorySort> & {
-  /** Whose memberships count, or are looked for; null: who has none, and is in the directory only. */
-  environmentId: string | null | undefined;
-  /** Whether they may sign in to at least one of those Environments. */
-  isActive: boolean | undefined;
-};
-
 export interface DirectorySummary {
   total: number;
   active: number;
@@ -53,41 +47,32 @@ const columns: Record<DirectorySort, string[]> = {
   email: ['identity.email', 'identity.id'],
 };
 
-/** SQL: memberships of `identity`, for `exists`. One in an Environment that is being removed is none. */
-const memberships = (more = '') => `(select from environment_memberships m
-  join environments e on e.id = m.environment_id and e.account_id = m.account_id
-  where m.account_id = :accountId and m.identity_id = identity.id ${more})`;
+/** SQL: what the filters say of an Identity. A membership in an Environment that is being removed is none. */
+const meantBy = ({ environmentId, isActive }: DirectoryPage, identity: string, put: Put): string[] => {
+  const there = environmentId ? `and m.environment_id = ${put(environmentId)}` : '';
+  const memberships = (more: string) => `exists (select from environment_memberships m
+    join environments e on e.id = m.environment_id and e.account_id = m.account_id
+    where m.account_id = ${identity}.account_id and m.identity_id = ${identity}.id ${there} ${more})`;
+  const all = environmentId === undefined ? [] : [environmentId ? memberships('') : `not ${memberships('')}`];
+  if (isActive !== undefined) all.push(`${isActive ? '' : 'not '}${memberships('and m.is_active')}`);
+  return all;
+};
 
 export interface DirectoryDeps {
   db: Db;
   now: Clock;
   processes: Pick<RunningProcesses, 'describe'>;
+  /** How many a search may find. */
+  mostFound?: number;
 }
 
 /** The end users of an Account, over all of its Environments (contract §6). */
-export function createDirectory({ db, now, processes }: DirectoryDeps) {
+export function createDirectory({ db, now, processes, mostFound = usualMost }: DirectoryDeps) {
   return {
+    /** @throws DomainError validation.failed for a search that means too many */
     list: ({ accountId }: AccountScope, page: DirectoryPage): Promise<Page<DirectoryEntry>> =>
       db.transaction({ accountId }, async (tx) => {
-        const query = tx.createQueryBuilder(Identity, 'identity').where({ accountId }).setParameters({ accountId });
-        const { q, environmentId, isActive } = page;
-        if (q) {
-          const found = isShort(q)
-            ? `${searchedText('identity')} ilike :pattern`
-            : 'identity.id in (select gatehouse_matching_directory(:accountId, :pattern))';
-          query.andWhere(found, { pattern: containing(q) });
-        }
-        if (environmentId === null) query.andWhere(`not exists ${memberships()}`);
-        const there = environmentId ? 'and m.environment_id = :environmentId' : '';
-        if (environmentId) query.andWhere(`exists ${memberships(there)}`, { environmentId });
-        if (isActive !== undefined) {
-          query.andWhere(`${isActive ? '' : 'not '}exists ${memberships(`${there} and m.is_active`)}`, {
-            ...(environmentId && { environmentId }),
-          });
-        }
-        const isWhole = !q && environmentId === undefined && isActive === undefined;
-        const total = isWhole ? await readRowCount(tx, { accountId }, 'identities') : undefined;
-        const { rows, ...rest } = await readPage(query, page, columns[page.sortBy], total);
+        const { rows, ...rest } = await readDirectory(tx, accountId, page, mostFound);
         return { ...rest, rows: await withMemberships(tx, accountId, rows) };
       }),
 
@@ -126,6 +111,26 @@ export function createDirectory({ db, now, processes }: DirectoryDeps) {
         return row as DirectorySummary;
       }),
   };
+}
+
+async function readDirectory(
+  tx: EntityManager,
+  accountId: string,
+  page: DirectoryPage,
+  mostFound: number,
+): Promise<Page<Identity>> {
+  const { q, environmentId, isActive } = page;
+  if (q)
+    return searchDirectory(tx, accountId, { ...page, q }, { meantBy: (put) => meantBy(page, 'i', put), mostFound });
+  const query = tx.createQueryBuilder(Identity, 'identity').where({ accountId });
+  const meant = meantBy(page, 'identity', (value) => {
+    query.setParameter('environmentId', value);
+    return ':environmentId';
+  });
+  for (const condition of meant) query.andWhere(condition);
+  const isWhole = environmentId === undefined && isActive === undefined;
+  const total = isWhole ? await readRowCount(tx, { accountId }, 'identities') : undefined;
+  return readPage(query, page, columns[page.sortBy], total);
 }
 
 async function withMemberships(

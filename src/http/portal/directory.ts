@@ -59,7 +59,8 @@ export const listDirectory = operation({
   path: '/identities',
   summary: 'List the identities of an account',
   description:
-    'Everybody once, with the environments that they are a member of. `q` searches first name, last name and email. With `environment_id`, ' +
+    'Everybody once, with the environments that they are a member of. `q` searches first name, last name and email; ' +
+    'one that finds more than 100 000 is refused, as is one without three letters or digits in a row among more people than that. With `environment_id`, ' +
     '`status` is about that environment; without, `active` is who may sign in to any.',
   query: listQuery(['created_at', 'email'], {
     status: Type.Optional(OneOf(['active', 'inactive'])),

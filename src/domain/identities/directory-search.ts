@@ -1,0 +1,66 @@
+import { type EntityManager, In } from 'typeorm';
+import { Identity } from '../../../entities/identity.js';
+import { assertFew, isShort, searchedText, type Totals, totalOfFound } from '../identity-search.js';
+import { containing, type Page, type PageRequest, pageOf, stretchForwards } from '../paging.js';
+import { behind, type Placed, placedBy } from '../places.js';
+import { type Put, putInto } from '../put.js';
+import { readRowCount } from '../row-counts.js';
+
+export type DirectorySort = 'created_at' | 'email';
+export type DirectoryPage = PageRequest<DirectorySort> & {
+  /** Whose memberships count, or are looked for; null: who has none, and is in the directory only. */
+  environmentId: string | null | undefined;
+  /** Whether they may sign in to at least one of those Environments. */
+  isActive: boolean | undefined;
+};
+
+const columns: Record<DirectorySort, string> = { created_at: 'i.created_at', email: 'i.email' };
+const byAge = ['i.created_at', 'i.id'] as const;
+
+/**
+ * Who is found in an Account's directory, and how many they are, in one statement: no more than an Environment's search may find (0058).
+ * @param meantBy SQL: which of the Identities `i` are meant by the filters beside the search
+ * @throws DomainError validation.failed for a search that means too many
+ */
+export async function searchDirectory(
+  tx: EntityManager,
+  accountId: string,
+  page: DirectoryPage & { q: string },
+  { meantBy, mostFound }: { meantBy(put: Put): string[]; mostFound: number },
+): Promise<Page<Identity>> {
+  if (isShort(page.q)) assertFew(await readRowCount(tx, { accountId }, 'identities'), mostFound);
+  const stretch = stretchForwards(page);
+  const { at, count, direction, behind: last } = stretch;
+  const values: unknown[] = [accountId];
+  const put = putInto(values);
+  const found = `(select id, count(*) over () as found from (${foundBy(page.q, put, mostFound)}) each) f
+    join identities i on i.id = f.id and i.account_id = $1`;
+  const meant = meantBy(put).join(' and ') || 'true';
+  const counted = `(select i.id, i.created_at, i.email, found, count(*) over () as total from ${found} where ${meant}) i`;
+  const inAll = [...values];
+  const following = last ? `where ${behind(last, byAge, direction, put)}` : '';
+  const rows = await tx.query<(Placed & Totals)[]>(
+    `select ${placedBy(...byAge)}, total, found from ${counted} ${following}
+     order by ${columns[page.sortBy]} ${direction}, i.id ${direction} limit ${put(count)} offset ${put(at)}`,
+    values,
+  );
+  const [totals] = rows[0]
+    ? rows
+    : await tx.query<Totals[]>(
+        `select max(found) as found, count(*) filter (where ${meant}) as total from ${found}`,
+        inAll,
+      );
+  const { rows: shown, ...rest } = pageOf(page, totalOfFound(totals ?? {}, mostFound), stretch, rows);
+  const people = await tx.findBy(Identity, { accountId, id: In(shown.map(({ placeId }) => placeId)) });
+  const byId = new Map(people.map((identity) => [identity.id, identity]));
+  return { ...rest, rows: shown.flatMap(({ placeId }) => byId.get(placeId) ?? []) };
+}
+
+/** One more than may be found: the function is asked no further. Where trigrams say nothing, everybody of the Account is looked at. */
+function foundBy(q: string, put: Put, most: number): string {
+  const pattern = put(containing(q));
+  const found = isShort(q)
+    ? `select i.id from identities i where i.account_id = $1 and ${searchedText('i')} ilike ${pattern}`
+    : `select gatehouse_matching_directory($1, ${pattern}) as id`;
+  return `${found} limit ${put(most + 1)}`;
+}
