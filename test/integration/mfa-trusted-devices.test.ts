@@ -182,7 +182,7 @@ test('one browser is trusted by several people and Environments; each trust make
 test('its use is noted once an hour', async () => {
   const known = await newTrusted();
   const used = async () =>
-    (await provider.logins.trustedDevices.list(scopeOf(known.environment), known.ana.id))[0]?.lastUsedAt.getTime();
+    (await provider.logins.trustedDevices.list(scopeOf(known.environment), known.ana.id))[0][0]?.lastUsedAt.getTime();
   const trusted = await used();
   provider.wait(hours(1) / 2);
   await passes(known.browser, known);
@@ -204,7 +204,7 @@ test.each<[string, (known: Awaited<ReturnType<typeof newTrusted>>) => Promise<un
   [
     'one device is forgotten',
     async ({ environment, ana }) => {
-      const [device] = await provider.logins.trustedDevices.list(scopeOf(environment), ana.id);
+      const [[device]] = await provider.logins.trustedDevices.list(scopeOf(environment), ana.id);
       await provider.logins.trustedDevices.revoke(scopeOf(environment), ana.id, device?.id ?? '');
     },
   ],
@@ -244,7 +244,7 @@ test('all devices are forgotten once, with each that was trusted by then, by who
     await interleaved(provider.database.ownerUrl, at, forget, forget);
     await trustedDevices.trust(scope, trustAnother);
     await interleaved(provider.database.ownerUrl, at, forget, () => trustedDevices.trust(scope, trustAnother));
-    const left = await trustedDevices.list(scope, ana.id);
+    const [left] = await trustedDevices.list(scope, ana.id);
     const told = await provider.query<{ ids: string[] }>(
       `select metadata -> 'device_ids' as ids from events where action = 'auth.trusted_devices_revoked' and resource_id = $1`,
       [ana.id],
@@ -259,7 +259,7 @@ test('all devices are forgotten once, with each that was trusted by then, by who
 
 test('nobody can forget the device of somebody else', async () => {
   const [ana, ben] = [await newTrusted(), await newTrusted()];
-  const [device] = await provider.logins.trustedDevices.list(scopeOf(ana.environment), ana.ana.id);
+  const [[device]] = await provider.logins.trustedDevices.list(scopeOf(ana.environment), ana.ana.id);
   for (const [environment, id] of [
     [ben.environment, ben.ana.id],
     [ana.environment, ben.ana.id],

@@ -382,3 +382,29 @@ test('a person who was deactivated is signed out of the page too', async () => {
   world.wait(minutes(1));
   expect((await laptop.get(url())).statusCode).toBe(303);
 });
+
+test('of trusted browsers and applications the latest fifty are shown, with how many more there are', async () => {
+  const page = await signedIn(laptop);
+  const { accountId, environmentId } = environment;
+  await world.query(
+    `insert into trusted_devices (id, account_id, environment_id, identity_id, device_hash, created_at, last_used_at, expires_at)
+     select gen_random_uuid(), $1, $2, $3, sha256(gen_random_uuid()::text::bytea), now(), now(), now() + interval '1 year'
+     from generate_series(1, 53)`,
+    [accountId, environmentId, ana.id],
+  );
+  const rows = await world.query<{ id: string }>(
+    `with made as (
+       insert into oauth_clients select (jsonb_populate_record(c, jsonb_build_object('id', gen_random_uuid(),
+         'client_id', 'many-' || n || gen_random_uuid(), 'name', 'Many ' || n))).*
+       from oauth_clients c, generate_series(1, 52) n where c.id = $1 returning id, account_id, environment_id)
+     insert into consents (account_id, environment_id, identity_id, oauth_client_id, scope, created_at, updated_at)
+     select account_id, environment_id, $2, id, '{openid}', now() + interval '1 hour', now() from made returning oauth_client_id as id`,
+    [client.id, ana.id],
+  );
+  expect(page.statusCode).toBe(200);
+  const full = await laptop.get(url());
+  expect(values(full, 'forget')).toHaveLength(51); // and all
+  expect(rows.map(({ id }) => id)).toEqual(expect.arrayContaining(values(full, 'revoke')));
+  expect(values(full, 'revoke')).toHaveLength(50);
+  expect([...full.body.matchAll(/Not shown here: (\d+)/g)].map(([, count]) => count)).toEqual(['3', '2']);
+});

@@ -336,6 +336,8 @@ const everyAccountPage = (value: string): AccountPages => {
         { id: `${id.slice(0, -1)}3`, device, isCurrent: false, isOpen: false, createdAt: then, authenticatedAt: now },
       ],
       devices: [{ id, device, isCurrent: true, createdAt: then, expiresAt: now }],
+      devicesNotShown: 1,
+      applicationsNotShown: 1,
       applications: [
         { id, name: value, mark: null, since: then, scopes: null },
         { id, name: value, mark: value, since: then, scopes: ['openid', 'email'] },

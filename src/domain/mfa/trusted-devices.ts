@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, MoreThan } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { TrustedDevice } from '../../../entities/trusted-device.js';
 import { after, type Clock, hours, days as inMs } from '../../platform/clock.js';
@@ -104,15 +104,15 @@ export function createTrustedDevices({ db, now }: { db: Db; now: Clock }) {
       return { device: next, expiresAt: (trusted as { expiresAt: Date }).expiresAt };
     },
 
-    /** The browsers that are trusted now, the one used last first. */
-    list: (scope: EnvironmentScope, identityId: string): Promise<TrustedDevice[]> =>
-      db.transaction(scope, async (tx) => {
-        const rows = await tx.find(TrustedDevice, {
-          where: { ...within(scope), identityId },
+    /** The browsers that are trusted now, the one used last first: the first 50 and how many there are. */
+    list: (scope: EnvironmentScope, identityId: string): Promise<[TrustedDevice[], total: number]> =>
+      db.transaction(scope, (tx) =>
+        tx.findAndCount(TrustedDevice, {
+          where: { ...within(scope), identityId, expiresAt: MoreThan(now()) },
           order: { lastUsedAt: 'desc', id: 'desc' },
-        });
-        return rows.filter(({ expiresAt }) => expiresAt > now());
-      }),
+          take: 50,
+        }),
+      ),
 
     /** Trusts one of them no more. @throws DomainError mfa.trusted_device_not_found */
     revoke: (scope: EnvironmentScope, identityId: string, id: string): Promise<void> =>

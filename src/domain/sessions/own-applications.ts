@@ -18,10 +18,13 @@ export interface OwnApplication {
   since: Date;
   /** What the person was asked for and has allowed; null where nobody asked. */
   scopes: string[] | null;
+  /** How many there are, with those that were not asked for. */
+  total: number;
 }
 
 export interface OwnApplications {
-  list(scope: EnvironmentScope, identityId: string): Promise<OwnApplication[]>;
+  /** The latest first. @param most no more than so many */
+  list(scope: EnvironmentScope, identityId: string, most?: number): Promise<OwnApplication[]>;
   /** Ends all that it was given, in every browser, and what the person has allowed it. @throws DomainError application.not_found */
   revoke(scope: EnvironmentScope, identityId: string, id: string): Promise<void>;
 }
@@ -30,7 +33,7 @@ const listStatement = {
   name: 'own_applications',
   text: `
 select c.id, c.client_id as "clientId", c.name, c.redirect_uris as "redirectUris", min(given.created_at) as since,
-  max(given.scopes) as scopes
+  max(given.scopes) as scopes, count(*) over ()::int as total
 from (
     select oauth_client_id, created_at, null::text[] as scopes from grants g
     where g.account_id = $1 and g.environment_id = $2 and g.identity_id = $3 and ${livingGrant('$4')}
@@ -41,14 +44,14 @@ from (
   ) given
   join oauth_clients c on c.id = given.oauth_client_id
 group by c.id
-order by max(given.created_at) desc, c.id`,
+order by max(given.created_at) desc, c.id limit $5`,
 };
 
 /** Which applications of an Environment act for a person, and how that ends. */
 export function createOwnApplications({ db, now }: { db: Db; now: Clock }): OwnApplications {
   return {
-    list: ({ accountId, environmentId }, identityId) =>
-      db.statement<OwnApplication>(listStatement, [accountId, environmentId, identityId, now()]),
+    list: ({ accountId, environmentId }, identityId, most) =>
+      db.statement<OwnApplication>(listStatement, [accountId, environmentId, identityId, now(), most ?? null]),
 
     revoke: (scope, identityId, id) =>
       db.transaction(scope, (tx) => {

@@ -57,6 +57,8 @@ export interface AccountPages {
       authenticatedAt: Date;
     }[];
     devices: readonly { id: string; device: ShownDevice; isCurrent: boolean; createdAt: Date; expiresAt: Date }[];
+    devicesNotShown: number;
+    applicationsNotShown: number;
     applications: readonly {
       id: string;
       name: string;

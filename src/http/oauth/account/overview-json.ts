@@ -35,7 +35,9 @@ export const Overview = Type.Object({
       authenticated_at: Timestamp,
     }),
   ),
-  trusted_devices: Type.Array(Type.Object({ ...browser, created_at: Timestamp, expires_at: Timestamp })),
+  trusted_devices: Type.Array(Type.Object({ ...browser, created_at: Timestamp, expires_at: Timestamp }), {
+    description: 'The latest 50',
+  }),
   applications: Type.Array(
     Type.Object({
       id: Id,
@@ -45,6 +47,7 @@ export const Overview = Type.Object({
         Type.Array(OneOf(scopes), { description: 'What the person has allowed; null where nobody asked' }),
       ),
     }),
+    { description: 'The latest 50' },
   ),
 });
 

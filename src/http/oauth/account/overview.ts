@@ -15,7 +15,8 @@ import { inJson, type ShownOverview } from './overview-json.js';
 import { sendAccountPage } from './page.js';
 import type { AccountVisit } from './visit.js';
 
-/** What the page is about. */
+/** As many as sessions and trusted browsers: the next ones come once access of these is ended. */
+const mostApplications = 50;
 
 /** All that a person has in their account, with what they can do about it. */
 export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
@@ -40,13 +41,13 @@ export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
     const { identityId } = session;
     const { settings } = client;
     const isBound = await visits.isBound({ session, scope }, 'factors');
-    const [profile, factors, { remaining }, devices, sessions, applications] = await Promise.all([
+    const [profile, factors, { remaining }, [devices, trusted], sessions, applications] = await Promise.all([
       logins.ownProfile(scope, identityId),
       logins.factors.list(scope, identityId),
       logins.recoveryCodes.remaining(scope, identityId),
       logins.trustedDevices.list(scope, identityId),
       logins.ownSessions.list(scope, identityId),
-      logins.ownApplications.list(scope, identityId),
+      logins.ownApplications.list(scope, identityId, mostApplications),
     ]);
     const adding = isBound ? { addable: [], cameByMail: false } : addableBy({ session, client }, factors, profile);
     return {
@@ -70,11 +71,13 @@ export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
         createdAt,
         expiresAt,
       })),
+      devicesNotShown: trusted - devices.length,
       applications: applications.map((one) => ({
         ...one,
         mark: markOf(one, applications),
         scopes: one.scopes && learntBy(one.scopes),
       })),
+      applicationsNotShown: (applications[0]?.total ?? 0) - applications.length,
     };
   }
 };
