@@ -1,3 +1,5 @@
+import { jest } from '@jest/globals';
+import { EntityManager } from 'typeorm';
 import { createAdministratorInviteExpiry } from '../../src/domain/invites/expiry.js';
 import { joining } from '../../src/platform/joining.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
@@ -285,4 +287,14 @@ test('who and what is refused', async () => {
     expect(answer.json().error.details[0].field).toBe(field);
   }
   expect(outcomeOf(await owner('GET', `${path}?status=lost`))).toBe('400 validation.failed');
+});
+
+test('a list reads the roles that its invites are to have, and no others of the Account', async () => {
+  await invite(owner, { email: 'ivo@example.com', role_id: roles.viewer });
+  const find = jest.spyOn(EntityManager.prototype, 'findBy');
+  const { items } = (await owner('GET', path)).json();
+  const read = await Promise.all(find.mock.results.map(({ value }) => value as Promise<{ id: string }[]>));
+  find.mockRestore();
+  expect(items).toMatchObject([{ role_name: 'Viewer' }]);
+  expect(read.flat().map(({ id }) => id)).toEqual([roles.viewer]);
 });

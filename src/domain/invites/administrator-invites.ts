@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, In } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { AdministratorInvite, type InviteStatus } from '../../../entities/administrator-invite.js';
 import { AdministratorRole } from '../../../entities/administrator-role.js';
@@ -116,7 +116,9 @@ export function createAdministratorInvites({
         const isWhole = !status && !page.q;
         const total = isWhole ? await readRowCount(tx, { accountId }, 'administrator_invites') : undefined;
         const { rows, ...rest } = await readPage(query, page, columns[page.sortBy], total);
-        const roles = new Map((await tx.findBy(AdministratorRole, { accountId })).map((role) => [role.id, role]));
+        const roleIds = [...new Set(rows.flatMap(({ roleId }) => roleId ?? []))];
+        const held = await tx.findBy(AdministratorRole, { accountId, id: In(roleIds) });
+        const roles = new Map(held.map((role) => [role.id, role]));
         return { ...rest, rows: rows.map((row) => shown(row, roles.get(row.roleId ?? '') ?? null, now())) };
       }),
 
