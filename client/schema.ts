@@ -4169,7 +4169,7 @@ export interface components {
             "identity.sessions_revoked"?: {
                 /** @description Why. */
                 reason?: string;
-                /** @description Which, where only some. */
+                /** @description Which, where only some; 500 in each event. */
                 session_ids?: string[];
             };
             "identity.signed_in"?: {

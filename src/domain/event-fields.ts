@@ -150,7 +150,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'identity.locked': locked,
   'identity.signed_in': { amr: 'How (RFC 8176).', session_id: 'The session.', connection_id: 'The SSO connection.' },
   'identity.signed_out': { session_id: 'The `sid` of the ID tokens that it gave.' },
-  'identity.sessions_revoked': { reason: 'Why.', session_ids: 'Which, where only some.' },
+  'identity.sessions_revoked': { reason: 'Why.', session_ids: 'Which, where only some; 500 in each event.' },
   'identity.consent_given': { oauth_client_id: 'The client that asked.', scopes: 'What was allowed this time.' },
   'identity.consent_withdrawn': { oauth_client_id: 'The client that had it.', scopes: 'What it was for.' },
   'identity.mfa_enrolled': factor,

@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
 import { newPublicClient } from '../support/public-client.js';
+import { statementsOf } from '../support/statements.js';
 import { newMember } from './administrators-setup.js';
 import { outcomeOf, rowsOf } from './portal-setup.js';
 
@@ -592,4 +593,31 @@ describe('what is for tests does not reach into production', () => {
     });
     for (const [method, path, payload] of changes(id)) await call(method, path, 200, payload);
   });
+});
+
+test('somebody with many sessions is locked out by few statements, and each session is told of', async () => {
+  const { id, email } = await person();
+  const { headers } = await signedIn(email);
+  const many = 1200;
+  await rowsOf(
+    api,
+    `insert into sessions select (jsonb_populate_record(s, jsonb_build_object('id', gen_random_uuid(),
+       'browser_hash', sha256(n::text::bytea)))).* from sessions s, generate_series(2, $2::int) n where identity_id = $1`,
+    [id, many],
+  );
+  const ids = await rowsOf<{ id: string }>(api, 'select id from sessions where identity_id = $1 order by id', [id]);
+  expect(await statementsOf(() => call('POST', `/identities/${id}/deactivate`, 200))).toBeLessThan(50);
+  await me(401, headers);
+  const told = await rowsOf<{ action: string; resource_id: string; metadata: { session_ids: string[] } }>(
+    api,
+    `select action, resource_id, metadata from events where environment_id = $1
+       and (resource_id = $2 or resource_id = any ($3)) and action in ('identity.sessions_revoked', 'auth.identity_signed_out')
+     order by created_at, id`,
+    [account.scope.environmentId, id, ids.map((one) => one.id)],
+  );
+  const revoked = told.filter(({ resource_id }) => resource_id === id).map(({ metadata }) => metadata.session_ids);
+  expect(revoked.map(({ length }) => length)).toEqual([500, 500, 200]);
+  expect(revoked.flat().toSorted()).toEqual(ids.map((one) => one.id));
+  const audited = told.filter(({ action }) => action === 'auth.identity_signed_out');
+  expect(audited.map(({ resource_id }) => resource_id).toSorted()).toEqual(ids.slice(-500).map((one) => one.id));
 });

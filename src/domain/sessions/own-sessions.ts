@@ -3,9 +3,10 @@ import type { Clock } from '../../platform/clock.js';
 import type { Actor } from '../../platform/context.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvents } from '../events.js';
 import { idleSecondsOf, openUntil } from './idle.js';
 import { recordSignedOut } from './signed-out.js';
+import { inParts, youngest } from './told-in-parts.js';
 
 /** A browser or device in which a person is signed in to an Environment, as that person sees it. */
 export interface OwnSession {
@@ -124,18 +125,14 @@ export async function endSessions(
     [accountId, ids, at, reason],
   );
   const actor = by ?? { type: 'identity', id: identityId };
-  for (const id of ids) {
-    await recordEvent(tx, 'auth.identity_signed_out', { ...scope, resourceId: id, actor, metadata: { reason } });
-  }
+  const signedOut = youngest(ids).map((id) => ({ ...scope, resourceId: id, actor, metadata: { reason } }));
+  await recordEvents(tx, 'auth.identity_signed_out', signedOut);
   if (reason === 'logout') {
     for (const id of ids) await recordSignedOut(tx, scope, identityId, id);
     return ids;
   }
-  await recordEvent(tx, 'identity.sessions_revoked', {
-    ...scope,
-    resourceId: identityId,
-    actor,
-    metadata: { reason, session_ids: ids },
-  });
+  const about = { ...scope, resourceId: identityId, actor };
+  const revoked = inParts(ids).map((part) => ({ ...about, metadata: { reason, session_ids: part } }));
+  await recordEvents(tx, 'identity.sessions_revoked', revoked);
   return ids;
 }

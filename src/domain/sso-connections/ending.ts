@@ -4,6 +4,7 @@ import { PendingSignIn } from '../../../entities/pending-sign-in.js';
 import { PendingUserSignIn } from '../../../entities/pending-user-sign-in.js';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import { recordEvent, recordEvents } from '../events.js';
+import { inParts } from '../sessions/told-in-parts.js';
 import { recordConnectionEvent } from './events.js';
 
 /** Deletes a connection that the caller holds, alone or with its organization, and ends all that began by it. */
@@ -73,16 +74,21 @@ async function endSessions(tx: EntityManager, connection: SsoConnection, reason:
   const signedOut = ended.map((session) => ({ ...place, resourceId: session.id, metadata: { reason } }));
   await recordEvents(tx, 'auth.identity_signed_out', signedOut);
   const byPerson = new Map<string, string[]>();
-  for (const { id: sessionId, identityId } of ended)
-    byPerson.set(identityId, [...(byPerson.get(identityId) ?? []), sessionId]);
+  for (const { id: sessionId, identityId } of ended) {
+    const sessionIds = byPerson.get(identityId);
+    if (sessionIds) sessionIds.push(sessionId);
+    else byPerson.set(identityId, [sessionId]);
+  }
   await recordEvents(
     tx,
     'identity.sessions_revoked',
-    [...byPerson].map(([identityId, sessionIds]) => ({
-      ...place,
-      resourceId: identityId,
-      metadata: { reason, session_ids: sessionIds },
-    })),
+    [...byPerson].flatMap(([identityId, sessionIds]) =>
+      inParts(sessionIds).map((part) => ({
+        ...place,
+        resourceId: identityId,
+        metadata: { reason, session_ids: part },
+      })),
+    ),
   );
 }
 
