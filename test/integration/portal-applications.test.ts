@@ -191,3 +191,14 @@ test('strangers, members without the capability and neighbours are refused befor
   await rowsOf(api, 'delete from membership_roles where account_id = $1', [account.scope.accountId]);
   for (const path of reads) expect(outcomeOf(await viewer('GET', path))).toBe('403 account.capability_required');
 });
+
+test('an account has a thousand applications at the most', async () => {
+  await rowsOf(
+    api,
+    `insert into applications (id, account_id, name, slug, created_at, updated_at)
+     select gen_random_uuid(), $1, 'A', 'a-' || n, now(), now() from generate_series(1, 998) n`,
+    [account.scope.accountId],
+  );
+  const two = [call('POST', '/applications', { name: 'One' }), call('POST', '/applications', { name: 'Other' })];
+  expect(outcomesOf(await Promise.all(two))).toEqual({ 201: 1, '409 application.limit_reached': 1 });
+});

@@ -1,3 +1,5 @@
+import { jest } from '@jest/globals';
+import pg from 'pg';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import {
   accessible,
@@ -187,4 +189,23 @@ test('strangers, members without the capability and neighbours are refused befor
   );
   await rowsOf(api, 'delete from membership_roles where account_id = $1', [account.scope.accountId]);
   expect(outcomeOf(await developer('GET', path))).toBe('403 account.capability_required');
+});
+
+test('an application has five hundred environments at the most, also of two that are made at once, and all end together', async () => {
+  const { accountId, applicationId } = account.scope;
+  await rowsOf(
+    api,
+    `insert into environments (id, account_id, application_id, name, slug, type, created_at, updated_at)
+     select gen_random_uuid(), $1, $2, 'E', 'e-' || n, 'development', now(), now() from generate_series(1, 497) n`,
+    [accountId, applicationId],
+  );
+  const two = await Promise.all([create({ name: 'One' }), create({ name: 'Other' })]);
+  expect(outcomesOf(two)).toEqual({ 201: 1, '409 environment.limit_reached': 1 });
+  const query = jest.spyOn(pg.Client.prototype, 'query');
+  const slug = account.applicationSlug;
+  expect(outcomeOf(await call('DELETE', `/applications/${slug}?confirm=${slug}`))).toBe('204');
+  const texts = query.mock.calls.map(([one]) => (typeof one === 'string' ? one : (one as { text: string }).text));
+  query.mockRestore();
+  // Once for each kind of what limits name, however many there are.
+  expect(texts.filter((text) => text.includes('update membership_roles'))).toHaveLength(3);
 });

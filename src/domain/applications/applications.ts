@@ -3,11 +3,12 @@ import { Application } from '../../../entities/application.js';
 import { Environment } from '../../../entities/environment.js';
 import type { Clock } from '../../platform/clock.js';
 import type { AccountScope, Db } from '../../platform/db.js';
+import { oneAtATime } from '../../platform/one-at-a-time.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import type { Reach } from '../capabilities/reach.js';
 import { changedFields } from '../changed-fields.js';
-import { beginApplicationRemoval, beginRemoval } from '../environments/begin-removal.js';
+import { beginApplicationRemoval, beginRemovals } from '../environments/begin-removal.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { Naming } from '../free-slug.js';
@@ -21,7 +22,7 @@ export interface Applications {
   list(scope: AccountScope, reach: Reach, page: PageRequest<keyof typeof columns>): Promise<Page<Application>>;
   /** @throws DomainError application.not_found */
   get(scope: ApplicationScope): Promise<Application>;
-  /** With its Development and Production Environments. @throws DomainError application.slug_taken */
+  /** With its Development and Production Environments. @throws DomainError application.slug_taken, application.limit_reached */
   create(scope: AccountScope, naming: Naming): Promise<Application>;
   /** @throws DomainError application.not_found, application.slug_taken */
   update(scope: ApplicationScope, changes: Partial<Naming>): Promise<Application>;
@@ -32,6 +33,9 @@ export interface Applications {
    */
   remove(scope: ApplicationScope, confirm: string | undefined): Promise<void>;
 }
+
+/** Of an Account: a sign-in to the Portal answers with all of them. */
+const mostApplications = 1_000;
 
 const columns = {
   created_at: ['application.createdAt', 'application.id'],
@@ -56,6 +60,7 @@ export function createApplications({ db, now }: { db: Db; now: Clock }): Applica
     create: ({ accountId }, naming) =>
       db.transaction({ accountId }, async (tx) => {
         await holdOpen(tx, { accountId });
+        await assertRoom(tx, accountId);
         return (await addApplication(tx, { ...naming, accountId, now: now() })).application;
       }),
     update: (scope, changes) =>
@@ -82,7 +87,7 @@ export function createApplications({ db, now }: { db: Db; now: Clock }): Applica
             order: { id: 'asc' },
             ...locked,
           });
-          for (const environment of environments) await beginRemoval(tx, environment, now());
+          await beginRemovals(tx, scope, environments, now());
           await beginApplicationRemoval(tx, application);
         }),
       ),
@@ -106,6 +111,13 @@ const idsOf = ({ accountId, id, name }: Application) => ({
   resourceId: id,
   resourceLabel: name,
 });
+
+/** One after the other in an Account, so that together they do not make more than there can be. */
+async function assertRoom(tx: EntityManager, accountId: string): Promise<void> {
+  await oneAtATime(tx, `applications of ${accountId}`);
+  if ((await tx.countBy(Application, { accountId })) >= mostApplications)
+    throw new DomainError('application.limit_reached');
+}
 
 async function find(
   tx: EntityManager,

@@ -9,7 +9,7 @@ const read = new WeakMap<EntityManager, Map<string, Promise<MailBrand | null>>>(
 
 /**
  * As whose the mails of an Environment are shown: its brand, which without a name is called as the Application. Null once the
- * Environment has ended (`beginRemoval`), or is gone.
+ * Environment has ended (`beginRemovals`), or is gone.
  */
 export function brandOf(tx: EntityManager, environmentId: string): Promise<MailBrand | null> {
   const known = read.get(tx) ?? new Map<string, Promise<MailBrand | null>>();

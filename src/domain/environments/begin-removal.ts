@@ -9,15 +9,31 @@ import { forgetInLimits } from '../capabilities/limits.js';
 import { environmentDeleted } from '../emails/brand.js';
 import { recordEvent } from '../events.js';
 import { startLater } from '../outbox.js';
+import type { AccountScope } from '../scope.js';
 import { silenceWebhooks } from '../webhooks/routes.js';
 import { processInput } from './removal-process.js';
 
 /**
- * Ends an Environment that the caller has locked: from the commit on nobody finds it, signs in to it or uses a key or a token
- * of it, and its slug is free. What was in it goes later, batch by batch. In a transaction of the system, since afterwards the
- * Environment is no Account's.
+ * Ends Environments that the caller has locked: from the commit on nobody finds them, signs in to them or uses a key or a token
+ * of theirs, and their slugs are free. What was in them goes later, batch by batch. In a transaction of the system, since afterwards
+ * they are no Account's.
  */
-export async function beginRemoval(tx: EntityManager, environment: Environment, now: Date): Promise<void> {
+export async function beginRemovals(
+  tx: EntityManager,
+  { accountId }: AccountScope,
+  environments: readonly Environment[],
+  now: Date,
+): Promise<void> {
+  if (environments.length === 0) return;
+  for (const environment of environments) await beginRemoval(tx, environment, now);
+  const ids = environments.map(({ id }) => id);
+  await announceApiKeys(tx);
+  // Once for all of them: it reads what every administrator's role and invite of the Account is limited to.
+  await forgetInLimits(tx, { accountId }, 'environment_ids', ids);
+  await forgetInLimits(tx, { accountId }, 'node_ids', await limitingNodes(tx, accountId, ids));
+}
+
+async function beginRemoval(tx: EntityManager, environment: Environment, now: Date): Promise<void> {
   const { id: environmentId, accountId, applicationId, name, slug, type } = environment;
   const { correlationId, actor } = currentContext();
   const removal: EnvironmentRemoval = {
@@ -39,12 +55,9 @@ export async function beginRemoval(tx: EntityManager, environment: Environment, 
   await tx.insert(EnvironmentRemoval, removal);
   await tx.query('update environments set account_id = null, application_id = null where id = $1', [environmentId]);
   await tx.query('delete from api_keys where environment_id = $1', [environmentId]);
-  await announceApiKeys(tx);
   await tx.query('delete from scim_tokens where environment_id = $1', [environmentId]);
   await tx.query('delete from scim_group_mappings where environment_id = $1', [environmentId]);
   await silence(tx, removal, now);
-  await forgetInLimits(tx, { accountId }, 'environment_ids', [environmentId]);
-  await forgetInLimits(tx, { accountId }, 'node_ids', await limitingNodes(tx, removal));
   await startLater(tx, 'environmentRemoval', processInput(removal));
   await recordEvent(tx, 'environment.deleted', {
     accountId,
@@ -114,17 +127,18 @@ async function silence(
   );
 }
 
-/** Those of its nodes that some administrator's role is limited to; of its thousands, few. */
+/** Those of their nodes that some administrator's role is limited to; of their thousands, few. */
 async function limitingNodes(
   tx: EntityManager,
-  { accountId, environmentId }: Pick<EnvironmentRemoval, 'accountId' | 'environmentId'>,
+  accountId: string,
+  environmentIds: readonly string[],
 ): Promise<string[]> {
   const rows = await tx.query<{ id: string }[]>(
     `select n.id from nodes n join (
        select jsonb_array_elements_text(limits->'node_ids') as id from membership_roles where account_id = $1
        union select jsonb_array_elements_text(limits->'node_ids') from administrator_invites where account_id = $1
-     ) named on named.id::uuid = n.id where n.environment_id = $2`,
-    [accountId, environmentId],
+     ) named on named.id::uuid = n.id where n.environment_id = any($2)`,
+    [accountId, environmentIds],
   );
   return rows.map(({ id }) => id);
 }

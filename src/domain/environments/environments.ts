@@ -3,6 +3,7 @@ import { Application } from '../../../entities/application.js';
 import { Environment, type EnvironmentType } from '../../../entities/environment.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
+import { oneAtATime } from '../../platform/one-at-a-time.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import { covers } from '../capabilities/limits.js';
@@ -14,7 +15,7 @@ import type { Naming } from '../free-slug.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import type { ApplicationScope } from '../scope.js';
 import { addEnvironment } from './add.js';
-import { beginRemoval } from './begin-removal.js';
+import { beginRemovals } from './begin-removal.js';
 
 export interface Environments {
   /** Those that are reached, and those with a node that is. */
@@ -25,7 +26,7 @@ export interface Environments {
   ): Promise<Page<Environment>>;
   /** @throws DomainError environment.not_found */
   get(scope: EnvironmentScope): Promise<Environment>;
-  /** @throws DomainError application.not_found, environment.slug_taken */
+  /** @throws DomainError application.not_found, environment.slug_taken, environment.limit_reached */
   create(scope: ApplicationScope, input: Naming & { type: EnvironmentType }): Promise<Environment>;
   /** @throws DomainError environment.not_found, environment.slug_taken */
   update(scope: EnvironmentScope, changes: Partial<Naming>): Promise<Environment>;
@@ -36,6 +37,9 @@ export interface Environments {
    */
   remove(scope: EnvironmentScope, confirm: string | undefined): Promise<void>;
 }
+
+/** Of an Application: its deletion ends all of them in one transaction. */
+const mostEnvironments = 500;
 
 const columns = {
   created_at: ['environment.createdAt', 'environment.id'],
@@ -69,6 +73,7 @@ export function createEnvironments({ db, now }: { db: Db; now: Clock }): Environ
         const where = { accountId, id: applicationId };
         const application = await tx.findOne(Application, { where, lock: { mode: 'for_key_share' } });
         if (!application) throw new DomainError('application.not_found');
+        await assertRoom(tx, { accountId, applicationId });
         return addEnvironment(tx, { accountId, applicationId }, { ...input, now: now() });
       }),
     update: (scope, changes) =>
@@ -92,7 +97,7 @@ export function createEnvironments({ db, now }: { db: Db; now: Clock }): Environ
         db.transaction('system', async (tx) => {
           const environment = await find(tx, scope, locked);
           if (confirm !== environment.slug) throw new DomainError('environment.confirmation_required');
-          await beginRemoval(tx, environment, now());
+          await beginRemovals(tx, scope, [environment], now());
         }),
       ),
   };
@@ -106,6 +111,13 @@ const whereOf = ({ accountId, applicationId, environmentId }: EnvironmentScope) 
   applicationId,
   id: environmentId,
 });
+
+/** One after the other in an Application, so that together they do not make more than there can be. */
+async function assertRoom(tx: EntityManager, { accountId, applicationId }: ApplicationScope): Promise<void> {
+  await oneAtATime(tx, `environments of ${applicationId}`);
+  if ((await tx.countBy(Environment, { accountId, applicationId })) >= mostEnvironments)
+    throw new DomainError('environment.limit_reached');
+}
 
 async function find(
   tx: EntityManager,

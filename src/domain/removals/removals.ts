@@ -28,7 +28,7 @@ export type RemovalOutcome = 'more' | 'done' | 'ended';
 
 export type Removals = ReturnType<typeof createRemovals>;
 
-/** Deletes what is in an Environment that was ended (`beginRemoval`), batch by batch. */
+/** Deletes what is in an Environment that was ended (`beginRemovals`), batch by batch. */
 export function createRemovals({ db, now, batchSize = 1000, stepMs = seconds(5) }: RemovalsDeps) {
   /** Something of a running one, in its own transaction and in the name of who asked for it. */
   const step = (id: string, work: (tx: EntityManager, removal: EnvironmentRemoval) => Promise<boolean>) =>

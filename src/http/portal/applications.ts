@@ -58,14 +58,14 @@ export const createApplication = operation({
   summary: 'Create an application',
   description:
     'It gets a Development and a Production environment with the slugs `development` and `production`. ' +
-    'Without a `slug`, the name gives one, with a short random ending where that is taken.',
+    'Without a `slug`, the name gives one, with a short random ending where that is taken. An account has 1 000 at the most.',
   level: 'account',
   capability: 'applications.manage',
   body: Body({ name: Name, slug: Type.Optional(Nullable(Slug)) }),
   events: ['application.created', 'environment.created'],
   answers: {
     201: single(ApplicationView),
-    ...errors('application.slug_taken', 'account.not_found', 'validation.failed'),
+    ...errors('application.slug_taken', 'application.limit_reached', 'account.not_found', 'validation.failed'),
   },
   async handle({ services, scope, body }) {
     const naming = { name: body.name.trim(), slug: body.slug ?? undefined };

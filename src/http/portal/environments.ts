@@ -61,14 +61,15 @@ export const createEnvironment = operation({
   summary: 'Create an environment',
   description:
     'It starts empty, with default settings. Without a `slug`, the name gives one, with a short random ending where that ' +
-    'is taken. The `type` stays: API keys say it (`ghk_live_`, `ghk_test_`), and some deletions are refused in production.',
+    'is taken. The `type` stays: API keys say it (`ghk_live_`, `ghk_test_`), and some deletions are refused in production. ' +
+    'An application has 500 at the most.',
   level: 'application',
   capability: 'applications.manage',
   body: Body({ name: Name, slug: Type.Optional(Nullable(Slug)), type: EnvironmentTypes }),
   events: ['environment.created'],
   answers: {
     201: single(EnvironmentView),
-    ...errors('environment.slug_taken', 'application.not_found', 'validation.failed'),
+    ...errors('environment.slug_taken', 'environment.limit_reached', 'application.not_found', 'validation.failed'),
   },
   async handle({ services, scope, body }) {
     const input = { name: body.name.trim(), slug: body.slug ?? undefined, type: body.type };
