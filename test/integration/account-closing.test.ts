@@ -2,8 +2,9 @@ import { Membership } from '../../entities/membership.js';
 import { createHousekeeping, type Place } from '../../src/domain/housekeeping/housekeeping.js';
 import { minutes } from '../../src/platform/clock.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { statementsOf } from '../support/statements.js';
 import { comingUpon } from '../support/uncommitted.js';
-import { newMember, type TestMember } from './administrators-setup.js';
+import { invite, newMember, rolesByKey, type TestMember } from './administrators-setup.js';
 import { type Call, callsOf, databaseTime, eventsSince, finishRemovals, outcomeOf, rowsOf } from './portal-setup.js';
 
 let api: TestApi;
@@ -149,6 +150,42 @@ describe('an account', () => {
     );
     const nothing = { applications: 0, webhooks: 0, domains: 0, connections: 0 };
     expect(left).toEqual([{ slug: `closed_${accountId}`, ...nothing }]);
+  });
+
+  test('of many members and invites is closed by few statements, each with its event', async () => {
+    const { accountId } = account.scope;
+    await removeApplications();
+    const { membershipId: memberId } = await newMember(api, account, 'viewer');
+    const { id: inviteId } = await invite(owner, { role_id: (await rolesByKey(owner)).viewer });
+    await rowsOf(
+      api,
+      `insert into administrator_invites select (jsonb_populate_record(i, jsonb_build_object('id', gen_random_uuid(),
+         'email', n || '.' || i.email, 'token_hash', sha256((n || i.email)::text::bytea)))).*
+       from administrator_invites i, generate_series(1, 200) n where id = $1`,
+      [inviteId],
+    );
+    await rowsOf(
+      api,
+      `with made as (
+         insert into users select (jsonb_populate_record(u, jsonb_build_object('id', gen_random_uuid(), 'email', n || '.' || u.email))).*
+         from users u join memberships m on m.user_id = u.id, generate_series(1, 200) n where m.id = $1 returning id)
+       insert into memberships select (jsonb_populate_record(m, jsonb_build_object('id', gen_random_uuid(), 'user_id', made.id))).*
+       from memberships m, made where m.id = $1`,
+      [memberId],
+    );
+    const since = await databaseTime(api);
+    expect(await statementsOf(async () => expect(outcomeOf(await close())).toBe('204'))).toBeLessThan(100);
+    const told = await rowsOf<{ action: string; count: number }>(
+      api,
+      `select action, count(*)::int, count(distinct resource_id)::int as resources from events
+       where account_id = $1 and created_at > $2::timestamptz and action in ('member.removed', 'administrator_invite.revoked')
+       group by action order by action`,
+      [accountId, since],
+    );
+    expect(told).toEqual([
+      { action: 'administrator_invite.revoked', count: 201, resources: 201 },
+      { action: 'member.removed', count: 202, resources: 202 },
+    ]);
   });
 
   test('goes with its directory and its deliveries once its Environments are through', async () => {

@@ -1,4 +1,4 @@
-import type { EntityManager } from 'typeorm';
+import { Any, type EntityManager } from 'typeorm';
 import { Membership } from '../../../entities/membership.js';
 import { UserApplicationState } from '../../../entities/user-application-state.js';
 import type { Db } from '../../platform/db.js';
@@ -6,7 +6,7 @@ import { assertSpeaksFor } from '../admin-mfa/other-sign-in.js';
 import type { SignedInAdmin } from '../admin-mfa/signed-in-admin.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvents } from '../events.js';
 import type { AccountScope } from '../scope.js';
 
 /** Ends the own access to an Account at once, whatever the roles. */
@@ -53,11 +53,22 @@ export async function assertAnotherOwner(tx: EntityManager, scope: AccountScope,
 }
 
 /** Ends somebody's access to an Account; their sign-in and their other Accounts stay. */
-export async function endMembership(
+export const endMembership = (
   tx: EntityManager,
-  { accountId, id, userId }: Pick<Membership, 'accountId' | 'id' | 'userId'>,
+  { accountId, ...member }: Pick<Membership, 'accountId' | 'id' | 'userId'>,
+): Promise<void> => endMemberships(tx, { accountId }, [member]);
+
+/** The same of any number of its members, in a few statements. */
+export async function endMemberships(
+  tx: EntityManager,
+  { accountId }: AccountScope,
+  members: readonly Pick<Membership, 'id' | 'userId'>[],
 ): Promise<void> {
-  await tx.delete(UserApplicationState, { accountId, userId });
-  await tx.delete(Membership, { accountId, id });
-  await recordEvent(tx, 'member.removed', { accountId, resourceId: id, metadata: { user_id: userId } });
+  await tx.delete(UserApplicationState, { accountId, userId: Any(members.map(({ userId }) => userId)) });
+  await tx.delete(Membership, { accountId, id: Any(members.map(({ id }) => id)) });
+  await recordEvents(
+    tx,
+    'member.removed',
+    members.map(({ id, userId }) => ({ accountId, resourceId: id, metadata: { user_id: userId } })),
+  );
 }

@@ -1,4 +1,4 @@
-import { type EntityManager, In } from 'typeorm';
+import { Any, type EntityManager, In } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { AdministratorInvite, type InviteStatus } from '../../../entities/administrator-invite.js';
 import { AdministratorRole } from '../../../entities/administrator-role.js';
@@ -12,8 +12,8 @@ import { checkedLimits, type WantedLimits } from '../capabilities/limits.js';
 import { assertMayGive, authorityOf, lockAdministration } from '../capabilities/roles-authority.js';
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
-import { startLater } from '../outbox.js';
+import { recordEvent, recordEvents } from '../events.js';
+import { startAllLater, startLater } from '../outbox.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { readRowCount } from '../row-counts.js';
 import type { AccountScope } from '../scope.js';
@@ -136,7 +136,10 @@ export function createAdministratorInvites({
         const invite = await find(tx, scope, id, now());
         if (invite.status !== 'pending') throw notPending();
         await authorityOf(tx, scope, userId);
-        return { ...invite, ...(await revokeInvite(tx, invite, 'revoked_by_administrator', now())) };
+        return {
+          ...invite,
+          ...(await revokeInvites(tx, scope, [invite], { reason: 'revoked_by_administrator', at: now() })),
+        };
       }),
   };
 
@@ -200,17 +203,19 @@ export function createAdministratorInvites({
 }
 
 /** Ends one that waits and that the caller holds, with its process. @returns what has changed of it */
-export async function revokeInvite(
+export async function revokeInvites(
   tx: EntityManager,
-  invite: AdministratorInvite,
-  reason: string,
-  at: Date,
+  { accountId }: AccountScope,
+  invites: readonly AdministratorInvite[],
+  { reason, at }: { reason: string; at: Date },
 ): Promise<Pick<AdministratorInvite, 'status' | 'endedReason' | 'endedAt'>> {
-  const { accountId, id } = invite;
+  const ids = invites.map(({ id }) => id);
   const ended = { status: 'revoked', endedReason: reason, endedAt: at } as const;
-  await tx.update(AdministratorInvite, { accountId, id }, ended);
-  await recordEvent(tx, 'administrator_invite.revoked', { accountId, resourceId: id });
-  await startLater(tx, 'inviteExpiry', { ...processInput(invite, at), news: 'revoked' });
+  await tx.update(AdministratorInvite, { accountId, id: Any(ids) }, ended);
+  const revoked = ids.map((resourceId) => ({ accountId, resourceId }));
+  await recordEvents(tx, 'administrator_invite.revoked', revoked);
+  const news = invites.map((invite) => ({ ...processInput(invite, at), news: 'revoked' as const }));
+  await startAllLater(tx, 'inviteExpiry', news);
   return ended;
 }
 

@@ -8,7 +8,7 @@ import { SsoDomain } from '../../../entities/sso-domain.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
-import { endMembership, ownersOf } from '../accounts/leaving.js';
+import { endMemberships, ownersOf } from '../accounts/leaving.js';
 import { noticeAdmin } from '../admin-mfa/mails.js';
 import { assertSpeaksFor } from '../admin-mfa/other-sign-in.js';
 import { createProof } from '../admin-mfa/proof.js';
@@ -17,7 +17,7 @@ import { lockAdministration } from '../capabilities/roles-authority.js';
 import { localeOf } from '../emails/locale.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
-import { revokeInvite } from '../invites/administrator-invites.js';
+import { revokeInvites } from '../invites/administrator-invites.js';
 import type { AccountScope } from '../scope.js';
 import { releaseClaim } from '../sso/domain-process.js';
 import { removeConnection } from '../sso-connections/ending.js';
@@ -72,15 +72,14 @@ export function createAccountClosing({ db, now }: { db: Db; now: Clock }) {
 /** Everything by which somebody, or something, could still be in it, each with its own event. */
 async function endAll(tx: EntityManager, { accountId }: AccountScope, at: Date): Promise<void> {
   const held = { order: { id: 'ASC' }, lock: { mode: 'pessimistic_write' } } as const;
-  for (const invite of await tx.find(AdministratorInvite, { where: { accountId, status: 'pending' }, ...held }))
-    await revokeInvite(tx, invite, 'account_closed', at);
+  const invites = await tx.find(AdministratorInvite, { where: { accountId, status: 'pending' }, ...held });
+  await revokeInvites(tx, { accountId }, invites, { reason: 'account_closed', at });
   for (const claim of await tx.find(SsoDomain, { where: { accountId, organizationId: IsNull() }, ...held }))
     await releaseClaim(tx, claim);
   for (const connection of await tx.find(SsoConnection, { where: adminConnections(accountId), ...held }))
     await removeConnection(tx, connection, at);
   await silenceWebhooks(tx, { accountId, environmentId: null });
-  for (const membership of await tx.find(Membership, { where: { accountId }, ...held }))
-    await endMembership(tx, membership);
+  await endMemberships(tx, { accountId }, await tx.find(Membership, { where: { accountId }, ...held }));
   await tx.query('update user_sessions set account_id = null, application_id = null where account_id = $1', [
     accountId,
   ]);
