@@ -15,6 +15,7 @@ const messages = {
     'This session began at the identity provider of another account; sign in in another way to open this one',
   'account.password_required': 'Set a password first; we have mailed you a link, and kept the names for then',
   'account.slug_taken': 'Another account has this slug',
+  'account.limit_reached': 'The limit of accounts of one administrator is reached; leave or close one first',
   'account_intent.not_failed': 'Only a creation that has failed can be tried again',
   'account_intent.not_found': 'No account is waiting to be created',
   'admin_sso.not_available': 'No identity provider signs in the administrators of this address',

@@ -21,6 +21,7 @@ const statuses: Record<ErrorCode, number> = {
   'account.other_sign_in_required': 403,
   'account.password_required': 403,
   'account.slug_taken': 409,
+  'account.limit_reached': 409,
   'account_intent.not_failed': 409,
   'account_intent.not_found': 404,
   'admin_sso.not_available': 404,

@@ -287,3 +287,19 @@ test('ten an hour, counted for each user', async () => {
     await limited.close();
   }
 });
+
+test('who is a member of a thousand accounts makes no other one', async () => {
+  const { user, headers } = await signedIn();
+  await auth.db.transaction('system', (tx) =>
+    tx.query(
+      `with made as (
+         insert into accounts (id, name, slug, created_at, updated_at)
+         select gen_random_uuid(), 'Many', 'many-' || n || '-' || left($1::text, 40), now(), now() from generate_series(1, 998) n returning id)
+       insert into memberships (id, account_id, user_id, created_at) select gen_random_uuid(), id, $1::uuid, now() from made`,
+      [user.id],
+    ),
+  );
+  const there = (await accountsOf(headers)).length;
+  const answers = [await auth.post('/accounts', names(), headers), await auth.post('/accounts', names(), headers)];
+  expect([there, ...answers.map(outcome)]).toEqual([999, '201 undefined', '409 account.limit_reached']);
+});

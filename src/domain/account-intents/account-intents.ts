@@ -31,7 +31,7 @@ export type AccountIntents = ReturnType<typeof createAccountIntents>;
 /** Wishes of users for further Accounts, from the parked names to the Account (spec, "Parked account-creation intent"). */
 export function createAccountIntents({ db, sealing, now, intentTtlMs }: AccountIntentsDeps) {
   return {
-    /** Creates at once; null where it was parked, for want of a password. @throws DomainError account.slug_taken */
+    /** Creates at once; null where it was parked, for want of a password. @throws DomainError account.slug_taken, account.limit_reached */
     createNow: (request: Omit<CreateNow, 'now' | 'intentTtlMs'>): Promise<ProvisionedIntent | null> =>
       db.transaction('system', (tx) => createNow(tx, { ...request, now: now(), intentTtlMs })),
 

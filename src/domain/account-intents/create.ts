@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { AccountIntent } from '../../../entities/account-intent.js';
+import { Membership } from '../../../entities/membership.js';
 import { User } from '../../../entities/user.js';
 import { after } from '../../platform/clock.js';
 import { provisionAccount } from '../accounts/provisioning.js';
@@ -8,6 +9,9 @@ import { recordEvent } from '../events.js';
 import { claimedBy, lockUser } from './claim.js';
 import { newIntent, parkIntent, type WantedAccount } from './park.js';
 import { type ProvisionedIntent, provisionedBefore } from './provision.js';
+
+/** Of which somebody makes another one: each sign-in and `me` answer with all of them. */
+const mostAccounts = 1_000;
 
 export interface CreateNow extends WantedAccount {
   userId: string;
@@ -20,7 +24,7 @@ export interface CreateNow extends WantedAccount {
  * Creates an Account for a signed-in user at once, with an intent that is consumed already: should the answer get lost with
  * its process, the same request finds it. A user without a password has the wish parked instead.
  * @returns null where it was parked
- * @throws DomainError account.slug_taken
+ * @throws DomainError account.slug_taken, account.limit_reached
  */
 export async function createNow(tx: EntityManager, request: CreateNow): Promise<ProvisionedIntent | null> {
   const { userId, claimId, now, intentTtlMs, ...wanted } = request;
@@ -29,6 +33,7 @@ export async function createNow(tx: EntityManager, request: CreateNow): Promise<
   if (before) return provisionedBefore(tx, before);
   const user = await tx.findOneBy(User, { id: userId });
   if (!user) throw new DomainError('auth.invalid_credentials'); // gone since it was proved alive
+  if ((await tx.countBy(Membership, { userId })) >= mostAccounts) throw new DomainError('account.limit_reached');
   const expiresAt = after(now, intentTtlMs);
   if (user.passwordHash === null) {
     const id = await parkIntent(tx, { ...wanted, user, now, expiresAt });

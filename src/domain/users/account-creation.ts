@@ -10,7 +10,7 @@ import type { Browser, SignedIn, SignIn } from './sign-in.js';
 export type AccountCaller = Browser & { subject: AdminSubject; claimId: string };
 
 export interface AccountCreation {
-  /** @throws DomainError account.slug_taken, or account.password_required after parking the wish */
+  /** @throws DomainError account.slug_taken, account.limit_reached, or account.password_required after parking the wish */
   create(wanted: WantedAccount, caller: AccountCaller): Promise<SignedIn>;
   /** The names of the parked wish; somebody who was not signed in wrote them. */
   pending(userId: string): Promise<{ accountName: string; applicationName: string } | null>;
