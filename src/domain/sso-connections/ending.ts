@@ -3,6 +3,7 @@ import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { PendingSignIn } from '../../../entities/pending-sign-in.js';
 import { PendingUserSignIn } from '../../../entities/pending-user-sign-in.js';
 import { SsoConnection } from '../../../entities/sso-connection.js';
+import { groupBy } from '../../platform/group-by.js';
 import { recordEvent, recordEvents } from '../events.js';
 import { inParts } from '../sessions/told-in-parts.js';
 import { recordConnectionEvent } from './events.js';
@@ -73,23 +74,14 @@ async function endSessions(tx: EntityManager, connection: SsoConnection, reason:
   const place = { accountId, environmentId };
   const signedOut = ended.map((session) => ({ ...place, resourceId: session.id, metadata: { reason } }));
   await recordEvents(tx, 'auth.identity_signed_out', signedOut);
-  const byPerson = new Map<string, string[]>();
-  for (const { id: sessionId, identityId } of ended) {
-    const sessionIds = byPerson.get(identityId);
-    if (sessionIds) sessionIds.push(sessionId);
-    else byPerson.set(identityId, [sessionId]);
-  }
-  await recordEvents(
-    tx,
-    'identity.sessions_revoked',
-    [...byPerson].flatMap(([identityId, sessionIds]) =>
-      inParts(sessionIds).map((part) => ({
-        ...place,
-        resourceId: identityId,
-        metadata: { reason, session_ids: part },
-      })),
-    ),
+  const revoked = [...groupBy(ended, ({ identityId }) => identityId)].flatMap(([identityId, sessions]) =>
+    inParts(sessions.map((session) => session.id)).map((part) => ({
+      ...place,
+      resourceId: identityId,
+      metadata: { reason, session_ids: part },
+    })),
   );
+  await recordEvents(tx, 'identity.sessions_revoked', revoked);
 }
 
 async function endUserSessions(tx: EntityManager, { id, accountId }: SsoConnection, at: Date): Promise<void> {
