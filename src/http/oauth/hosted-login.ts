@@ -229,7 +229,7 @@ export function createHostedLogin(
       if (visit.asked.prompt.none) {
         if (decision.step !== 'barred' && decision.step !== 'stranger')
           return refuse(visit, 'interaction_required', 'a second factor is needed');
-        return refuse(visit, 'login_required', 'an organization does not take the sign-in of before');
+        return refuse(visit, 'login_required', 'an organization does not accept the way of the earlier sign-in');
       }
       if (decision.step === 'stranger') return askForAnother();
       return askForMore(visit, first, decision);
