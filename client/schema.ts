@@ -4020,10 +4020,10 @@ export interface components {
             "administrator_invite.created"?: {
                 /**
                  * Format: uuid
-                 * @description The role that is offered.
+                 * @description The role that it offers.
                  */
                 role_id?: string;
-                /** @description Where it will count, or null. */
+                /** @description Where it will apply, or null. */
                 limits?: {
                     [key: string]: unknown;
                 } | null;
@@ -4031,18 +4031,18 @@ export interface components {
             "administrator_invite.expired"?: Record<string, never>;
             "administrator_invite.resent"?: Record<string, never>;
             "administrator_invite.revoked"?: {
-                /** @description Why, where an operator ended it. */
+                /** @description The reason, if an operator ended it. */
                 reason?: string;
             };
             "administrator_role.created"?: {
-                /** @description What it allows. */
+                /** @description The capabilities that it grants. */
                 capabilities?: string[];
             };
             "administrator_role.deleted"?: Record<string, never>;
             "administrator_role.updated"?: {
                 /** @description Names of the fields that changed. */
                 changed?: string[];
-                /** @description What it allows from now on, where that changed. */
+                /** @description The capabilities that it grants now, if they changed. */
                 capabilities?: string[];
             };
             "api_key.created"?: {
@@ -4051,16 +4051,16 @@ export interface components {
             };
             "api_key.deleted"?: Record<string, never>;
             "api_key.rotated"?: {
-                /** @description For how long the old secret works on. */
+                /** @description For how long the previous secret keeps working. */
                 overlap_seconds?: number;
             };
             "api_key.updated"?: {
-                /** @description Whether it works. */
+                /** @description Whether it is active now. */
                 is_active?: boolean;
             };
             "application.created"?: Record<string, never>;
             "application.deleted"?: {
-                /** @description The slug that it had. */
+                /** @description Its slug before. */
                 slug?: string;
             };
             "application.updated"?: {
@@ -4072,7 +4072,7 @@ export interface components {
                 type?: string;
             };
             "environment.deleted"?: {
-                /** @description The slug that it had. */
+                /** @description Its slug before. */
                 slug?: string;
                 /** @description `development` or `production`. */
                 type?: string;
@@ -4080,11 +4080,11 @@ export interface components {
             "environment.settings_updated"?: {
                 /** @description Names of the fields that changed. */
                 changed?: string[];
-                /** @description What they are from now on, by name. */
+                /** @description The new values, by name. */
                 became?: {
                     [key: string]: unknown;
                 };
-                /** @description The version of the settings from now on. */
+                /** @description The new version of the settings. */
                 version?: number;
             };
             "environment.updated"?: {
@@ -4098,37 +4098,37 @@ export interface components {
                  * @description The client that asked.
                  */
                 oauth_client_id?: string;
-                /** @description What was allowed this time. */
+                /** @description The scopes consented to this time. */
                 scopes?: string[];
             };
             "identity.consent_withdrawn"?: {
                 /**
                  * Format: uuid
-                 * @description The client that had it.
+                 * @description The client that had the consent.
                  */
                 oauth_client_id?: string;
-                /** @description What it was for. */
+                /** @description Its scopes. */
                 scopes?: string[];
             };
             "identity.created"?: {
-                /** @description Whether it was in the directory of the account before. */
+                /** @description Whether it was already in the directory of the account. */
                 joined?: boolean;
-                /** @description True where it signed up itself. */
+                /** @description True if it signed up itself. */
                 signed_up?: boolean;
-                /** @description True where it came by an invite. */
+                /** @description True if it was invited. */
                 invited?: boolean;
-                /** @description True where an identity provider brought it. */
+                /** @description True if an identity provider created it. */
                 provisioned?: boolean;
             };
             "identity.deactivated"?: Record<string, never>;
             "identity.deleted"?: {
-                /** @description True where nothing of it is left in the account. */
+                /** @description True if nothing of it is left in the account. */
                 erased?: boolean;
             };
             "identity.email_verified"?: {
-                /** @description By what: `administrator`, `email_otp`, `own`, a link, and the like. */
+                /** @description How: `administrator`, `email_otp`, `own`, a link, and the like. */
                 method?: string;
-                /** @description Of a link that was mailed at sign-up: whether its password counts now. */
+                /** @description For a link that was emailed at sign-up: whether the password chosen then is now that of the identity. */
                 password_set?: boolean;
             };
             "identity.locked"?: {
@@ -4157,23 +4157,23 @@ export interface components {
                 factor?: string;
             };
             "identity.mfa_reset"?: {
-                /** @description Why, where the owner of the address came after whoever had enrolled them. */
+                /** @description Why, if the owner of the email address came after whoever had enrolled them. */
                 reason?: string;
             };
             "identity.password_changed"?: {
-                /** @description By what: `administrator`, `email_otp`, `own`, a link, and the like. */
+                /** @description How: `administrator`, `email_otp`, `own`, a link, and the like. */
                 method?: string;
-                /** @description Sessions that ended with it. */
+                /** @description The sessions that ended with it. */
                 revoked_session_ids?: string[];
             };
             "identity.sessions_revoked"?: {
-                /** @description Why. */
+                /** @description The reason. */
                 reason?: string;
-                /** @description Which, where only some. */
+                /** @description The sessions, if not all. */
                 session_ids?: string[];
             };
             "identity.signed_in"?: {
-                /** @description How (RFC 8176). */
+                /** @description The authentication methods (RFC 8176). */
                 amr?: string[];
                 /**
                  * Format: uuid
@@ -4189,7 +4189,7 @@ export interface components {
             "identity.signed_out"?: {
                 /**
                  * Format: uuid
-                 * @description The `sid` of the ID tokens that it gave.
+                 * @description The `sid` of the ID tokens issued in it.
                  */
                 session_id?: string;
             };
@@ -4203,20 +4203,20 @@ export interface components {
                 intent?: string;
                 /**
                  * Format: uuid
-                 * @description Who accepted.
+                 * @description The identity that accepted.
                  */
                 identity_id?: string;
-                /** @description The roles that they were given. */
+                /** @description The roles that were assigned. */
                 role_ids?: string[];
             };
             "identity_invite.created"?: {
                 /** @description `activate` or `directory`. */
                 intent?: string;
-                /** @description The roles that are offered. */
+                /** @description The roles that it offers. */
                 role_ids?: string[];
                 /**
                  * Format: uuid
-                 * @description Where they will be held, or null.
+                 * @description The node at which they will be held, or null.
                  */
                 node_id?: string | null;
             };
@@ -4227,7 +4227,7 @@ export interface components {
             "identity_invite.revoked"?: {
                 /** @description `activate` or `directory`. */
                 intent?: string;
-                /** @description Why, where an operator ended it. */
+                /** @description The reason, if an operator ended it. */
                 reason?: string;
             };
             "member.added"?: {
@@ -4238,18 +4238,18 @@ export interface components {
                 user_id?: string;
                 /** @description Their administrator roles. */
                 role_ids?: string[];
-                /** @description Where those count, or null. */
+                /** @description Where those apply, or null. */
                 limits?: {
                     [key: string]: unknown;
                 } | null;
                 /**
                  * Format: uuid
-                 * @description The invite that they came by.
+                 * @description The invite that they accepted.
                  */
                 invite_id?: string;
                 /**
                  * Format: uuid
-                 * @description The SSO connection that brought them.
+                 * @description The SSO connection through which they came.
                  */
                 connection_id?: string;
             };
@@ -4259,7 +4259,7 @@ export interface components {
                  * @description The person.
                  */
                 user_id?: string;
-                /** @description Sessions that ended with it. */
+                /** @description The sessions that ended with it. */
                 revoked_session_ids?: string[];
             };
             "member.removed"?: {
@@ -4275,73 +4275,73 @@ export interface components {
                  * @description The person.
                  */
                 user_id?: string;
-                /** @description Their administrator roles with their limits. */
+                /** @description Their administrator roles, with their limits. */
                 roles?: {
                     [key: string]: unknown;
                 }[];
             };
             "node.created"?: {
-                /** @description Key of its type. */
+                /** @description The key of its type. */
                 node_type?: string;
                 /**
                  * Format: uuid
-                 * @description The node above it.
+                 * @description The parent node.
                  */
                 parent_node_id?: string | null;
-                /** @description `active` or `inactive`, from now on. */
+                /** @description The new status, `active` or `inactive`. */
                 status?: string;
-                /** @description Its version from now on. */
+                /** @description The new version. */
                 version?: number;
             };
             "node.deleted"?: {
-                /** @description Key of its type. */
+                /** @description The key of its type. */
                 node_type?: string;
                 /**
                  * Format: uuid
-                 * @description The node above it.
+                 * @description The parent node.
                  */
                 parent_node_id?: string | null;
-                /** @description `active` or `inactive`, from now on. */
+                /** @description The new status, `active` or `inactive`. */
                 status?: string;
-                /** @description Its version from now on. */
+                /** @description The new version. */
                 version?: number;
                 /**
                  * Format: uuid
-                 * @description The node that was deleted with all below it.
+                 * @description The node that was deleted with everything below it.
                  */
                 top_node_id?: string;
             };
             "node.moved"?: {
-                /** @description Key of its type. */
+                /** @description The key of its type. */
                 node_type?: string;
                 /**
                  * Format: uuid
-                 * @description The node above it.
+                 * @description The parent node.
                  */
                 parent_node_id?: string | null;
-                /** @description `active` or `inactive`, from now on. */
+                /** @description The new status, `active` or `inactive`. */
                 status?: string;
-                /** @description Its version from now on. */
+                /** @description The new version. */
                 version?: number;
                 /** @description Names of the fields that changed. */
                 changed?: string[];
                 /**
                  * Format: uuid
-                 * @description The node that was above it, where it was moved.
+                 * @description The previous parent node, if it was moved.
                  */
                 from_parent_node_id?: string | null;
             };
             "node.updated"?: {
-                /** @description Key of its type. */
+                /** @description The key of its type. */
                 node_type?: string;
                 /**
                  * Format: uuid
-                 * @description The node above it.
+                 * @description The parent node.
                  */
                 parent_node_id?: string | null;
-                /** @description `active` or `inactive`, from now on. */
+                /** @description The new status, `active` or `inactive`. */
                 status?: string;
-                /** @description Its version from now on. */
+                /** @description The new version. */
                 version?: number;
                 /** @description Names of the fields that changed. */
                 changed?: string[];
@@ -4352,39 +4352,39 @@ export interface components {
             "oauth_client.updated"?: {
                 /** @description Names of the fields that changed. */
                 changed?: string[];
-                /** @description What they are from now on, by name. Without `jwks`. */
+                /** @description The new values, by name. Without `jwks`. */
                 became?: {
                     [key: string]: unknown;
                 };
             };
             "organization.created"?: {
-                /** @description Key of its type. */
+                /** @description The key of its type. */
                 node_type?: string;
                 /**
                  * Format: uuid
-                 * @description The node above it.
+                 * @description The parent node.
                  */
                 parent_node_id?: string | null;
-                /** @description `active` or `inactive`, from now on. */
+                /** @description The new status, `active` or `inactive`. */
                 status?: string;
-                /** @description Its version from now on. */
+                /** @description The new version. */
                 version?: number;
             };
             "organization.deleted"?: {
-                /** @description Key of its type. */
+                /** @description The key of its type. */
                 node_type?: string;
                 /**
                  * Format: uuid
-                 * @description The node above it.
+                 * @description The parent node.
                  */
                 parent_node_id?: string | null;
-                /** @description `active` or `inactive`, from now on. */
+                /** @description The new status, `active` or `inactive`. */
                 status?: string;
-                /** @description Its version from now on. */
+                /** @description The new version. */
                 version?: number;
                 /**
                  * Format: uuid
-                 * @description The node that was deleted with all below it.
+                 * @description The node that was deleted with everything below it.
                  */
                 top_node_id?: string;
             };
@@ -4396,10 +4396,10 @@ export interface components {
                 invitation_id?: string;
                 /**
                  * Format: uuid
-                 * @description Who accepted.
+                 * @description The identity that accepted.
                  */
                 identity_id?: string;
-                /** @description The roles that they were given. */
+                /** @description The roles that were assigned. */
                 role_ids?: string[];
             };
             "organization.invitation_created"?: {
@@ -4408,11 +4408,11 @@ export interface components {
                  * @description The invitation.
                  */
                 invitation_id?: string;
-                /** @description The roles that are offered. */
+                /** @description The roles that it offers. */
                 role_ids?: string[];
                 /**
                  * Format: uuid
-                 * @description Where they will be held, or null.
+                 * @description The node at which they will be held, or null.
                  */
                 node_id?: string | null;
             };
@@ -4422,13 +4422,13 @@ export interface components {
                  * @description The member.
                  */
                 identity_id?: string;
-                /** @description The roles that they were given there. */
+                /** @description The roles that were assigned there. */
                 role_ids?: string[];
             };
             "organization.member_removed"?: {
                 /**
                  * Format: uuid
-                 * @description Who was the member.
+                 * @description The former member.
                  */
                 identity_id?: string;
             };
@@ -4438,31 +4438,31 @@ export interface components {
                  * @description The member.
                  */
                 identity_id?: string;
-                /** @description Roles that they hold there from now on. */
+                /** @description Roles that were added there. */
                 added?: string[];
-                /** @description Roles that they hold there no longer. */
+                /** @description Roles that were removed there. */
                 removed?: string[];
             };
             "organization.updated"?: {
-                /** @description Key of its type. */
+                /** @description The key of its type. */
                 node_type?: string;
                 /**
                  * Format: uuid
-                 * @description The node above it.
+                 * @description The parent node.
                  */
                 parent_node_id?: string | null;
-                /** @description `active` or `inactive`, from now on. */
+                /** @description The new status, `active` or `inactive`. */
                 status?: string;
-                /** @description Its version from now on. */
+                /** @description The new version. */
                 version?: number;
                 /** @description Names of the fields that changed. */
                 changed?: string[];
                 /**
                  * Format: uuid
-                 * @description The node that was above it, where it was moved.
+                 * @description The previous parent node, if it was moved.
                  */
                 from_parent_node_id?: string | null;
-                /** @description How its members may sign in from now on, where that changed; nothing but `changed` is beside it. */
+                /** @description The new authentication policy, if it changed; then only `changed` is sent with it. */
                 authentication_policy?: {
                     [key: string]: unknown;
                 };
@@ -4484,32 +4484,32 @@ export interface components {
             "resource_permissions.added"?: {
                 /** @description Names of the resources. */
                 resources?: string[];
-                /** @description How many permissions are new. */
+                /** @description The number of new permissions. */
                 permissions_created?: number;
-                /** @description How many roles hold more. */
+                /** @description The number of roles that were given permissions. */
                 roles_updated?: number;
             };
             "role.created"?: {
-                /** @description What it holds. */
+                /** @description The keys of its permissions. */
                 permission_keys?: string[];
-                /** @description Whether it counts. */
+                /** @description Whether it is active. */
                 is_active?: boolean;
             };
             "role.deleted"?: Record<string, never>;
             "role.updated"?: {
                 /** @description Names of the fields that changed. */
                 changed?: string[];
-                /** @description Whether it counts, where fields changed. */
+                /** @description Whether it is active now, if fields changed. */
                 is_active?: boolean;
-                /** @description Keys of permissions that it holds from now on, where those changed. */
+                /** @description Keys of the permissions that were added, if they changed. */
                 added?: string[];
-                /** @description Keys of permissions that it holds no longer. */
+                /** @description Keys of the permissions that were removed. */
                 removed?: string[];
             };
             "role_assignment.activated"?: {
                 /**
                  * Format: uuid
-                 * @description Who holds it.
+                 * @description The identity that holds the role.
                  */
                 identity_id?: string;
                 /**
@@ -4524,7 +4524,7 @@ export interface components {
                 node_id?: string | null;
                 /**
                  * Format: date-time
-                 * @description Begin of its window, or null.
+                 * @description Start of its window, or null.
                  */
                 effective_from?: string | null;
                 /**
@@ -4534,14 +4534,14 @@ export interface components {
                 effective_to?: string | null;
                 /**
                  * Format: date-time
-                 * @description The moment that it is about.
+                 * @description The time that the event is about.
                  */
                 at?: string;
             };
             "role_assignment.created"?: {
                 /**
                  * Format: uuid
-                 * @description Who holds it.
+                 * @description The identity that holds the role.
                  */
                 identity_id?: string;
                 /**
@@ -4556,7 +4556,7 @@ export interface components {
                 node_id?: string | null;
                 /**
                  * Format: date-time
-                 * @description Begin of its window, or null.
+                 * @description Start of its window, or null.
                  */
                 effective_from?: string | null;
                 /**
@@ -4568,7 +4568,7 @@ export interface components {
             "role_assignment.deleted"?: {
                 /**
                  * Format: uuid
-                 * @description Who holds it.
+                 * @description The identity that holds the role.
                  */
                 identity_id?: string;
                 /**
@@ -4583,7 +4583,7 @@ export interface components {
                 node_id?: string | null;
                 /**
                  * Format: date-time
-                 * @description Begin of its window, or null.
+                 * @description Start of its window, or null.
                  */
                 effective_from?: string | null;
                 /**
@@ -4595,7 +4595,7 @@ export interface components {
             "role_assignment.expired"?: {
                 /**
                  * Format: uuid
-                 * @description Who holds it.
+                 * @description The identity that holds the role.
                  */
                 identity_id?: string;
                 /**
@@ -4610,7 +4610,7 @@ export interface components {
                 node_id?: string | null;
                 /**
                  * Format: date-time
-                 * @description Begin of its window, or null.
+                 * @description Start of its window, or null.
                  */
                 effective_from?: string | null;
                 /**
@@ -4620,14 +4620,14 @@ export interface components {
                 effective_to?: string | null;
                 /**
                  * Format: date-time
-                 * @description The moment that it is about.
+                 * @description The time that the event is about.
                  */
                 at?: string;
             };
             "role_assignment.expiring"?: {
                 /**
                  * Format: uuid
-                 * @description Who holds it.
+                 * @description The identity that holds the role.
                  */
                 identity_id?: string;
                 /**
@@ -4642,7 +4642,7 @@ export interface components {
                 node_id?: string | null;
                 /**
                  * Format: date-time
-                 * @description Begin of its window, or null.
+                 * @description Start of its window, or null.
                  */
                 effective_from?: string | null;
                 /**
@@ -4652,48 +4652,48 @@ export interface components {
                 effective_to?: string | null;
                 /**
                  * Format: date-time
-                 * @description The moment that it is about.
+                 * @description The time that the event is about.
                  */
                 at?: string;
             };
             "scim_group.created"?: {
                 /**
                  * Format: uuid
-                 * @description Whose directory it is; null: that of the environment.
+                 * @description The organization that the directory belongs to; null: the environment.
                  */
                 organization_id?: string | null;
-                /** @description How many people are in it. */
+                /** @description The number of its members. */
                 members_added?: number;
             };
             "scim_group.deleted"?: {
                 /**
                  * Format: uuid
-                 * @description Whose directory it is; null: that of the environment.
+                 * @description The organization that the directory belongs to; null: the environment.
                  */
                 organization_id?: string | null;
             };
             "scim_group.updated"?: {
                 /**
                  * Format: uuid
-                 * @description Whose directory it is; null: that of the environment.
+                 * @description The organization that the directory belongs to; null: the environment.
                  */
                 organization_id?: string | null;
-                /** @description What else changed: `display_name`, `external_id`. */
+                /** @description Other changes: `display_name`, `external_id`. */
                 changed?: string[];
-                /** @description How many people came in. */
+                /** @description The number of members added. */
                 members_added?: number;
-                /** @description How many went out. */
+                /** @description The number of members removed. */
                 members_removed?: number;
             };
             "scim_group_mapping.created"?: {
                 /**
                  * Format: uuid
-                 * @description Whose directory it is; null: that of the environment.
+                 * @description The organization that the directory belongs to; null: the environment.
                  */
                 organization_id?: string | null;
                 /**
                  * Format: uuid
-                 * @description The group, where it is meant by its id; else null.
+                 * @description The group, if it is identified by its ID; otherwise null.
                  */
                 group_id?: string | null;
                 /**
@@ -4703,19 +4703,19 @@ export interface components {
                 role_id?: string;
                 /**
                  * Format: uuid
-                 * @description Where they hold it.
+                 * @description The node at which they hold it.
                  */
                 node_id?: string | null;
             };
             "scim_group_mapping.deleted"?: {
                 /**
                  * Format: uuid
-                 * @description Whose directory it is; null: that of the environment.
+                 * @description The organization that the directory belongs to; null: the environment.
                  */
                 organization_id?: string | null;
                 /**
                  * Format: uuid
-                 * @description The group, where it is meant by its id; else null.
+                 * @description The group, if it is identified by its ID; otherwise null.
                  */
                 group_id?: string | null;
                 /**
@@ -4725,19 +4725,19 @@ export interface components {
                 role_id?: string;
                 /**
                  * Format: uuid
-                 * @description Where they hold it.
+                 * @description The node at which they hold it.
                  */
                 node_id?: string | null;
             };
             "scim_group_mapping.updated"?: {
                 /**
                  * Format: uuid
-                 * @description Whose directory it is; null: that of the environment.
+                 * @description The organization that the directory belongs to; null: the environment.
                  */
                 organization_id?: string | null;
                 /**
                  * Format: uuid
-                 * @description The group, where it is meant by its id; else null.
+                 * @description The group, if it is identified by its ID; otherwise null.
                  */
                 group_id?: string | null;
                 /**
@@ -4747,21 +4747,21 @@ export interface components {
                 role_id?: string;
                 /**
                  * Format: uuid
-                 * @description Where they hold it.
+                 * @description The node at which they hold it.
                  */
                 node_id?: string | null;
             };
             "scim_token.created"?: {
                 /**
                  * Format: uuid
-                 * @description Whose directory it is; null: that of the environment.
+                 * @description The organization that the directory belongs to; null: the environment.
                  */
                 organization_id?: string | null;
             };
             "scim_token.revoked"?: {
                 /**
                  * Format: uuid
-                 * @description Whose directory it is; null: that of the environment.
+                 * @description The organization that the directory belongs to; null: the environment.
                  */
                 organization_id?: string | null;
             };
@@ -4770,7 +4770,7 @@ export interface components {
                 domain?: string;
                 /**
                  * Format: uuid
-                 * @description Whose claim it is; null: that of the account.
+                 * @description The organization that claims it; null: the account.
                  */
                 organization_id?: string | null;
             };
@@ -4779,10 +4779,10 @@ export interface components {
                 domain?: string;
                 /**
                  * Format: uuid
-                 * @description Whose claim it is; null: that of the account.
+                 * @description The organization that claims it; null: the account.
                  */
                 organization_id?: string | null;
-                /** @description How the claim stood before. */
+                /** @description The previous status of the claim. */
                 previous_status?: string;
             };
             "sso.domain.failed"?: {
@@ -4790,12 +4790,12 @@ export interface components {
                 domain?: string;
                 /**
                  * Format: uuid
-                 * @description Whose claim it is; null: that of the account.
+                 * @description The organization that claims it; null: the account.
                  */
                 organization_id?: string | null;
-                /** @description How the claim stood before. */
+                /** @description The previous status of the claim. */
                 previous_status?: string;
-                /** @description Why. */
+                /** @description The reason. */
                 reason?: string;
             };
             "sso.domain.lapsed"?: {
@@ -4803,10 +4803,10 @@ export interface components {
                 domain?: string;
                 /**
                  * Format: uuid
-                 * @description Whose claim it is; null: that of the account.
+                 * @description The organization that claims it; null: the account.
                  */
                 organization_id?: string | null;
-                /** @description How the latest look ended. */
+                /** @description The result of the latest check. */
                 reason?: string;
             };
             "sso.domain.verified"?: {
@@ -4814,125 +4814,125 @@ export interface components {
                 domain?: string;
                 /**
                  * Format: uuid
-                 * @description Whose claim it is; null: that of the account.
+                 * @description The organization that claims it; null: the account.
                  */
                 organization_id?: string | null;
-                /** @description How the claim stood before. */
+                /** @description The previous status of the claim. */
                 previous_status?: string;
             };
             "sso_connection.activated"?: {
                 /** @description `saml` or `oidc`. */
                 type?: string;
-                /** @description Who signs in by it: `admin`, `identity` or `organization`. */
+                /** @description Who signs in through it: `admin`, `identity` or `organization`. */
                 scope?: string;
                 /**
                  * Format: uuid
-                 * @description Whose connection it is, or null.
+                 * @description The organization that the connection belongs to, or null.
                  */
                 organization_id?: string | null;
-                /** @description How it stood before. */
+                /** @description The previous status. */
                 previous_status?: string;
             };
             "sso_connection.auto_disabled"?: {
                 /** @description `saml` or `oidc`. */
                 type?: string;
-                /** @description Who signs in by it: `admin`, `identity` or `organization`. */
+                /** @description Who signs in through it: `admin`, `identity` or `organization`. */
                 scope?: string;
                 /**
                  * Format: uuid
-                 * @description Whose connection it is, or null.
+                 * @description The organization that the connection belongs to, or null.
                  */
                 organization_id?: string | null;
-                /** @description How it stood before. */
+                /** @description The previous status. */
                 previous_status?: string;
-                /** @description Code of the last refusal. */
+                /** @description The code of the last refusal. */
                 reason?: string;
-                /** @description How many answers were refused in a row. */
+                /** @description The number of responses refused in a row. */
                 consecutive_failures?: number;
             };
             "sso_connection.certificate_expiring"?: {
                 /** @description `saml` or `oidc`. */
                 type?: string;
-                /** @description Who signs in by it: `admin`, `identity` or `organization`. */
+                /** @description Who signs in through it: `admin`, `identity` or `organization`. */
                 scope?: string;
                 /**
                  * Format: uuid
-                 * @description Whose connection it is, or null.
+                 * @description The organization that the connection belongs to, or null.
                  */
                 organization_id?: string | null;
                 /**
                  * Format: date-time
-                 * @description When the last of the provider's certificates ends.
+                 * @description When the last of the provider's certificates expires.
                  */
                 not_after?: string;
             };
             "sso_connection.created"?: {
                 /** @description `saml` or `oidc`. */
                 type?: string;
-                /** @description Who signs in by it: `admin`, `identity` or `organization`. */
+                /** @description Who signs in through it: `admin`, `identity` or `organization`. */
                 scope?: string;
                 /**
                  * Format: uuid
-                 * @description Whose connection it is, or null.
+                 * @description The organization that the connection belongs to, or null.
                  */
                 organization_id?: string | null;
             };
             "sso_connection.deleted"?: {
                 /** @description `saml` or `oidc`. */
                 type?: string;
-                /** @description Who signs in by it: `admin`, `identity` or `organization`. */
+                /** @description Who signs in through it: `admin`, `identity` or `organization`. */
                 scope?: string;
                 /**
                  * Format: uuid
-                 * @description Whose connection it is, or null.
+                 * @description The organization that the connection belongs to, or null.
                  */
                 organization_id?: string | null;
-                /** @description How it stood before. */
+                /** @description The previous status. */
                 previous_status?: string;
             };
             "sso_connection.disabled"?: {
                 /** @description `saml` or `oidc`. */
                 type?: string;
-                /** @description Who signs in by it: `admin`, `identity` or `organization`. */
+                /** @description Who signs in through it: `admin`, `identity` or `organization`. */
                 scope?: string;
                 /**
                  * Format: uuid
-                 * @description Whose connection it is, or null.
+                 * @description The organization that the connection belongs to, or null.
                  */
                 organization_id?: string | null;
-                /** @description How it stood before. */
+                /** @description The previous status. */
                 previous_status?: string;
             };
             "sso_connection.updated"?: {
                 /** @description `saml` or `oidc`. */
                 type?: string;
-                /** @description Who signs in by it: `admin`, `identity` or `organization`. */
+                /** @description Who signs in through it: `admin`, `identity` or `organization`. */
                 scope?: string;
                 /**
                  * Format: uuid
-                 * @description Whose connection it is, or null.
+                 * @description The organization that the connection belongs to, or null.
                  */
                 organization_id?: string | null;
                 /** @description Names of the fields that changed. */
                 changed?: string[];
-                /** @description Links that ended with it: another provider names other people. */
+                /** @description Links deleted with it: another provider identifies people differently. */
                 links_forgotten?: number;
             };
             "webhook.created"?: {
-                /** @description What it is told: types, or `*`. */
+                /** @description The event types that it receives, or `*`. */
                 event_types?: string[];
-                /** @description Whether it is told anything. */
+                /** @description Whether it is active. */
                 is_active?: boolean;
             };
             "webhook.deleted"?: Record<string, never>;
             "webhook.disabled"?: {
-                /** @description `gone`: its receiver answered 410. `failing`: nothing but failures for days. */
+                /** @description `gone`: its receiver answered 410. `failing`: only failures for days. */
                 reason?: string;
             };
             "webhook.updated"?: {
                 /** @description Names of the fields that changed. */
                 changed?: string[];
-                /** @description Whether it is told anything from now on. */
+                /** @description Whether it is active now. */
                 is_active?: boolean;
             };
         };

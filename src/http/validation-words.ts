@@ -3,7 +3,7 @@ import type { ErrorObject } from 'ajv';
 type Finding = Pick<ErrorObject, 'keyword' | 'params' | 'message'> & Partial<Pick<ErrorObject, 'instancePath'>>;
 
 const formats: Record<string, string> = {
-  'date-time': 'must be a date and time with an offset, as 2026-01-31T12:00:00Z (RFC 3339)',
+  'date-time': 'must be a date and time with an offset, such as 2026-01-31T12:00:00Z (RFC 3339)',
   email: 'must be an email address',
   'idn-email': 'must be an email address',
   uri: 'must be an absolute URL',
