@@ -101,7 +101,7 @@ export interface paths {
         head?: never;
         /**
          * Update an identity
-         * @description The profile is shared by all environments of the account; that of a member of a production environment cannot be changed from a development one. A new email address is unverified unless `email_verified` says otherwise, and links and codes mailed to the previous one stop working. `metadata` is replaced as a whole.
+         * @description The profile is shared by all environments of the account; that of a member of a production environment cannot be changed from a development one. A new email address is unverified unless `email_verified` says otherwise, and links and codes emailed to the previous one stop working. `metadata` is replaced as a whole.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -297,7 +297,7 @@ export interface paths {
         put?: never;
         /**
          * Force an identity to choose a new password
-         * @description The password stops working, all sessions end, and a link to choose a new password is mailed. The link leads back to the client named by `client_id`, or else to the oldest client of the environment. No link is mailed to a deactivated identity, or if password sign-in is disabled in the environment.
+         * @description The password stops working, all sessions end, and a link to choose a new password is emailed. The link leads back to the client named by `client_id`, or else to the oldest client of the environment. No link is emailed to a deactivated identity, or if password sign-in is disabled in the environment.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -519,7 +519,7 @@ export interface paths {
         put?: never;
         /**
          * Invite an end user
-         * @description Mails a link, valid for seven days unless configured otherwise. With the intent `activate` it leads into this environment; with `directory`, only into the directory of the account, without a membership. `role_id` is assigned on acceptance, at `node_id` or at the root without one; this requires `rbac.assign_roles` and every permission of the role there. Only one invite per email address can be pending. Whoever is in the environment (or the directory) already, active or not, cannot be invited.
+         * @description Emails a link, valid for seven days unless configured otherwise. With the intent `activate` it leads into this environment; with `directory`, only into the directory of the account, without a membership. `role_id` is assigned on acceptance, at `node_id` or at the root without one; this requires `rbac.assign_roles` and every permission of the role there. Only one invite per email address can be pending. Whoever is in the environment (or the directory) already, active or not, cannot be invited.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -583,7 +583,7 @@ export interface paths {
         put?: never;
         /**
          * Resend an identity invite
-         * @description Mails a new link with the full lifetime; the previous link stops working immediately. An expired invite becomes pending again. The offer of a role is renewed, which requires the same rights as assigning the role.
+         * @description Emails a new link with the full lifetime; the previous link stops working immediately. An expired invite becomes pending again. The offer of a role is renewed, which requires the same rights as assigning the role.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -627,7 +627,7 @@ export interface paths {
          * List nodes
          * @description Returns the nodes that the caller may see, including the root. `q` searches name and slug.
          *
-         *     Requires `hierarchy.view` somewhere; answers keep to where it is held.
+         *     Requires `hierarchy.view` at one node or more, and is limited to where it is held.
          */
         get: operations["listNodes"];
         put?: never;
@@ -635,7 +635,7 @@ export interface paths {
          * Create a node
          * @description Creates it under `parent_node_id`, or directly below the root without one; the permission is required there. The node-type schema defines which types are allowed there, how deep, and with which metadata. Without a `slug`, one is derived from the name, with a short random suffix if a sibling has it. A node of type `organization` is also an organization.
          *
-         *     Requires `hierarchy.manage` somewhere; answers keep to where it is held.
+         *     Requires `hierarchy.manage` at one node or more, and is limited to where it is held.
          */
         post: operations["createNode"];
         delete?: never;
@@ -655,7 +655,7 @@ export interface paths {
          * Get the node tree
          * @description Returns the root, the nodes below it that the caller may see, and the nodes that lead to them (`path_only`). `depth` is the number of levels below the root; without it, all. A tree with more than 20 000 nodes, or 16 million characters of descriptions and metadata, is refused with 400.
          *
-         *     Requires `hierarchy.view` somewhere; answers keep to where it is held.
+         *     Requires `hierarchy.view` at one node or more, and is limited to where it is held.
          */
         get: operations["getNodeTree"];
         put?: never;
@@ -813,7 +813,7 @@ export interface paths {
         };
         /**
          * Get the node-type schema
-         * @description Requires `hierarchy.view` somewhere; answers keep to where it is held.
+         * @description Requires `hierarchy.view` at one node or more, and is limited to where it is held.
          */
         get: operations["getNodeTypeSchema"];
         /**
@@ -841,7 +841,7 @@ export interface paths {
          * List organizations
          * @description Returns the organizations that the caller may see, at any depth of the tree. `q` searches name and slug. The list is empty if the tree has no organizations.
          *
-         *     Requires `hierarchy.view` somewhere; answers keep to where it is held.
+         *     Requires `hierarchy.view` at one node or more, and is limited to where it is held.
          */
         get: operations["listOrganizations"];
         put?: never;
@@ -849,7 +849,7 @@ export interface paths {
          * Create an organization
          * @description Creates a node of type `organization` with the same ID, under `parent_node_id` or directly below the root without one; the permission is required there. The node-type schema defines where organizations are allowed, and with which metadata; an environment with the access model `flat` has none. Without a `slug`, one is derived from the name, with a short random suffix if a sibling has it. A new organization has no members.
          *
-         *     Requires `hierarchy.manage` or `svc:organization.manage` somewhere; answers keep to where it is held.
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at one node or more, and is limited to where it is held.
          */
         post: operations["createOrganization"];
         /**
@@ -1559,7 +1559,7 @@ export interface paths {
          * Assign a role to an identity at a node
          * @description The caller needs `rbac.assign_roles` and every permission of the role at the node. Without `node_id`, the role is assigned at the root; a bound of null is open. If an identical assignment exists, it is returned with 200. An administrator whose role is limited to nodes can assign roles at and below them, to identities that hold a role there or are members of an organization there.
          *
-         *     Requires `rbac.assign_roles` somewhere; answers keep to where it is held.
+         *     Requires `rbac.assign_roles` at one node or more, and is limited to where it is held.
          */
         post: operations["assignRole"];
         delete?: never;
@@ -1580,7 +1580,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a role assignment
-         * @description Requires `rbac.assign_roles` somewhere; answers keep to where it is held.
+         * @description Requires `rbac.assign_roles` at one node or more, and is limited to where it is held.
          */
         delete: operations["unassignRole"];
         options?: never;
@@ -1601,12 +1601,12 @@ export interface paths {
          * Assign roles in bulk
          * @description Each assignment is processed independently: an invalid one, even if malformed, does not prevent the others from being created, and has an `error` (`validation.failed` with `details` if it is malformed). The caller needs `rbac.assign_roles` and every permission of the role at the node. Without `node_id`, the role is assigned at the root; a bound of null is open. If an identical assignment exists, it is returned with 200. An administrator whose role is limited to nodes can assign roles at and below them, to identities that hold a role there or are members of an organization there.
          *
-         *     Requires `rbac.assign_roles` somewhere; answers keep to where it is held.
+         *     Requires `rbac.assign_roles` at one node or more, and is limited to where it is held.
          */
         post: operations["assignRoles"];
         /**
          * Delete role assignments in bulk
-         * @description Requires `rbac.assign_roles` somewhere; answers keep to where it is held.
+         * @description Requires `rbac.assign_roles` at one node or more, and is limited to where it is held.
          */
         delete: operations["unassignRoles"];
         options?: never;
@@ -1631,7 +1631,7 @@ export interface paths {
         put?: never;
         /**
          * Invite a person to an organization
-         * @description Mails a link, valid for seven days unless configured otherwise. Whoever accepts it becomes a member of the organization with these roles, and a member of the environment if they are not one yet. Only one invitation per email address and organization can be pending. A person who is deactivated in the environment is sent no email, and no link lets them in: resend the invitation once they are active. Assigning roles requires `rbac.assign_roles` and every permission of the roles at the organization's node.
+         * @description Emails a link, valid for seven days unless configured otherwise. Whoever accepts it becomes a member of the organization with these roles, and a member of the environment if they are not one yet. Only one invitation per email address and organization can be pending. A person who is deactivated in the environment is sent no email, and no link lets them in: resend the invitation once they are active. Assigning roles requires `rbac.assign_roles` and every permission of the roles at the organization's node.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -1653,7 +1653,7 @@ export interface paths {
         put?: never;
         /**
          * Resend an invitation to an organization
-         * @description Mails a new link with the full lifetime; the previous link stops working immediately. An expired invitation becomes pending again. The offer of roles is renewed. Assigning roles requires `rbac.assign_roles` and every permission of the roles at the organization's node.
+         * @description Emails a new link with the full lifetime; the previous link stops working immediately. An expired invitation becomes pending again. The offer of roles is renewed. Assigning roles requires `rbac.assign_roles` and every permission of the roles at the organization's node.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -2355,7 +2355,7 @@ export interface paths {
         put?: never;
         /**
          * Invite an administrator to the account
-         * @description Mails a link, valid for seven days unless configured otherwise, in the language of `locale`. You can only grant rights that you hold yourself wherever the role is to apply, and only Owners can invite Owners. Only one invite per email address can be pending.
+         * @description Emails a link, valid for seven days unless configured otherwise, in the language of `locale`. You can only grant rights that you hold yourself wherever the role is to apply, and only Owners can invite Owners. Only one invite per email address can be pending.
          *
          *     Requires the capability `members.manage`.
          */
@@ -2397,7 +2397,7 @@ export interface paths {
         put?: never;
         /**
          * Resend an administrator invite
-         * @description Mails a new link with the full lifetime; the previous link stops working immediately. An expired invite becomes pending again. The caller must hold the rights that the invite grants.
+         * @description Emails a new link with the full lifetime; the previous link stops working immediately. An expired invite becomes pending again. The caller must hold the rights that the invite grants.
          *
          *     Requires the capability `members.manage`.
          */
@@ -2519,7 +2519,7 @@ export interface paths {
         put?: never;
         /**
          * Invite an end user to the directory of an account
-         * @description Mails a link, valid for seven days unless configured otherwise, that leads only into the directory, without a membership. The email and the page have the branding, and passwords must meet the rules, of the environment in `environment_id`; without one, of the oldest production environment, or else of the oldest environment. To invite somebody to an environment, create the invite there.
+         * @description Emails a link, valid for seven days unless configured otherwise, that leads only into the directory, without a membership. The email and the page have the branding, and passwords must meet the rules, of the environment in `environment_id`; without one, of the oldest production environment, or else of the oldest environment. To invite somebody to an environment, create the invite there.
          *
          *     Requires the capability `identities.manage`.
          */
@@ -2585,7 +2585,7 @@ export interface paths {
         put?: never;
         /**
          * Resend an identity invite of an account
-         * @description Mails a new link with the full lifetime; the previous link stops working immediately. An expired invite becomes pending again. The offer of a role is renewed, which requires the same rights as assigning the role.
+         * @description Emails a new link with the full lifetime; the previous link stops working immediately. An expired invite becomes pending again. The offer of a role is renewed, which requires the same rights as assigning the role.
          *
          *     Requires the capability `identities.manage`.
          */
@@ -2717,7 +2717,7 @@ export interface paths {
         put?: never;
         /**
          * Resend the link of an invite
-         * @description Mails a new link with a new deadline; the previous link stops working. This renews an offer of rights, so besides `processes.manage` it requires `members.manage`, and the rights that the invite grants.
+         * @description Emails a new link with a new deadline; the previous link stops working. This renews an offer of rights, so besides `processes.manage` it requires `members.manage`, and the rights that the invite grants.
          *
          *     Requires the capability `processes.manage`.
          */
@@ -3601,7 +3601,7 @@ export interface paths {
          * Get the signed-in administrator with their rights in the account
          * @description Each role grants its `capabilities` in the whole account, or within its `limits`.
          *
-         *     Any administrator of the account may.
+         *     Allowed for every administrator of the account.
          */
         get: operations["portalGetMe"];
         put?: never;
@@ -8021,7 +8021,7 @@ export interface components {
             logo_url: string | null;
             /**
              * Format: uri
-             * @description Where the application starts a sign-in when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and usually `login_hint`. If it is set, mailed links for passwords and sign-ups lead there, and so does a sign-in that an identity provider has started: the application then sends an authorization request from the browser that is in use.
+             * @description Where the application starts a sign-in when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and usually `login_hint`. If it is set, emailed links for passwords and sign-ups lead there, and so does a sign-in that an identity provider has started: the application then sends an authorization request from the browser that is in use.
              */
             initiate_login_uri: string | null;
             has_client_secret: boolean;
@@ -8065,7 +8065,7 @@ export interface components {
             logo_url?: string | null;
             /**
              * Format: uri
-             * @description Where the application starts a sign-in when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and usually `login_hint`. If it is set, mailed links for passwords and sign-ups lead there, and so does a sign-in that an identity provider has started: the application then sends an authorization request from the browser that is in use.
+             * @description Where the application starts a sign-in when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and usually `login_hint`. If it is set, emailed links for passwords and sign-ups lead there, and so does a sign-in that an identity provider has started: the application then sends an authorization request from the browser that is in use.
              */
             initiate_login_uri?: string | null;
             name: string;
@@ -8110,7 +8110,7 @@ export interface components {
             logo_url: string | null;
             /**
              * Format: uri
-             * @description Where the application starts a sign-in when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and usually `login_hint`. If it is set, mailed links for passwords and sign-ups lead there, and so does a sign-in that an identity provider has started: the application then sends an authorization request from the browser that is in use.
+             * @description Where the application starts a sign-in when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and usually `login_hint`. If it is set, emailed links for passwords and sign-ups lead there, and so does a sign-in that an identity provider has started: the application then sends an authorization request from the browser that is in use.
              */
             initiate_login_uri: string | null;
             has_client_secret: boolean;
@@ -8158,7 +8158,7 @@ export interface components {
             logo_url?: string | null;
             /**
              * Format: uri
-             * @description Where the application starts a sign-in when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and usually `login_hint`. If it is set, mailed links for passwords and sign-ups lead there, and so does a sign-in that an identity provider has started: the application then sends an authorization request from the browser that is in use.
+             * @description Where the application starts a sign-in when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and usually `login_hint`. If it is set, emailed links for passwords and sign-ups lead there, and so does a sign-in that an identity provider has started: the application then sends an authorization request from the browser that is in use.
              */
             initiate_login_uri?: string | null;
             name?: string;

@@ -72,7 +72,7 @@ export const signUpDocumentation: Documentation = {
     },
   }),
   'GET /oauth/invite': page('showInvite', 'Show the page of an invite link', {
-    description: 'Nothing is used up, so mail scanners may open it.',
+    description: 'Nothing is used up, so email scanners may open it.',
     querystring: tokenQuery,
     response: {
       200: Page(
@@ -112,7 +112,7 @@ export const signUpDocumentation: Documentation = {
     },
   }),
   'GET /oauth/verify-email': page('showConfirmSignUp', 'Show the page of a link that confirms an email address', {
-    description: 'Nothing is used up, so mail scanners may open it.',
+    description: 'Nothing is used up, so email scanners may open it.',
     querystring: tokenQuery,
     response: {
       200: Page(

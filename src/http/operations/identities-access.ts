@@ -72,8 +72,8 @@ export const resetIdentityPassword = operation({
   path: '/identities/:id/password/reset',
   summary: 'Force an identity to choose a new password',
   description:
-    'The password stops working, all sessions end, and a link to choose a new password is mailed. The link leads back to ' +
-    'the client named by `client_id`, or else to the oldest client of the environment. No link is mailed to a ' +
+    'The password stops working, all sessions end, and a link to choose a new password is emailed. The link leads back to ' +
+    'the client named by `client_id`, or else to the oldest client of the environment. No link is emailed to a ' +
     'deactivated identity, or if password sign-in is disabled in the environment.',
   body: Nullable(Body({ client_id: Type.Optional(Type.String({ maxLength: 255 })) })),
   events: ['identity.password_changed', 'identity.sessions_revoked', 'auth.identity_password_link_requested'],

@@ -164,7 +164,7 @@ export const updateIdentity = operation({
   description:
     'The profile is shared by all environments of the account; that of a member of a production environment cannot be ' +
     'changed from a development one. A new email address is unverified unless `email_verified` says otherwise, and links ' +
-    'and codes mailed to the previous one stop working. `metadata` is replaced as a whole.',
+    'and codes emailed to the previous one stop working. `metadata` is replaced as a whole.',
   body: Body({
     email: Type.Optional(Address),
     ...ProfileFields,

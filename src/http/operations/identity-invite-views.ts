@@ -76,7 +76,7 @@ export const resendingInvite = {
   method: 'POST',
   path: '/identity-invites/:id/resend',
   description:
-    'Mails a new link with the full lifetime; the previous link stops working immediately. An expired invite becomes ' +
+    'Emails a new link with the full lifetime; the previous link stops working immediately. An expired invite becomes ' +
     'pending again. The offer of a role is renewed, which requires the same rights as assigning the role.',
   events: ['identity_invite.resent', 'identity_invite.expired'],
   answers: { 200: single(IdentityInviteView), ...errors(...resendRefusals) },

@@ -64,7 +64,7 @@ export const createIdentityInvite = operation({
   path: '/identity-invites',
   summary: 'Invite an end user',
   description:
-    'Mails a link, valid for seven days unless configured otherwise. With the intent `activate` it leads into this ' +
+    'Emails a link, valid for seven days unless configured otherwise. With the intent `activate` it leads into this ' +
     'environment; with `directory`, only into the directory of the account, without a membership. `role_id` is assigned ' +
     'on acceptance, at `node_id` or at the root without one; this requires `rbac.assign_roles` and every permission of ' +
     'the role there. Only one invite per email address can be pending. Whoever is in the environment (or the directory) ' +

@@ -51,7 +51,7 @@ const Settings = {
     ...Url,
     description:
       'Where the application starts a sign-in when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and usually ' +
-      '`login_hint`. If it is set, mailed links for passwords and sign-ups lead there, and so does a sign-in that an ' +
+      '`login_hint`. If it is set, emailed links for passwords and sign-ups lead there, and so does a sign-in that an ' +
       'identity provider has started: the application then sends an authorization request from the browser that is in use.',
   }),
 };

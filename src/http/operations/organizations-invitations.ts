@@ -62,7 +62,7 @@ export const createOrganizationInvitation = operation({
   path: '/organizations/:id/invitations',
   summary: 'Invite a person to an organization',
   description:
-    'Mails a link, valid for seven days unless configured otherwise. Whoever accepts it becomes a member of the ' +
+    'Emails a link, valid for seven days unless configured otherwise. Whoever accepts it becomes a member of the ' +
     'organization with these roles, and a member of the environment if they are not one yet. Only one invitation per ' +
     'email address and organization can be pending. A person who is deactivated in the environment is sent no email, and ' +
     'no link lets them in: resend the invitation once they are active. ' +
@@ -108,7 +108,7 @@ export const resendOrganizationInvitation = operation({
   path: '/organizations/:id/invitations/:invitation_id/resend',
   summary: 'Resend an invitation to an organization',
   description:
-    'Mails a new link with the full lifetime; the previous link stops working immediately. An expired invitation becomes ' +
+    'Emails a new link with the full lifetime; the previous link stops working immediately. An expired invitation becomes ' +
     `pending again. The offer of roles is renewed. ${rule}`,
   events: ['organization.invitation_resent', 'organization.invitation_expired'],
   answers: {

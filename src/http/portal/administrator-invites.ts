@@ -85,7 +85,7 @@ export const createAdministratorInvite = operation({
   path: '/administrator-invites',
   summary: 'Invite an administrator to the account',
   description:
-    'Mails a link, valid for seven days unless configured otherwise, in the language of `locale`. You can only grant ' +
+    'Emails a link, valid for seven days unless configured otherwise, in the language of `locale`. You can only grant ' +
     'rights that you hold yourself wherever the role is to apply, and only Owners can invite Owners. Only one invite per ' +
     'email address can be pending.',
   capability: 'members.manage',
@@ -138,7 +138,7 @@ export const resendAdministratorInvite = operation({
   path: '/administrator-invites/:id/resend',
   summary: 'Resend an administrator invite',
   description:
-    'Mails a new link with the full lifetime; the previous link stops working immediately. An expired invite becomes ' +
+    'Emails a new link with the full lifetime; the previous link stops working immediately. An expired invite becomes ' +
     'pending again. The caller must hold the rights that the invite grants.',
   capability: 'members.manage',
   params: ById,

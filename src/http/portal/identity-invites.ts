@@ -62,7 +62,7 @@ export const createAccountIdentityInvite = operation({
   path: '/identity-invites',
   summary: 'Invite an end user to the directory of an account',
   description:
-    'Mails a link, valid for seven days unless configured otherwise, that leads only into the directory, without a ' +
+    'Emails a link, valid for seven days unless configured otherwise, that leads only into the directory, without a ' +
     'membership. The email and the page have the branding, and passwords must meet the rules, of the environment in ' +
     '`environment_id`; without one, of the oldest production environment, or else of the oldest environment. To invite ' +
     'somebody to an environment, create the invite there.',

@@ -253,7 +253,7 @@ export const resendProcess = operation({
   method: 'POST',
   path: '/processes/:id/resend',
   summary: 'Resend the link of an invite',
-  description: `Mails a new link with a new deadline; the previous link stops working. ${likeAnInvite}`,
+  description: `Emails a new link with a new deadline; the previous link stops working. ${likeAnInvite}`,
   capability: 'processes.manage',
   events: ['administrator_invite.resent', 'administrator_invite.expired'],
   answers: {
