@@ -67,7 +67,7 @@ function assertUsable({ accessMode, scopes, expiresAt }: NewApiKey, now: Date): 
     throw invalidField(
       'scopes',
       'without_effect',
-      'must be left out for a `full` key, which may do everything: use `scoped`',
+      'has no effect on a `full` key, which may do everything; use `scoped`',
     );
   if (expiresAt && expiresAt <= now) throw invalidField('expires_at', 'past', 'has already passed');
 }

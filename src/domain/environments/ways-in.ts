@@ -39,7 +39,7 @@ async function lackingProvider(
 ): Promise<Finding[]> {
   if (left.includes('password') || left.includes('email_otp')) return [];
   if (await tx.existsBy(SsoConnection, { ...within(scope), status: 'active' })) return [];
-  const message = 'requires passwords, emailed codes or an active SSO connection; without them, nobody can sign up';
+  const message = 'requires passwords, emailed codes or an active SSO connection; without them, nobody new can sign in';
   return [{ code: 'no_way_in', message }];
 }
 

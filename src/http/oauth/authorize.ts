@@ -65,7 +65,7 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
       case 'select-account':
         return showAccounts(visit, session as HostedSession);
       case 'login_required':
-        return hosted.refuse(visit, 'login_required', 'nobody is signed in as the request asks');
+        return hosted.refuse(visit, 'login_required', 'nobody is signed in as the request requires');
       case 'interaction_required':
         return hosted.refuse(visit, 'interaction_required', 'the person has to confirm which account to use');
       case 'sign-in':

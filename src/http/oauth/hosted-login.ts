@@ -122,7 +122,7 @@ export function createHostedLogin(
       userAgent: request.headers['user-agent'] ?? null,
     });
     browser.set(reply, signedIn.browser, signedIn.expiresAt, now());
-    if (isAnother) return refuse(visit, 'login_required', 'another person signed in than id_token_hint names');
+    if (isAnother) return refuse(visit, 'login_required', 'the person who signed in is not the one in id_token_hint');
     return asksConsent ? askForConsent(visit, justSignedIn) : leave(visit, issued?.code ?? null, justSignedIn);
   }
 
@@ -222,7 +222,7 @@ export function createHostedLogin(
       const asksConsent = await needsConsent(consents, visit, session.identityId);
       // Before anything that is told of the person, such as whether they belong to the organization.
       if (asksConsent && visit.asked.prompt.none)
-        return refuse(visit, 'consent_required', 'the person has not allowed all of this');
+        return refuse(visit, 'consent_required', 'the person has not consented to all of this');
       const first = factorOf(session);
       const decision = await decide(visit, first);
       if (decision.step === 'done') return asksConsent ? askForConsent(visit) : issue(visit, session);
