@@ -7873,7 +7873,7 @@ export interface components {
             /** @description Days within which a first factor must be enrolled if MFA is required; 0: before the first sign-in can continue. */
             mfa_grace_period_days: number;
             mfa_allowed_factors: ("totp" | "webauthn" | "recovery_code" | "email_otp")[];
-            /** @description 0: devices are never trusted. */
+            /** @description Days for which a browser that was trusted skips the second factor; 0: never. */
             mfa_trusted_device_days: number;
             /** @description By how many time steps of 30 seconds, before or after the current one, the code of an authenticator app may be off. With 0, the clock of the device must be exact: with one that is not, even enrolling the app fails. */
             totp_drift_steps: number;
@@ -7942,7 +7942,7 @@ export interface components {
             /** @description Days within which a first factor must be enrolled if MFA is required; 0: before the first sign-in can continue. */
             mfa_grace_period_days?: number;
             mfa_allowed_factors?: ("totp" | "webauthn" | "recovery_code" | "email_otp")[];
-            /** @description 0: devices are never trusted. */
+            /** @description Days for which a browser that was trusted skips the second factor; 0: never. */
             mfa_trusted_device_days?: number;
             /** @description By how many time steps of 30 seconds, before or after the current one, the code of an authenticator app may be off. With 0, the clock of the device must be exact: with one that is not, even enrolling the app fails. */
             totp_drift_steps?: number;

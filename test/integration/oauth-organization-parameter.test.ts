@@ -98,7 +98,10 @@ describe('which organization', () => {
     const browser = world.browser();
     const { page } = await passwordStep(browser, client, ana, { organization: mine.id });
     const changed = await browser.submit(page, { code: '000000', organization: other.id });
-    expect([changed.statusCode, changed.body]).toEqual([400, expect.stringContaining('organization differs from the value')]);
+    expect([changed.statusCode, changed.body]).toEqual([
+      400,
+      expect.stringContaining('organization differs from the value'),
+    ]);
   });
 });
 

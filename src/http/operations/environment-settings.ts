@@ -40,7 +40,11 @@ const Fields = {
       'Days within which a first factor must be enrolled if MFA is required; 0: before the first sign-in can continue.',
   }),
   mfa_allowed_factors: Type.Array(OneOf(factorKinds), { uniqueItems: true }),
-  mfa_trusted_device_days: Type.Integer({ minimum: 0, maximum: 365, description: '0: devices are never trusted.' }),
+  mfa_trusted_device_days: Type.Integer({
+    minimum: 0,
+    maximum: 365,
+    description: 'Days for which a browser that was trusted skips the second factor; 0: never.',
+  }),
   totp_drift_steps: Type.Integer({
     minimum: 0,
     maximum: 1,
