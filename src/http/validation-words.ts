@@ -23,7 +23,7 @@ export function wordsOf({ keyword, params, instancePath, message = 'is not valid
   if (keyword === 'type' && instancePath === '') return 'the body must be a JSON object';
   if (keyword === 'additionalProperties') {
     const known: string[] = params.known ?? [];
-    return known.length > 0 ? `is not known here: there is ${known.join(', ')}` : 'is not known here';
+    return known.length > 0 ? `is not supported here; supported: ${known.join(', ')}` : 'is not supported here';
   }
   if (keyword === 'enum') return `must be one of ${params.allowedValues.map(String).join(', ')}`;
   if (keyword === 'format') return formats[params.format] ?? message;
