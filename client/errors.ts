@@ -1,24 +1,24 @@
 import type { components } from './schema.js';
 
 type Envelope = components['schemas']['Error']['error'];
-/** The codes that the service had when this client was made; it may have new ones since. */
+/** The codes of the service when this client was generated; newer releases may have others. */
 export type ErrorCode = NonNullable<Envelope['code']>;
 export type ErrorDetail = NonNullable<Envelope['details']>[number];
 
-/** A refusal, as the service tells it. */
+/** An error response of the service. */
 export class GatehouseError extends Error {
   override readonly name = 'GatehouseError';
 
   private constructor(
     message: string,
     readonly status: number,
-    /** Null where only the status counts, and where something between here and the service answered. */
+    /** Null if only the status matters, or if the response came from something in between, such as a proxy. */
     readonly code: ErrorCode | null,
-    /** What is wrong with which field of the request. */
+    /** What is wrong with the request, by field. */
     readonly details: readonly ErrorDetail[],
-    /** Names the request in the logs and events of the service. */
+    /** Identifies the request in the logs and events of the service. */
     readonly requestId: string | null,
-    /** The resource as it is now, where it was changed meanwhile (`version.conflict`). */
+    /** The current resource, if it was changed in the meantime (`version.conflict`). */
     readonly current: unknown,
   ) {
     super(message);

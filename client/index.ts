@@ -6,33 +6,33 @@ import type { EventData, ListChangesResponse, paths } from './schema.js';
 export { type ErrorCode, type ErrorDetail, GatehouseError } from './errors.js';
 export type * from './schema.js';
 
-/** By its `type` one knows what the `data` of an event holds. */
+/** The `type` of an event determines its `data`. */
 type Events<Told, Data> = {
   [T in keyof EventData]-?: Told & { type: T; data: NonNullable<EventData[T]> & Data };
 }[keyof EventData];
 
-/** What an event is about. */
+/** The resource of an event. */
 interface About {
   resource_type: string;
   resource_id: string | null;
 }
 
-/** Around the data of every call of a webhook. */
+/** The envelope of every webhook delivery. */
 interface Told {
   /** When it happened (RFC 3339). */
   timestamp: string;
   account_id: string;
-  /** Null where it happened in the Account itself. */
+  /** Null if it happened in the account itself. */
   environment_id: string | null;
 }
 
-/** What a webhook is told, once the signature of the call is right; `webhook.test` is what `POST /webhooks/{id}/test` sends. */
+/** The body of a webhook delivery, once its signature is verified; `POST /webhooks/{id}/test` sends `webhook.test`. */
 export type WebhookEvent = Events<Told, About> | (Told & { type: 'webhook.test'; data: About });
 
 /** An item of the change feed. */
 export type ChangeEvent = Events<Omit<ListChangesResponse['items'][number], 'type' | 'data'>, unknown>;
 
-/** What a call takes besides its path: optional where nothing in it is required. */
+/** The arguments of a call besides its path: optional if none of them is required. */
 type InitParam<I> = undefined extends I ? [init?: I] : [init: I];
 type Method = 'get' | 'put' | 'post' | 'patch' | 'delete';
 type WithMethod<M extends Method> = {
@@ -42,13 +42,13 @@ type Answered<O> =
   O extends Record<string | number, unknown>
     ? NonNullable<Extract<FetchResponse<O, object, 'application/json'>, { error?: never }>['data']>
     : never;
-/** Whether what an operation answers is no JSON, as a file. */
+/** Whether the response of an operation is not JSON but, for example, a file. */
 type IsFile<O> = O extends { responses: { 200: { content: infer C } } }
   ? 'application/json' extends keyof C
     ? false
     : true
   : false;
-/** What an operation answers; nothing where it answers 204, and bytes as they come where it is a file. */
+/** The response body of an operation: undefined for 204, a stream of bytes for a file. */
 export type DataOf<P extends keyof paths, M extends Method> =
   IsFile<paths[P][M]> extends true
     ? ReadableStream<Uint8Array>
@@ -64,13 +64,13 @@ interface Page<T> {
   items: T[];
   pagination: { page: number; has_next_page: boolean };
 }
-/** The paths that answer page by page. */
+/** The paths of paginated lists. */
 export type ListPath = {
   [P in WithMethod<'get'>]: DataOf<P, 'get'> extends Page<unknown> ? P : never;
 }[WithMethod<'get'>];
 export type ItemOf<P extends ListPath> = DataOf<P, 'get'> extends Page<infer T> ? T : never;
 
-/** Calls of the API, each typed by its path. They answer the body and throw a `GatehouseError` for every refusal. */
+/** Calls of the API, typed by path. They return the response body, and throw a `GatehouseError` for every error response. */
 export interface Gatehouse {
   get: Call<'get'>;
   post: Call<'post'>;
@@ -78,8 +78,8 @@ export interface Gatehouse {
   patch: Call<'patch'>;
   delete: Call<'delete'>;
   /**
-   * Every item of a list, page after page as they are asked for. Sorted by `created_at`, as lists are unless told otherwise, what
-   * was there from the beginning to the end comes exactly once, whoever is added or goes meanwhile.
+   * Every item of a list, fetched page by page as needed. With the order by `created_at`, which is the default, items that exist
+   * all the time are returned exactly once, even if others are added or removed in the meantime.
    */
   all<P extends ListPath>(path: P, ...init: InitParam<MaybeOptionalInit<paths[P], 'get'>>): AsyncGenerator<ItemOf<P>>;
 }
@@ -89,19 +89,19 @@ export type Credentials = { apiKey: string; accessToken?: undefined } | { access
 
 export type GatehouseOptions = Credentials &
   RetryOptions & {
-    /** Where the service is, as `https://id.example.com`. */
+    /** The URL of the service, for example `https://id.example.com`. */
     baseUrl: string;
     /**
-     * With an administrator's access token: the Environment, by its slugs, that `/api/v1/…` is about. The same operations are
+     * With an administrator's access token: the environment, by its slugs, that `/api/v1/…` refers to. The same operations are
      * then called on the Portal API.
      */
     environment?: { account: string; application: string; environment: string };
   };
 
-/** What is posted and changes nothing can be asked again as it is: a kept answer would cost more than the decision. */
+/** POST operations that change nothing can be repeated without a key: a stored response would cost more than the decision. */
 const questions = /^\/access\/v1\/|\/authorization\/(evaluate|evaluate\/bulk|explain)$/;
 
-/** A client of one Environment, with an API key of a server or an access token of a person. */
+/** A client of one environment, with the API key of a server or the access token of a person. */
 export function createGatehouse(options: GatehouseOptions): Gatehouse {
   const client = createClient<Record<string, never>>({ baseUrl: options.baseUrl, fetch: retrying(options) });
   client.use({
@@ -109,7 +109,7 @@ export function createGatehouse(options: GatehouseOptions): Gatehouse {
       const { apiKey, accessToken } = options;
       if (apiKey !== undefined) request.headers.set('x-api-key', apiKey);
       else request.headers.set('authorization', `Bearer ${await tokenOf(accessToken)}`);
-      // A retry that follows a lost answer must not do it twice.
+      // A retry after a lost response must not do it twice.
       const isWrite = request.method !== 'GET' && !questions.test(schemaPath);
       if (isWrite && !request.headers.has('idempotency-key'))
         request.headers.set('idempotency-key', crypto.randomUUID());
@@ -151,13 +151,13 @@ export function createGatehouse(options: GatehouseOptions): Gatehouse {
   return calls as unknown as Gatehouse;
 }
 
-/** JSON read, all else as it comes. */
+/** Parsed JSON, or any other body as it comes. */
 async function bodyOf({ response }: { response: Response }): Promise<unknown> {
   if (response.status === 204 || response.headers.get('content-length') === '0') return undefined;
   return isJson(response) ? response.json() : response.body;
 }
 
-/** What of a query says where a list goes on, by the `Link` of a page. */
+/** The query parameters of the next page, from the `Link` of a page. */
 function nextPlace(link: string | null): Record<string, string> | null {
   const target = /<([^>]*)>; rel="next"/.exec(link ?? '')?.[1];
   if (target === undefined) return null;

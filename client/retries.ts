@@ -1,14 +1,14 @@
 export interface RetryOptions {
-  /** How often a request is sent again after 429, 503 or a lost connection. */
+  /** How often a request is retried after 429, 503 or a lost connection. */
   retries?: number;
-  /** The longest pause before another try; where the service asks for a longer one, its refusal is thrown at once. */
+  /** The longest pause before a retry; if the service asks for a longer one, the error is thrown immediately. */
   maxPauseMs?: number;
-  /** For each try, until its answer is there; of one that waits for something to tell, beside that. A file takes as long as it takes. */
+  /** For each attempt, until its response begins; the time that the service is asked to wait is added. Files are not limited. */
   timeoutMs?: number;
   fetch?: typeof globalThis.fetch;
 }
 
-/** A `fetch` that tries again what was refused for the moment, or whose answer was lost. Its writes carry an Idempotency-Key. */
+/** A `fetch` that retries requests that were refused temporarily, or whose response was lost. Writes carry an Idempotency-Key. */
 export function retrying({
   retries = 3,
   maxPauseMs = 30_000,
@@ -49,12 +49,12 @@ export function retrying({
   };
 }
 
-/** Milliseconds that the service itself waits for something to tell, as the change feed does. */
+/** Milliseconds that the service itself waits before it responds, as for the change feed. */
 const waitAskedFor = ({ url }: Request): number => 1000 * (Number(new URL(url).searchParams.get('wait')) || 0);
 
 export const isJson = (response: Response): boolean => /[/+]json\b/.test(response.headers.get('content-type') ?? '');
 
-/** Also when the first try, whose answer was lost, is still at work. */
+/** Also if the first attempt, whose response was lost, is still in progress. */
 async function isForTheMoment(response: Response, tried: number): Promise<boolean> {
   if (response.status === 429 || response.status === 503) return true;
   if (response.status !== 409 || tried === 0) return false;
@@ -65,7 +65,7 @@ async function isForTheMoment(response: Response, tried: number): Promise<boolea
   return body?.error?.code === 'idempotency.in_progress';
 }
 
-/** What the service asks for (RFC 9110 §10.2.3), else twice as long each time, and not all clients at once. */
+/** What the service asks for (RFC 9110 §10.2.3), otherwise twice as long each time, with jitter. */
 function pauseOf(response: Response | null, tried: number): number {
   const asked = response?.headers.get('retry-after');
   if (!asked) return 200 * 2 ** tried * (0.5 + Math.random() / 2);

@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * List identities
-         * @description Profile data only: no credentials, no assignments. `external_id` finds whom the application knows by that, and `email` the one with that address. `q` searches first name, last name and email; one that finds more than 100 000 is refused, as is one without three letters or digits in a row where there are more members than that. Without `status` those who are deactivated are listed, too, with `is_active` false. `sort_by=created_at` is by when they came into this environment: for whoever was in another one of the account before, that is later than the `created_at` that is shown.
+         * @description Returns profile data only: no credentials and no assignments. `external_id` finds the identity with that ID in the application, and `email` the one with that email address. `q` searches first name, last name and email; a search with more than 100 000 matches is refused, and so is one without three consecutive letters or digits if there are more members than that. Without `status`, deactivated identities are included, with `is_active` false. `sort_by=created_at` sorts by when the identity joined this environment: for one that was in another environment of the account before, that is later than its `created_at`.
          *
          *     Requires `identity.view` at the environment's root.
          */
@@ -21,7 +21,7 @@ export interface paths {
         put?: never;
         /**
          * Create an identity
-         * @description An address that is in the Account's directory already gets a membership in this Environment, and keeps its profile and password. `role_id` is assigned at `node_id`, or at the root: for that the caller needs `rbac.assign_roles` and every permission of the role there. While an identity that was deleted is being erased, its address is taken.
+         * @description If the email address is already in the account's directory, that identity becomes a member of this environment and keeps its profile and password. `role_id` is assigned at `node_id`, or at the root without one; this requires `rbac.assign_roles` and every permission of the role there. The email address of a deleted identity remains taken while the identity is being erased.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -41,7 +41,7 @@ export interface paths {
         };
         /**
          * List identities with their roles
-         * @description Roles are those held now or at a time to come. `role_id` keeps to who holds that role, `no_assignment` to who holds none. `q` is that of the list of identities.
+         * @description Roles are those held now or in the future. `role_id` returns only identities with that role, `no_assignment` only those without a role. `q` searches as in the list of identities.
          *
          *     Requires `identity.view` at the environment's root.
          */
@@ -65,7 +65,7 @@ export interface paths {
         put?: never;
         /**
          * Create identities in bulk
-         * @description Each on its own, by the rules of creating one: what is wrong with one keeps no other from being made. `exists` is said of who is a member already, also by an element before; nothing of them is changed. What an element lacks or has too much is its `error` (`validation.failed`, with `details`), as is an address or `external_id` that is taken, a role that cannot be given, or a hash that cannot be imported: `password.hash_unreadable`, or `password.hash_out_of_bounds`, whose `details` name the limit (argon2: 128 MiB, m·t of 512 MiB, 16 lanes; scrypt: N·r·p of 2^20; PBKDF2: 2 000 000 iterations; bcrypt: cost 4 to 14; salts up to 128 bytes, digests of 16 to 64). An imported hash is replaced by one of ours at the first sign-in with the right password. bcrypt looks at the first 72 bytes of a password, and until then so do we. At most 50 elements may have a `password`. The body may have 8 MiB.
+         * @description Each element is processed independently, by the rules for creating a single identity: an invalid element does not prevent the others from being created. `exists` means that the identity is a member already, possibly because of an earlier element; nothing about it is changed. An element that fails has an `error`: `validation.failed` with `details` for missing or unknown fields, or the error for an email address or `external_id` that is taken, a role that cannot be granted, or a hash that cannot be imported: `password.hash_unreadable`, or `password.hash_out_of_bounds`, whose `details` name the limit (argon2: 128 MiB, m·t of 512 MiB, 16 lanes; scrypt: N·r·p of 2^20; PBKDF2: 2 000 000 iterations; bcrypt: cost 4 to 14; salts up to 128 bytes, digests of 16 to 64). An imported hash is replaced with one of the service at the first sign-in with the correct password. bcrypt uses the first 72 bytes of a password only, and until then so does the service. At most 50 elements may have a `password`. The body may have up to 8 MiB.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -84,15 +84,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read an identity
+         * Get an identity
          * @description Requires `identity.view` at the environment's root.
          */
         get: operations["getIdentity"];
         put?: never;
         post?: never;
         /**
-         * Remove an identity
-         * @description Ends the membership in this Environment with its sessions and role assignments, at once. Who has no membership left in the Account is erased.
+         * Delete an identity
+         * @description Ends the membership in this environment immediately, with its sessions and role assignments. An identity without any membership left in the account is erased.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -100,8 +100,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change an identity
-         * @description The profile is one for all Environments of the Account; of who is in a production Environment it is not changed from a development one. Another address is unverified unless `email_verified` says otherwise, and links and codes that were mailed to the one before work no more. `metadata` is replaced as a whole.
+         * Update an identity
+         * @description The profile is shared by all environments of the account; that of a member of a production environment cannot be changed from a development one. A new email address is unverified unless `email_verified` says otherwise, and links and codes emailed to the previous one stop working. `metadata` is replaced as a whole.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -116,7 +116,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read an identity in detail
+         * Get an identity in detail
          * @description Requires `identity.view` at the environment's root.
          */
         get: operations["getIdentityDetail"];
@@ -138,8 +138,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Let an identity in again
-         * @description In this Environment. Who is active already stays so.
+         * Activate an identity
+         * @description Applies to this environment only. Activating an active identity changes nothing.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -160,8 +160,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Keep an identity out
-         * @description In this Environment. Its sessions there end at once with every token that came from them, and its trusted devices are forgotten.
+         * Deactivate an identity
+         * @description Applies to this environment only. Its sessions there end immediately with all tokens issued from them, and its trusted devices are forgotten.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -201,7 +201,7 @@ export interface paths {
         };
         /**
          * List the sessions of an identity
-         * @description In this Environment. One that is over is listed while a client still lives on what it was given. `q` looks into address and user agent.
+         * @description Sessions in this environment. A session that has ended is listed while a client still holds tokens issued from it. `q` searches the address and the user agent.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -210,7 +210,7 @@ export interface paths {
         post?: never;
         /**
          * End all sessions of an identity
-         * @description In this Environment, with every token that came from them.
+         * @description Applies to this environment only, and includes all tokens issued from the sessions.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -231,8 +231,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * End the access of an application to an identity
-         * @description All that it was given in this Environment, and what the person has allowed it. Their sessions go on: where they are signed in, the application gets new tokens when they come back to it, after it has asked them where it has to.
+         * Revoke the access of an application to an identity
+         * @description Revokes everything that the application was granted in this environment, and the person's consent. Sessions continue: where the person is signed in, the application gets new tokens when they return to it, after asking for consent if it has to.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -251,7 +251,7 @@ export interface paths {
         };
         /**
          * List the applications with access to an identity
-         * @description OAuth clients of this Environment that hold tokens of the identity, or that it has allowed to; the latest first.
+         * @description OAuth clients of this environment that hold tokens of the identity or have its consent; most recent first.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -273,7 +273,7 @@ export interface paths {
         };
         /**
          * List the organizations of an identity
-         * @description Of which they are a member, inactive ones too; `sort_by=created_at` is by when they became one. What they hold there is among the `roles` of the identity, by `node_id`. `q` searches the name.
+         * @description Organizations of which the identity is a member, including inactive ones; `sort_by=created_at` sorts by when it became a member. Its roles there are among the `roles` of the identity, by `node_id`. `q` searches the name.
          *
          *     Requires `identity.view` at the environment's root.
          */
@@ -297,7 +297,7 @@ export interface paths {
         put?: never;
         /**
          * Force an identity to choose a new password
-         * @description The password works no more, all sessions end, and a link to choose another one is mailed. It leads back to the client that `client_id` names, or else to the oldest of the Environment. Who is deactivated is mailed none, and where the Environment takes no passwords there is none to choose.
+         * @description The password stops working, all sessions end, and a link to choose a new password is emailed. The link leads back to the client named by `client_id`, or else to the oldest client of the environment. No link is emailed to a deactivated identity, or if password sign-in is disabled in the environment.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -318,7 +318,7 @@ export interface paths {
         get?: never;
         /**
          * Set the password of an identity
-         * @description By the rules of this Environment. The identity has one password in all Environments of the Account: its sessions end in all of them, and a mail says so.
+         * @description The password must meet the rules of this environment. An identity has one password in all environments of the account: its sessions in all of them end, and it is notified by email.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -340,8 +340,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Let an identity try again
-         * @description Forgets the wrong passwords, codes and second factors that were counted, in all Environments of the Account: whoever guessed them, their owner is asked again at once. What is counted by network address stays, and so do mails that were sent. Each call is told of, also where nothing was counted.
+         * Unlock an identity
+         * @description Resets the counts of wrong passwords, codes and second factors in all environments of the account, whoever caused them, so that the identity can sign in again immediately. Counts by network address and of sent emails stay. Every call is recorded, even if nothing was counted.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -362,7 +362,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Mark the address of an identity as verified
+         * Mark the email address of an identity as verified
          * @description Requires `identity.manage` at the environment's root.
          */
         post: operations["verifyIdentityEmail"];
@@ -400,8 +400,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read how an identity can sign in
-         * @description `last_login_at` goes as far back as sessions are kept. `grace_expires_at` is until when a second factor has to be enrolled, also once it is over.
+         * Get the authentication state of an identity
+         * @description `last_login_at` goes back only as far as sessions are kept. `grace_expires_at` is the deadline for enrolling a second factor, even if it has passed.
          *
          *     Requires `identity.view` at the environment's root.
          */
@@ -422,8 +422,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the second factors of an identity
-         * @description One set for all Environments of the Account; nothing secret.
+         * Get the second factors of an identity
+         * @description Second factors are shared by all environments of the account. The response contains no secrets.
          *
          *     Requires `identity.view` at the environment's root.
          */
@@ -446,8 +446,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Take the second factors of an identity away
-         * @description Factors, recovery codes and trusted devices go, the time to enroll begins anew, and a mail says so. Sessions go on.
+         * Reset the second factors of an identity
+         * @description Removes its factors, recovery codes and trusted devices, restarts the grace period for enrolling, and notifies it by email. Sessions continue.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -466,8 +466,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what an identity may do at a node
-         * @description Now, by assignments there and above; without `node_id`, at the root. Decided as by `evaluate`.
+         * List the effective permissions of an identity
+         * @description Permissions held now at the node, through assignments there and above; without `node_id`, at the root. Decided in the same way as by `evaluate`.
          *
          *     Requires `rbac.view_roles` at the environment's root.
          */
@@ -489,7 +489,7 @@ export interface paths {
         };
         /**
          * List where an identity holds a permission
-         * @description The topmost nodes at which it is held now, with the ids from the root to each; it is held at every active node below them too.
+         * @description Returns the topmost nodes at which it is held now, with the IDs from the root to each; it is also held at every active node below them.
          *
          *     Requires `rbac.view_roles` at the environment's root.
          */
@@ -510,16 +510,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List invites
-         * @description Those that were made in this environment, whether they lead into it or into the directory of the account only. `q` searches name and email. Invitations into organizations are lists of their own. An invite is kept for 90 days after its end.
+         * List identity invites
+         * @description Invites created in this environment, whether they lead into it or only into the directory of the account. `q` searches name and email. Invitations to organizations have lists of their own. An invite is kept for 90 days after it ends.
          *
          *     Requires `identity.view` at the environment's root.
          */
         get: operations["listIdentityInvites"];
         put?: never;
         /**
-         * Invite somebody
-         * @description Mails a link, valid for seven days unless configured otherwise. With the intent `activate` it leads into this environment, with `directory` into the account's directory only, without a membership. `role_id` is given at acceptance, at `node_id` or at the root: for that the caller needs `rbac.assign_roles` and every permission of the role there. One invite per address can be pending. Who is there already is not invited, whether active or not.
+         * Invite an end user
+         * @description Emails a link, valid for seven days unless configured otherwise. With the intent `activate` it leads into this environment; with `directory`, only into the directory of the account, without a membership. `role_id` is assigned on acceptance, at `node_id` or at the root without one; this requires `rbac.assign_roles` and every permission of the role there. Only one invite per email address can be pending. Whoever is in the environment (or the directory) already, active or not, cannot be invited.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -538,8 +538,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Count invites
-         * @description By status as of now; over all invites that were made in this environment.
+         * Count identity invites
+         * @description By current status, over all invites created in this environment.
          *
          *     Requires `identity.view` at the environment's root.
          */
@@ -560,7 +560,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read an invite
+         * Get an identity invite
          * @description Requires `identity.view` at the environment's root.
          */
         get: operations["getIdentityInvite"];
@@ -582,8 +582,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send an invite again
-         * @description With a new link, which lives as long as a first one; the old link is void at once. An expired invite is pending again. It renews the offer of a role, so it takes what giving the role takes.
+         * Resend an identity invite
+         * @description Emails a new link with the full lifetime; the previous link stops working immediately. An expired invite becomes pending again. The offer of a role is renewed, which requires the same rights as assigning the role.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -604,8 +604,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Revoke a pending invite
-         * @description Its link is void at once.
+         * Revoke a pending identity invite
+         * @description Its link stops working immediately.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -625,17 +625,17 @@ export interface paths {
         };
         /**
          * List nodes
-         * @description The nodes that the caller may see, the root among them. `q` searches name and slug.
+         * @description Returns the nodes that the caller may see, including the root. `q` searches name and slug.
          *
-         *     Requires `hierarchy.view` somewhere; answers keep to where it is held.
+         *     Requires `hierarchy.view` at one node or more, and is limited to where it is held.
          */
         get: operations["listNodes"];
         put?: never;
         /**
          * Create a node
-         * @description Under `parent_node_id`, or right under the root without one; the permission is needed there. The node-type schema says which types may stand there, how deep, and with which metadata. Without a `slug` the name gives one, with a short random ending where a sibling has it. A node of type `organization` is an organization, too.
+         * @description Creates it under `parent_node_id`, or directly below the root without one; the permission is required there. The node-type schema defines which types are allowed there, how deep, and with which metadata. Without a `slug`, one is derived from the name, with a short random suffix if a sibling has it. A node of type `organization` is also an organization.
          *
-         *     Requires `hierarchy.manage` somewhere; answers keep to where it is held.
+         *     Requires `hierarchy.manage` at one node or more, and is limited to where it is held.
          */
         post: operations["createNode"];
         delete?: never;
@@ -652,10 +652,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the tree
-         * @description The root with what the caller may see below it, and what leads there (`path_only`). `depth` is how many levels below the root; without it, all of them. More than 20 000 nodes, or 16 million characters of descriptions and metadata, are no answer: 400.
+         * Get the node tree
+         * @description Returns the root, the nodes below it that the caller may see, and the nodes that lead to them (`path_only`). `depth` is the number of levels below the root; without it, all. A tree with more than 20 000 nodes, or 16 million characters of descriptions and metadata, is refused with 400.
          *
-         *     Requires `hierarchy.view` somewhere; answers keep to where it is held.
+         *     Requires `hierarchy.view` at one node or more, and is limited to where it is held.
          */
         get: operations["getNodeTree"];
         put?: never;
@@ -674,7 +674,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read a node
+         * Get a node
          * @description Requires `hierarchy.view` at the node that `id` names.
          */
         get: operations["getNode"];
@@ -682,7 +682,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a node
-         * @description With `cascade=true` everything below it too. Role assignments, SCIM group mappings and organizations at these nodes, with what those have to themselves (as when one is deleted), go with them, and there is an event for each. More than 10 000 nodes go from the lowest up in several transactions: of a request that ends before its answer the rest is left, and the next one goes on with it.
+         * @description With `cascade=true`, everything below it is deleted too. Role assignments, SCIM group mappings and organizations at these nodes, with everything that belongs to those (as when one is deleted), are deleted with them, each with its own event. More than 10 000 nodes are deleted from the lowest up in several transactions: if the request ends before its response, the rest remains, and the next request continues.
          *
          *     Requires `hierarchy.manage` at the node that `id` names.
          */
@@ -690,8 +690,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change a node, and where it stands
-         * @description An inactive node takes everything at and below it out of every decision: no role counts there. An end user, whose own right ends with it, cannot activate it again; an API key or an administrator can. `parent_node_id` moves it with everything below it, as `move` does; the permission is needed at both parents, too, unless it is there already. `metadata` is replaced as a whole. The root can be renamed and described; it is never moved or deactivated.
+         * Update or move a node
+         * @description An inactive node and everything below it are excluded from every decision: no role counts there. An end user, whose own rights end with it, cannot activate it again; an API key or an administrator can. `parent_node_id` moves it with everything below it, as `move` does; the permission is then also required at both parents, unless it is there already. `metadata` is replaced as a whole. The root can be renamed and described, but never moved or deactivated.
          *
          *     Requires `hierarchy.manage` at the node that `id` names.
          */
@@ -709,7 +709,7 @@ export interface paths {
         put?: never;
         /**
          * Move a node under another parent
-         * @description With everything below it. The permission is needed at the parent of before and at the new one, too, unless they are one.
+         * @description Everything below it moves with it. The permission is also required at the previous and at the new parent, unless they are the same.
          *
          *     Requires `hierarchy.manage` at the node that `id` names.
          */
@@ -748,7 +748,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what stands right under a node
+         * List the children of a node
          * @description Requires `hierarchy.view` at the node that `id` names.
          */
         get: operations["listNodeChildren"];
@@ -768,8 +768,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the nodes above a node, the root first
-         * @description Those that the caller may not see by themselves are `path_only`.
+         * List the ancestors of a node, from the root down
+         * @description Ancestors that the caller may not see themselves are `path_only`.
          *
          *     Requires `hierarchy.view` at the node that `id` names.
          */
@@ -791,7 +791,7 @@ export interface paths {
         };
         /**
          * List the identities that hold a role at a node
-         * @description At the node itself, not above it; now or at a time to come. `roles` are those held there. `q` searches first name, last name and email.
+         * @description Considers roles assigned at the node itself, not above it, now or in the future; `roles` lists them. `q` searches first name, last name and email.
          *
          *     Requires `hierarchy.view` at the node that `id` names.
          */
@@ -812,13 +812,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read which nodes the tree may have
-         * @description Requires `hierarchy.view` somewhere; answers keep to where it is held.
+         * Get the node-type schema
+         * @description Requires `hierarchy.view` at one node or more, and is limited to where it is held.
          */
         get: operations["getNodeTypeSchema"];
         /**
          * Replace the node-type schema
-         * @description It counts at once, and every node has to fit into it: where some do not, nothing changes, and the answer names them (up to 20). The type `root` is built in; nodes of type `organization` are organizations.
+         * @description Takes effect immediately, and every node must conform to it: if some do not, nothing changes, and the error names them (up to 20). The type `root` is built in; nodes of type `organization` are organizations.
          *
          *     Requires `hierarchy.manage` at the environment's root.
          */
@@ -839,22 +839,22 @@ export interface paths {
         };
         /**
          * List organizations
-         * @description Those that the caller may see, at any depth of the tree. `q` searches name and slug. An environment whose tree has no organizations answers an empty list.
+         * @description Returns the organizations that the caller may see, at any depth of the tree. `q` searches name and slug. The list is empty if the tree has no organizations.
          *
-         *     Requires `hierarchy.view` somewhere; answers keep to where it is held.
+         *     Requires `hierarchy.view` at one node or more, and is limited to where it is held.
          */
         get: operations["listOrganizations"];
         put?: never;
         /**
          * Create an organization
-         * @description A node of type `organization` with the same id, under `parent_node_id` or right under the root without one; the permission is needed there. The node-type schema says where organizations may stand, and with which metadata; an environment whose access model is `flat` has none. Without a `slug` the name gives one, with a short random ending where a sibling has it. Nobody is a member of it yet.
+         * @description Creates a node of type `organization` with the same ID, under `parent_node_id` or directly below the root without one; the permission is required there. The node-type schema defines where organizations are allowed, and with which metadata; an environment with the access model `flat` has none. Without a `slug`, one is derived from the name, with a short random suffix if a sibling has it. A new organization has no members.
          *
-         *     Requires `hierarchy.manage` or `svc:organization.manage` somewhere; answers keep to where it is held.
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at one node or more, and is limited to where it is held.
          */
         post: operations["createOrganization"];
         /**
          * Delete all organizations
-         * @description For environments of type `development` only. Repeat the slug of the environment in `confirm`: this cannot be undone. Everything below the organizations goes with them: nodes, memberships, role assignments, and what they have to themselves, as when one is deleted. Identities stay. A large number is deleted part by part; what is left when that is interrupted is deleted by the next request.
+         * @description Only in environments of type `development`. Repeat the slug of the environment in `confirm`: this cannot be undone. Everything below the organizations is deleted too: nodes, memberships, role assignments, and everything that belongs to the organizations, as when one is deleted. Identities stay. A large number is deleted in parts; if this is interrupted, the next request deletes what is left.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the environment's root.
          */
@@ -872,7 +872,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read an organization
+         * Get an organization
          * @description Requires `hierarchy.view` at the node that `id` names.
          */
         get: operations["getOrganization"];
@@ -880,7 +880,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an organization
-         * @description With `cascade=true` everything below it too; without it, nothing may stand there. Memberships, role assignments, its SSO connection, claims of domains, SCIM tokens and group mappings go with it, and there is an event for each. Whoever is signed in by its connection is signed out. Its members stay in the environment.
+         * @description With `cascade=true`, everything below it is deleted too; without it, the request is refused if there is anything. Memberships, role assignments, its SSO connection, domain claims, SCIM tokens and group mappings are deleted with it, each with its own event. Everybody who is signed in through its connection is signed out. Its members stay in the environment.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -888,8 +888,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change an organization
-         * @description `metadata` is replaced as a whole. The version is that of the node: moving or deactivating it (see Hierarchy) makes another one, too. Members and invitations do not.
+         * Update an organization
+         * @description `metadata` is replaced as a whole. The version is that of the node: moving or deactivating it (see Hierarchy) changes the version too; changes of members and invitations do not.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -904,8 +904,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the roles that members of an organization can be given
-         * @description All of them, by name: the active roles of the environment but those of the system.
+         * List the roles that can be assigned to members of an organization
+         * @description Returns all active roles of the environment except system roles, by name.
          *
          *     Requires `hierarchy.view` or `svc:organization.manage` at the node that `id` names.
          */
@@ -926,15 +926,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read how members of an organization may sign in
-         * @description It adds to what the environment asks, and counts at every sign-in of a member, whichever application they sign in to; of several organizations the strictest counts.
+         * Get the authentication policy of an organization
+         * @description The policy adds to what the environment requires, and applies at every sign-in of a member, whichever application they sign in to; for a member of several organizations, the strictest applies.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
         get: operations["getAuthenticationPolicy"];
         /**
-         * Replace how members of an organization may sign in
-         * @description It adds to what the environment asks, and counts at every sign-in of a member, whichever application they sign in to; of several organizations the strictest counts. The version is the policy's own, not that of the organization.
+         * Replace the authentication policy of an organization
+         * @description The policy adds to what the environment requires, and applies at every sign-in of a member, whichever application they sign in to; for a member of several organizations, the strictest applies. The version is that of the policy, not of the organization.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -963,7 +963,7 @@ export interface paths {
         put?: never;
         /**
          * Add a member to an organization
-         * @description An identity of the environment, with these roles at the organization's node. Who manages a part of the tree only, and may not read all identities, adds those who are members of an organization in that part already, and invites others. Whoever gives roles needs `rbac.assign_roles` and every permission of the roles at the organization's node; whoever takes them, `rbac.assign_roles` there (administrators: `env_roles.manage`).
+         * @description Adds an identity of the environment, with these roles at the organization's node. Callers who manage only a part of the tree, and may not read all identities, can add members of organizations in that part, and invite others. Assigning roles requires `rbac.assign_roles` and every permission of the roles at the organization's node; removing them requires `rbac.assign_roles` there (administrators: `env_roles.manage`).
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -986,7 +986,7 @@ export interface paths {
         post?: never;
         /**
          * Remove a member from an organization
-         * @description With their roles at the organization's node and below it, though not in an organization further down of which they are a member, too. An invitation of the organization that waits for their address is revoked. They stay in the environment, with what they hold elsewhere and above.
+         * @description Their roles at the organization's node and below it are removed too, except in an organization further down of which they are also a member. A pending invitation of the organization to their email address is revoked. They stay in the environment, with their roles elsewhere and above.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -994,8 +994,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change the roles of a member
-         * @description Afterwards they hold exactly these roles at the organization's node. What they hold of them already stays with its window; others are taken, what is new is open in time. Roles at other nodes stay as they are. Whoever gives roles needs `rbac.assign_roles` and every permission of the roles at the organization's node; whoever takes them, `rbac.assign_roles` there (administrators: `env_roles.manage`).
+         * Update the roles of a member
+         * @description Replaces the roles held at the organization's node. Roles that the member already holds keep their time window; all others are removed, and new ones have no time limit. Roles at other nodes are not changed. Assigning roles requires `rbac.assign_roles` and every permission of the roles at the organization's node; removing them requires `rbac.assign_roles` there (administrators: `env_roles.manage`).
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -1010,7 +1010,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the domains that an organization has claimed
+         * List the domain claims of an organization
          * @description `q` searches the domain.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
@@ -1019,7 +1019,7 @@ export interface paths {
         put?: never;
         /**
          * Claim a domain for an organization
-         * @description Publish the TXT record that the answer names. It is looked for by itself: every minute for ten minutes, every five minutes for an hour, hourly for three days, and every six hours until day 30; then the claim has failed. Idempotent: a domain that is claimed already is answered with the same claim and token; a failed one is looked for anew. Public providers of mail and public suffixes are refused. Several organizations of an environment may claim a domain; the first one that proves it has it, and the claims of the others say so.
+         * @description Publish the TXT record in the response. It is checked automatically: every minute for ten minutes, every five minutes for an hour, hourly for three days, and every six hours until day 30; then the claim fails. Idempotent: for a domain that is claimed already, the same claim and token are returned; a failed claim is checked again. Public email providers and public suffixes are refused. Several organizations of an environment may claim a domain; the first to prove it gets it, and the claims of the others show that.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -1038,8 +1038,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the claim of a domain of an organization
-         * @description With the TXT record that proves it, and how its check stands.
+         * Get a domain claim of an organization
+         * @description Includes the TXT record that proves it, and the state of its verification.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -1047,8 +1047,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Give up the claim of a domain of an organization
-         * @description At once it verifies nothing any more, and another organization that proves the domain can have it.
+         * Delete a domain claim of an organization
+         * @description The claim stops verifying anything immediately, and another organization that proves the domain can have it.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -1068,8 +1068,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Look for the record of a domain of an organization now
-         * @description Asks the servers of the domain at once, whatever the status; the answer says how the claim stands then. Where the record was published a moment ago, the servers of the domain may not all have it yet.
+         * Verify a domain claim of an organization now
+         * @description Queries the name servers of the domain immediately, whatever the status; the response has the resulting state of the claim. If the record was published a moment ago, some name servers of the domain may not have it yet.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -1088,21 +1088,21 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read an SSO connection of the organization
+         * Get an SSO connection of the organization
          * @description Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
         get: operations["getOrganizationSsoConnection"];
         put?: never;
         /**
-         * Make the SSO connection of an organization
-         * @description It is not used before it is activated: enter the `service_provider` of the answer at the provider, and what the provider says here. An organization has one. What is made in the Portal is looked after there.
+         * Create the SSO connection of an organization
+         * @description The connection is not used until it is activated: enter the `service_provider` of the response at the provider, and the provider's values here. An organization has at most one. A connection that is created in the Portal is managed there.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
         post: operations["createOrganizationSsoConnection"];
         /**
          * Delete an SSO connection of the organization
-         * @description Whoever is signed in by it is signed out. Their identities stay; whom the provider names is forgotten.
+         * @description Everybody who is signed in through it is signed out. Their identities stay; the links to the provider are deleted.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -1110,8 +1110,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change an SSO connection of the organization
-         * @description Everything but the type. An active one has to stay complete. Another entity id or discovery URL is another provider, which names other people: whom it names is found anew, by their verified domain, and it has to be given a client secret of its own.
+         * Update an SSO connection of the organization
+         * @description Everything but the type can be changed. An active connection must stay complete. Another entity ID or discovery URL means another provider, which identifies people differently: they are matched again, by their verified domain, and the connection needs a new client secret.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -1128,8 +1128,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Fill a SAML connection of the organization from its provider's metadata
-         * @description Entity id, URLs, signing certificates and, if it names a usable one, the format of the NameID. It is read once: import it again when the provider changes its key. What is fetched has to be at a public address, by https and without a redirect.
+         * Import the provider's metadata into a SAML connection of the organization
+         * @description Sets the entity ID, URLs, signing certificates and, if the metadata names a usable one, the NameID format. The metadata is read once: import it again when the provider changes its key. A URL must be at a public address, with https and without redirects.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -1150,8 +1150,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Let people sign in by an SSO connection of the organization
-         * @description Needs a complete configuration; the refusal names what is missing. Its failures are forgotten.
+         * Activate an SSO connection of the organization
+         * @description The configuration must be complete; otherwise the error names what is missing. Its count of failures is reset.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -1172,8 +1172,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Let nobody sign in by an SSO connection of the organization any more
-         * @description Whoever is signed in by it is signed out. It is kept, with who its people are here.
+         * Disable an SSO connection of the organization
+         * @description Everybody who is signed in through it is signed out. The connection is kept, with its links to identities.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -1194,8 +1194,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Forget whom the provider of an SSO connection of the organization has named
-         * @description Its people are found by their verified addresses again, as at first: for a provider that names everybody anew, as after its application was registered anew. Until then whoever has the address of somebody with another name is refused (`subject_mismatch`). Sessions go on; whoever is on the way begins anew.
+         * Forget the links of an SSO connection of the organization
+         * @description Deletes the links between people at the provider and identities; they are matched by verified email address again, as at first. For a provider that gives everybody a new identifier, for example after its application was registered again: until then, a person with the email address of an identity that is linked to another identifier is refused (`subject_mismatch`). Sessions continue; sign-ins in progress must be started again.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -1214,7 +1214,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what is to be entered at the identity provider of the organization
+         * Get the service provider values for the identity provider of the organization
          * @description Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
         get: operations["getOrganizationSsoServiceProvider"];
@@ -1236,8 +1236,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Try out an SSO connection of the organization
-         * @description Answers a link that works once, for ten minutes: whoever opens it signs in at the provider. What it answers is checked as ever, but nobody is signed in, made or linked here, and it counts for nothing. The configuration has to be complete; the status does not matter. Read the test for what came of it.
+         * Test an SSO connection of the organization
+         * @description Returns a link that works once, for ten minutes: whoever opens it signs in at the provider. The response is checked as usual, but nobody is signed in, created or linked, and it does not count for anything. The configuration must be complete; the status does not matter. Get the test to see its result.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -1256,8 +1256,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what came of a test of an SSO connection of the organization
-         * @description What the provider sent and why it was refused. Kept for an hour from the making of the link.
+         * Get a test of an SSO connection of the organization
+         * @description Contains what the provider sent, and why it was refused. Kept for an hour after the link is created.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -1278,14 +1278,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read how many SSO recovery codes of an organization are left
+         * Get the number of SSO recovery codes left in an organization
          * @description Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
         get: operations["getOrganizationSsoRecoveryCodes"];
         put?: never;
         /**
-         * Make new SSO recovery codes of an organization
-         * @description For the day on which the identity provider is down that the organization requires: each lets a member in once who has proved who they are in another way. They are answered here and never again, and void those of before.
+         * Generate new SSO recovery codes for an organization
+         * @description For when the identity provider that the organization requires is down: each code lets a member sign in once, after proving who they are in another way. The codes are returned only once, and invalidate all earlier ones.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -1311,7 +1311,7 @@ export interface paths {
         put?: never;
         /**
          * Create an API key
-         * @description A `full` key may do everything in the environment; a `scoped` one what its `scopes` name, at least one permission of the system. Callers can only give what they hold themselves.
+         * @description A `full` key may do everything in the environment; a `scoped` key only what its `scopes` name, which is at least one system permission. Callers can only grant permissions that they hold themselves.
          *
          *     Requires `api_key.manage` at the environment's root.
          */
@@ -1330,7 +1330,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read an API key
+         * Get an API key
          * @description Requires `api_key.view` at the environment's root.
          */
         get: operations["getApiKey"];
@@ -1338,7 +1338,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an API key
-         * @description It stops authenticating from the next request, for good.
+         * @description The key stops authenticating from the next request. This cannot be undone.
          *
          *     Requires `api_key.manage` at the environment's root.
          */
@@ -1346,8 +1346,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Switch an API key off or on
-         * @description A key that is switched off stops authenticating from the next request; switching it on brings it back. Callers can only switch on what they hold themselves.
+         * Activate or deactivate an API key
+         * @description An inactive key stops authenticating from the next request; activating it lets it authenticate again. Callers can only activate a key whose permissions they hold themselves.
          *
          *     Requires `api_key.manage` at the environment's root.
          */
@@ -1364,8 +1364,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Give an API key a new secret
-         * @description The old one works for `overlap_seconds` more, so that those who use it can change over; without them it stops at once. One that still works from the rotation before stops in any case: two secrets work at most. One that has expired is not rotated.
+         * Rotate the secret of an API key
+         * @description The previous secret keeps working for `overlap_seconds`, so that clients can switch over; without an overlap it stops immediately. At most two secrets work at a time: one that still works from an earlier rotation stops in any case. An expired key cannot be rotated.
          *
          *     Requires `api_key.manage` at the environment's root.
          */
@@ -1384,8 +1384,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the permission catalog
-         * @description The permissions of the service (`system`) and those that applications registered. `q` searches key and name.
+         * List permissions
+         * @description Returns the permissions of the service (`system`) and those registered by applications. `q` searches key and name.
          *
          *     Requires `rbac.view_roles` at the environment's root.
          */
@@ -1410,15 +1410,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read a permission
+         * Get a permission
          * @description Requires `rbac.view_roles` at the environment's root.
          */
         get: operations["getPermission"];
         put?: never;
         post?: never;
         /**
-         * Remove a registered permission
-         * @description Every role that holds it loses it; `usage` names them.
+         * Delete a registered permission
+         * @description It is removed from every role that holds it; `usage` lists them.
          *
          *     Requires `rbac.manage_roles` at the environment's root.
          */
@@ -1426,8 +1426,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change a registered permission
-         * @description Its key stays as it is: applications ask for it. The system's permissions are read-only.
+         * Update a registered permission
+         * @description The key cannot be changed, because applications refer to it. System permissions are read-only.
          *
          *     Requires `rbac.manage_roles` at the environment's root.
          */
@@ -1471,7 +1471,7 @@ export interface paths {
         put?: never;
         /**
          * Create a role
-         * @description Callers can only put permissions into it that they hold themselves.
+         * @description Callers can only include permissions that they hold themselves.
          *
          *     Requires `rbac.manage_roles` at the environment's root.
          */
@@ -1490,7 +1490,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read a role
+         * Get a role
          * @description Requires `rbac.view_roles` at the environment's root.
          */
         get: operations["getRole"];
@@ -1498,7 +1498,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a role
-         * @description As long as nobody holds it, and no SSO connection or SCIM group mapping gives it. System roles stay.
+         * @description Refused while an identity holds the role, or an SSO connection or a SCIM group mapping assigns it. System roles cannot be deleted.
          *
          *     Requires `rbac.manage_roles` at the environment's root.
          */
@@ -1506,8 +1506,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change a role
-         * @description An inactive role gives nothing to those who hold it; callers can only activate one whose permissions they hold themselves. System roles are read-only.
+         * Update a role
+         * @description An inactive role grants nothing; callers can only activate a role whose permissions they hold themselves. System roles are read-only.
          *
          *     Requires `rbac.manage_roles` at the environment's root.
          */
@@ -1522,7 +1522,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the permissions of a role
+         * Get the permissions of a role
          * @description Requires `rbac.view_roles` at the environment's root.
          */
         get: operations["getRolePermissions"];
@@ -1549,7 +1549,7 @@ export interface paths {
         };
         /**
          * List the role assignments of an identity
-         * @description Also those whose window has not begun yet, or is over. To an administrator whose role is limited to nodes, those at and below them.
+         * @description Includes assignments whose window has not begun yet or has ended. An administrator whose role is limited to nodes sees those at and below them.
          *
          *     Requires `rbac.view_roles` at the environment's root.
          */
@@ -1557,9 +1557,9 @@ export interface paths {
         put?: never;
         /**
          * Assign a role to an identity at a node
-         * @description The caller needs `rbac.assign_roles` and every permission of the role at the node. Without `node_id` it is the root; null bounds are open. One that exists alike is answered as it is (200). An administrator whose role is limited to nodes gives roles at and below them, to those who hold one there or are members of an organization there.
+         * @description The caller needs `rbac.assign_roles` and every permission of the role at the node. Without `node_id`, the role is assigned at the root; a bound of null is open. If an identical assignment exists, it is returned with 200. An administrator whose role is limited to nodes can assign roles at and below them, to identities that hold a role there or are members of an organization there.
          *
-         *     Requires `rbac.assign_roles` somewhere; answers keep to where it is held.
+         *     Requires `rbac.assign_roles` at one node or more, and is limited to where it is held.
          */
         post: operations["assignRole"];
         delete?: never;
@@ -1579,8 +1579,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Take a role assignment away
-         * @description Requires `rbac.assign_roles` somewhere; answers keep to where it is held.
+         * Delete a role assignment
+         * @description Requires `rbac.assign_roles` at one node or more, and is limited to where it is held.
          */
         delete: operations["unassignRole"];
         options?: never;
@@ -1599,14 +1599,14 @@ export interface paths {
         put?: never;
         /**
          * Assign roles in bulk
-         * @description Each on its own: what is wrong with one, be it its form, keeps no other from being made, and is its `error` (`validation.failed`, with `details`, for its form). The caller needs `rbac.assign_roles` and every permission of the role at the node. Without `node_id` it is the root; null bounds are open. One that exists alike is answered as it is (200). An administrator whose role is limited to nodes gives roles at and below them, to those who hold one there or are members of an organization there.
+         * @description Each assignment is processed independently: an invalid one, even if malformed, does not prevent the others from being created, and has an `error` (`validation.failed` with `details` if it is malformed). The caller needs `rbac.assign_roles` and every permission of the role at the node. Without `node_id`, the role is assigned at the root; a bound of null is open. If an identical assignment exists, it is returned with 200. An administrator whose role is limited to nodes can assign roles at and below them, to identities that hold a role there or are members of an organization there.
          *
-         *     Requires `rbac.assign_roles` somewhere; answers keep to where it is held.
+         *     Requires `rbac.assign_roles` at one node or more, and is limited to where it is held.
          */
         post: operations["assignRoles"];
         /**
-         * Take role assignments away in bulk
-         * @description Requires `rbac.assign_roles` somewhere; answers keep to where it is held.
+         * Delete role assignments in bulk
+         * @description Requires `rbac.assign_roles` at one node or more, and is limited to where it is held.
          */
         delete: operations["unassignRoles"];
         options?: never;
@@ -1623,15 +1623,15 @@ export interface paths {
         };
         /**
          * List the invitations of an organization
-         * @description `q` searches name and email. An invitation is kept for 90 days after its end.
+         * @description `q` searches name and email. An invitation is kept for 90 days after it ends.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
         get: operations["listOrganizationInvitations"];
         put?: never;
         /**
-         * Invite somebody into an organization
-         * @description Mails a link, valid for seven days unless configured otherwise. Who accepts becomes a member of the organization with these roles, and of the environment where they are none. One invitation per address and organization can be pending. Who is deactivated in the environment is mailed nothing, and gets in by no link: send the invitation again once they are active. Whoever gives roles needs `rbac.assign_roles` and every permission of the roles at the organization's node.
+         * Invite a person to an organization
+         * @description Emails a link, valid for seven days unless configured otherwise. Whoever accepts it becomes a member of the organization with these roles, and a member of the environment if they are not one yet. Only one invitation per email address and organization can be pending. A person who is deactivated in the environment is sent no email, and no link lets them in: resend the invitation once they are active. Assigning roles requires `rbac.assign_roles` and every permission of the roles at the organization's node.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -1652,8 +1652,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send an invitation into an organization again
-         * @description With a new link, which lives as long as a first one; the old link is void at once. An expired invitation is pending again. It renews the offer of roles. Whoever gives roles needs `rbac.assign_roles` and every permission of the roles at the organization's node.
+         * Resend an invitation to an organization
+         * @description Emails a new link with the full lifetime; the previous link stops working immediately. An expired invitation becomes pending again. The offer of roles is renewed. Assigning roles requires `rbac.assign_roles` and every permission of the roles at the organization's node.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -1675,8 +1675,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Revoke a pending invitation into an organization
-         * @description Its link is void at once. It stays in the list, as revoked.
+         * Revoke a pending invitation to an organization
+         * @description Its link stops working immediately. It stays in the list, as revoked.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -1696,8 +1696,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ask whether an identity may do something
-         * @description Without `node_id` it is about the environment's root. `as_of` (default now) may be in the past, where assignments count as they were (those that ended longer ago than the audit log is kept are gone), or in the future. `outside_window` is said for a month after an end.
+         * Check whether an identity has a permission
+         * @description Without `node_id`, the check is made at the environment's root. `as_of` (default: now) may be in the future or in the past; for the past, assignments count as they were then, except those that ended longer ago than the audit log is kept. `outside_window` is returned for a month after an assignment ends.
          *
          *     Requires `authorization.evaluate` at the environment's root.
          */
@@ -1718,8 +1718,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ask up to 1000 such questions at once
-         * @description Answers come in the order of the checks. Without `node_id` it is about the environment's root. `as_of` (default now) may be in the past, where assignments count as they were (those that ended longer ago than the audit log is kept are gone), or in the future. `outside_window` is said for a month after an end.
+         * Check up to 1000 permissions at once
+         * @description Results are in the order of the checks. Without `node_id`, the check is made at the environment's root. `as_of` (default: now) may be in the future or in the past; for the past, assignments count as they were then, except those that ended longer ago than the audit log is kept. `outside_window` is returned for a month after an assignment ends.
          *
          *     Requires `authorization.evaluate` at the environment's root.
          */
@@ -1740,8 +1740,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Ask why an identity may do something, or what stands in the way
-         * @description Names the assignment that decides, with its node's path, or every reason why not. Without `node_id` it is about the environment's root. `as_of` (default now) may be in the past, where assignments count as they were (those that ended longer ago than the audit log is kept are gone), or in the future. `outside_window` is said for a month after an end.
+         * Explain why an identity has a permission, or why not
+         * @description Returns the assignment that decides, with the path of its node, or every reason for the denial. Without `node_id`, the check is made at the environment's root. `as_of` (default: now) may be in the future or in the past; for the past, assignments count as they were then, except those that ended longer ago than the audit log is kept. `outside_window` is returned for a month after an assignment ends.
          *
          *     Requires `authorization.evaluate` at the environment's root.
          */
@@ -1760,8 +1760,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what happened
-         * @description Refusals too, by `outcome`. `item_count` is exact whatever is filtered, and a page deep in the log costs like the first.
+         * List the audit log
+         * @description Includes refusals; filter by `outcome`. `item_count` is exact whatever the filters, and pages deep in the log are as fast as the first.
          *
          *     Requires `audit.view` at the environment's root.
          */
@@ -1782,8 +1782,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Export what happened
-         * @description Every row that is there when it begins, and none that is written meanwhile. The export is a row of the log itself, `audit.exported`.
+         * Export the audit log
+         * @description Contains every row that exists when the export begins, and none written during it. The export itself is recorded in the log as `audit.exported`.
          *
          *     Requires `audit.view` at the environment's root.
          */
@@ -1804,8 +1804,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read a row of the audit log, with what surrounds it
-         * @description Reading it is a row of the log itself, `audit.row.viewed`.
+         * Get a row of the audit log with related rows
+         * @description Reading a row is itself recorded in the log as `audit.row.viewed`.
          *
          *     Requires `audit.view` at the environment's root.
          */
@@ -1827,7 +1827,7 @@ export interface paths {
         };
         /**
          * Read the change feed
-         * @description What happened in the environment, oldest first: the events that webhooks deliver, for whoever would rather ask. Begin without a cursor, keep `next_cursor` when its items are dealt with, and send it with the next request: nothing is missed and nothing changes its place, however many write at the same time. A change appears as soon as no older transaction is under way. Events are kept for 90 days at least; a cursor from before what is kept is 410. With `wait`, an answer without items comes only after so many seconds. With `types`, `has_more` may be true without items: go on at once. `data` is described with each type in `docs/events.md`.
+         * @description Returns what happened in the environment, oldest first: the same events that webhooks deliver, for polling. Begin without a cursor, store `next_cursor` once its items are processed, and send it with the next request: nothing is missed and nothing changes its position, however many requests write at the same time. A change appears as soon as no older transaction is in progress. Events are kept for at least 90 days; a cursor from before that is refused with 410. With `wait`, a response without items is only sent after that many seconds. With `types`, `has_more` may be true although there are no items: continue immediately. `docs/events.md` describes `data` for each type.
          *
          *     Requires `changes.read` at the environment's root.
          */
@@ -1856,8 +1856,8 @@ export interface paths {
         get: operations["listWebhooks"];
         put?: never;
         /**
-         * Subscribe a receiver to events of the environment
-         * @description At most a thousand for each environment. Deliveries follow the Standard Webhooks convention. Verify their signature with the secret, which is answered here and never again.
+         * Create a webhook of the environment
+         * @description At most 1000 per environment. Deliveries follow Standard Webhooks. Verify their signature with the secret, which is returned only here.
          *
          *     Requires `webhook.manage` at the environment's root.
          */
@@ -1896,7 +1896,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what webhooks of the environment can subscribe to
+         * List the event types that a webhook of the environment can subscribe to
          * @description Requires `webhook.view` at the environment's root.
          */
         get: operations["listWebhookEventTypes"];
@@ -1916,7 +1916,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read a webhook of the environment
+         * Get a webhook of the environment
          * @description Requires `webhook.view` at the environment's root.
          */
         get: operations["getWebhook"];
@@ -1924,7 +1924,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a webhook of the environment
-         * @description Deliveries that are on their way to it are cancelled.
+         * @description Its deliveries in progress are cancelled.
          *
          *     Requires `webhook.manage` at the environment's root.
          */
@@ -1932,8 +1932,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change a webhook of the environment
-         * @description Switching it off cancels the deliveries that are on their way to it. Switching it on again, or another URL, forgets its failures; what happened while it was off is not told.
+         * Update a webhook of the environment
+         * @description Deactivating it cancels its deliveries in progress. Activating it again, or changing the URL, resets its failures; events that occur while it is inactive are not delivered.
          *
          *     Requires `webhook.manage` at the environment's root.
          */
@@ -1950,8 +1950,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Give a webhook of the environment a new secret
-         * @description The secret of before signs for 24 hours more, beside the new one: each delivery has two signatures then.
+         * Rotate the secret of a webhook of the environment
+         * @description The previous secret keeps signing for 24 hours, alongside the new one: each delivery then has two signatures.
          *
          *     Requires `webhook.manage` at the environment's root.
          */
@@ -1972,8 +1972,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send a test to a webhook of the environment
-         * @description A delivery of the type `webhook.test`, to this one alone; it is tried again as any other is. Read it to see what came of it. 30 a minute for a webhook.
+         * Send a test delivery to a webhook of the environment
+         * @description Sends an event of the type `webhook.test` to this webhook only; it is retried like any other delivery. Get the delivery to see the result. At most 30 per minute and webhook.
          *
          *     Requires `webhook.manage` at the environment's root.
          */
@@ -1993,7 +1993,7 @@ export interface paths {
         };
         /**
          * List the deliveries to a webhook of the environment
-         * @description Each with its attempts and what the receiver answered. `q` searches the event type. A delivery is kept for 30 days after its end.
+         * @description Each with its attempts and the responses of the receiver. `q` searches the event type. A delivery is kept for 30 days after it ends.
          *
          *     Requires `webhook.view` at the environment's root.
          */
@@ -2014,8 +2014,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read a delivery to a webhook of the environment
-         * @description What is sent, and each attempt with what the receiver answered.
+         * Get a delivery to a webhook of the environment
+         * @description Contains what is sent, and each attempt with the response of the receiver.
          *
          *     Requires `webhook.view` at the environment's root.
          */
@@ -2038,8 +2038,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Have a delivery to a webhook of the environment attempted now
-         * @description One that waits for its next attempt does not wait any longer. One that has ended, well or not, is sent again: the same `webhook-id`, the same bytes. 50 attempts of a delivery at most, and 600 retries a minute for a webhook.
+         * Retry a delivery to a webhook of the environment
+         * @description A delivery that waits for its next attempt is attempted immediately. One that has ended, successfully or not, is sent again with the same `webhook-id` and the same bytes. At most 50 attempts per delivery, and 600 retries per minute and webhook.
          *
          *     Requires `webhook.manage` at the environment's root.
          */
@@ -2060,8 +2060,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Access Evaluation (AuthZEN 1.0 §6)
-         * @description Subject type `identity`; resource type `node`, or `environment` with its id for the root; the action is the key of a permission.
+         * Evaluate access (AuthZEN 1.0 §6)
+         * @description Subject type `identity`; resource type `node`, or `environment` with its ID for the root; the action is the key of a permission.
          *
          *     Requires `authorization.evaluate` at the environment's root.
          */
@@ -2082,8 +2082,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Access Evaluations (AuthZEN 1.0 §7)
-         * @description What an evaluation leaves out, it takes from the request's own. One that is incomplete or malformed all the same is denied with the reason `evaluation_invalid`, and keeps no other from being answered. Subject type `identity`; resource type `node`, or `environment` with its id for the root; the action is the key of a permission.
+         * Evaluate access in bulk (AuthZEN 1.0 §7)
+         * @description An evaluation takes what it leaves out from the request. One that is still incomplete or malformed is denied with the reason `evaluation_invalid`, and does not prevent the others from being evaluated. Subject type `identity`; resource type `node`, or `environment` with its ID for the root; the action is the key of a permission.
          *
          *     Requires `authorization.evaluate` at the environment's root.
          */
@@ -2104,7 +2104,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Subject Search (AuthZEN 1.0 §8.1): who may do something somewhere
+         * Search subjects (AuthZEN 1.0 §8.1): who has a permission at a node
          * @description Requires `authorization.evaluate` at the environment's root.
          */
         post: operations["authzenAccessSearchSubject"];
@@ -2124,7 +2124,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resource Search (AuthZEN 1.0 §8.2): where somebody may do something
+         * Search resources (AuthZEN 1.0 §8.2): where a subject has a permission
          * @description Requires `authorization.evaluate` at the environment's root.
          */
         post: operations["authzenAccessSearchResource"];
@@ -2144,7 +2144,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Action Search (AuthZEN 1.0 §8.3): what somebody may do somewhere
+         * Search actions (AuthZEN 1.0 §8.3): which permissions a subject has at a node
          * @description Requires `authorization.evaluate` at the environment's root.
          */
         post: operations["authzenAccessSearchAction"];
@@ -2162,7 +2162,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the account
+         * Get the account
          * @description Requires the capability `account.view`.
          */
         get: operations["portalGetAccount"];
@@ -2172,8 +2172,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change the account
-         * @description A new slug counts at once: every Portal path of the account starts with it from then on, and the old one is free. Tokens, API keys and OAuth clients name the account by its id and go on. `require_mfa` is for Owners: with it, everything in the account is refused to sessions without a second factor, from the next request on. Who has none enrolls one first (`mfa.enrollment_required`), who has one signs in again with it (`mfa.challenge_required`). There is no time of grace: enrolling takes a minute. Begin to require it in a session with one.
+         * Update the account
+         * @description A new slug takes effect immediately: every Portal path of the account starts with it from then on, and the old one is free. Tokens, API keys and OAuth clients refer to the account by its ID and keep working. Only Owners can change `require_mfa`: with it, everything in the account is refused to sessions without a second factor, from the next request on. Whoever has no second factor must enroll one (`mfa.enrollment_required`); whoever has one must sign in again with it (`mfa.challenge_required`). There is no grace period. Turn it on from a session with a second factor.
          *
          *     Requires the capability `account.manage`.
          */
@@ -2188,7 +2188,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the subscription of the account
+         * Get the subscription of the account
          * @description Every account starts with the Free plan.
          *
          *     Requires the capability `account.view`.
@@ -2232,7 +2232,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read an administrator of the account
+         * Get an administrator of the account
          * @description Requires the capability `members.view`.
          */
         get: operations["portalGetMember"];
@@ -2240,7 +2240,7 @@ export interface paths {
         post?: never;
         /**
          * Remove an administrator from the account
-         * @description Ends their access to the account at once; their sign-in and their other accounts stay. Only Owners remove Owners, and the last one cannot be removed.
+         * @description Ends their access to the account immediately; their sign-in and their other accounts are not affected. Only Owners can remove Owners, and the last one cannot be removed.
          *
          *     Requires the capability `members.manage`.
          */
@@ -2248,8 +2248,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Give an administrator other roles
-         * @description Replaces all of them, from the next request on. You can only give what you hold yourself in every place that the role is to count in; a role that the member has already, with the same limits, is not given. Only Owners make, change or remove Owners, and an account keeps at least one member who holds the Owner role without limits.
+         * Replace the roles of an administrator
+         * @description Takes effect from the next request on. You can only grant rights that you hold yourself wherever the role is to apply; a role that the member already holds with the same limits is exempt. Only Owners can add, change or remove Owners, and an account must keep at least one member who holds the Owner role without limits.
          *
          *     Requires the capability `members.manage`.
          */
@@ -2267,7 +2267,7 @@ export interface paths {
         put?: never;
         /**
          * Reset the second factors of an administrator
-         * @description Takes them and the recovery codes away, ends every session of the person, and tells them by mail; they sign in anew and enroll. Only Owners reset Owners, and nobody themselves. Second factors are the person’s and not the account’s: of whoever administers other accounts too they stay (`member.in_other_accounts`).
+         * @description Removes their second factors and recovery codes, ends all their sessions, and notifies them by email; they sign in and enroll again. Only Owners can reset Owners, and nobody can reset themselves. Second factors belong to the person and not to the account: those of a person who also administers other accounts cannot be reset (`member.in_other_accounts`).
          *
          *     Requires the capability `members.manage`.
          */
@@ -2287,7 +2287,7 @@ export interface paths {
         };
         /**
          * List administrator roles
-         * @description The built-in ones (Owner, Admin, Developer, Support, Viewer) and those of the account. `q` searches the name.
+         * @description Includes the built-in roles (Owner, Admin, Developer, Support, Viewer) and those of the account. `q` searches the name.
          *
          *     Requires the capability `members.view`.
          */
@@ -2295,7 +2295,7 @@ export interface paths {
         put?: never;
         /**
          * Create an administrator role
-         * @description Only with capabilities that you hold in the whole account. Names differ in more than upper and lower case.
+         * @description Only with capabilities that you hold in the whole account. Names must differ in more than case.
          *
          *     Requires the capability `members.manage`.
          */
@@ -2314,7 +2314,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read an administrator role
+         * Get an administrator role
          * @description Requires the capability `members.view`.
          */
         get: operations["portalGetAdministratorRole"];
@@ -2322,7 +2322,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an administrator role
-         * @description Refused while a member holds it or a pending invite offers it. Built-in roles stay.
+         * @description Refused while a member holds it or a pending invite offers it. Built-in roles cannot be deleted.
          *
          *     Requires the capability `members.manage`.
          */
@@ -2330,8 +2330,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change an administrator role
-         * @description Counts for everyone who holds it from their next request. Capabilities can only be added that you hold in the whole account. Built-in roles are read-only.
+         * Update an administrator role
+         * @description Takes effect for everyone who holds it from their next request. You can only add capabilities that you hold in the whole account. Built-in roles are read-only.
          *
          *     Requires the capability `members.manage`.
          */
@@ -2346,7 +2346,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List invites of administrators
+         * List administrator invites
          * @description `q` searches email and name.
          *
          *     Requires the capability `members.view`.
@@ -2354,8 +2354,8 @@ export interface paths {
         get: operations["portalListAdministratorInvites"];
         put?: never;
         /**
-         * Invite somebody to administer the account
-         * @description Mails a link, valid for seven days unless configured otherwise, in the language of `locale`. You can only give what you hold yourself in every place that the role is to count in, and only Owners make Owners. One invite per address can be pending.
+         * Invite an administrator to the account
+         * @description Emails a link, valid for seven days unless configured otherwise, in the language of `locale`. You can only grant rights that you hold yourself wherever the role is to apply, and only Owners can invite Owners. Only one invite per email address can be pending.
          *
          *     Requires the capability `members.manage`.
          */
@@ -2374,7 +2374,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read an invite of an administrator
+         * Get an administrator invite
          * @description Requires the capability `members.view`.
          */
         get: operations["portalGetAdministratorInvite"];
@@ -2396,8 +2396,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send an invite again
-         * @description With a new link, which lives as long as a first one; the old link is void at once. An expired invite is pending again. Whoever sends it has to hold what it gives.
+         * Resend an administrator invite
+         * @description Emails a new link with the full lifetime; the previous link stops working immediately. An expired invite becomes pending again. The caller must hold the rights that the invite grants.
          *
          *     Requires the capability `members.manage`.
          */
@@ -2418,8 +2418,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Revoke a pending invite
-         * @description Its link is void at once.
+         * Revoke a pending administrator invite
+         * @description Its link stops working immediately.
          *
          *     Requires the capability `members.manage`.
          */
@@ -2439,7 +2439,7 @@ export interface paths {
         };
         /**
          * List the identities of an account
-         * @description Everybody once, with the environments that they are a member of. `q` searches first name, last name and email; one that finds more than 100 000 is refused, as is one without three letters or digits in a row among more people than that. With `environment_id`, `status` is about that environment; without, `active` is who may sign in to any.
+         * @description Returns each identity once, with the environments of which it is a member. `q` searches first name, last name and email. With `environment_id`, `status` refers to that environment; without it, `active` means that the identity may sign in to at least one. A `q` that finds more than 100 000 is refused, and so is one without three letters or digits in a row if the account has more identities than that.
          *
          *     Requires the capability `identities.view`.
          */
@@ -2461,7 +2461,7 @@ export interface paths {
         };
         /**
          * Count the identities of an account
-         * @description Everybody once: `active` may sign in to at least one environment, `directory_only` is a member of none.
+         * @description Each identity is counted once: `active` may sign in to at least one environment, `directory_only` is a member of none.
          *
          *     Requires the capability `identities.view`.
          */
@@ -2482,8 +2482,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read an identity of an account
-         * @description With every environment that it is a member of. Roles are read, and anything is changed, in an environment.
+         * Get an identity of an account
+         * @description Includes every environment of which it is a member. To get its roles, or to change anything, use an environment's operations.
          *
          *     Requires the capability `identities.view`.
          */
@@ -2492,7 +2492,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an identity from an account
-         * @description Ends its membership in every environment at once, with sessions, role assignments and the invites that wait for its address, and erases it: also who is in the directory only. It is found here until it is erased; asked for again, the same goes on. To take somebody out of one environment, delete the identity there.
+         * @description Ends its membership in every environment immediately, with its sessions, role assignments and the invites pending for its email address, and erases it; this includes identities that are only in the directory. It is returned here until it is erased; a repeated request continues the same erasure. To remove an identity from a single environment, delete it there.
          *
          *     Requires the capability `identities.manage`.
          */
@@ -2510,16 +2510,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the invites of end users of an account
-         * @description Of all environments. `q` searches name and email.
+         * List the identity invites of an account
+         * @description Covers all environments. `q` searches name and email.
          *
          *     Requires the capability `identities.view`.
          */
         get: operations["portalListAccountIdentityInvites"];
         put?: never;
         /**
-         * Invite somebody into the directory of an account
-         * @description Mails a link, valid for seven days unless configured otherwise, that leads into the directory only, without a membership. The mail and the page have the brand, and a password has to keep the rules, of the environment in `environment_id`; without one, of the oldest production environment, or else of the oldest. Whoever is to enter an environment is invited there.
+         * Invite an end user to the directory of an account
+         * @description Emails a link, valid for seven days unless configured otherwise, that leads only into the directory, without a membership. The email and the page have the branding, and passwords must meet the rules, of the environment in `environment_id`; without one, of the oldest production environment, or else of the oldest environment. To invite somebody to an environment, create the invite there.
          *
          *     Requires the capability `identities.manage`.
          */
@@ -2538,8 +2538,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Count the invites of end users of an account
-         * @description By status as of now; of those that the list has, with the same `environment_id`.
+         * Count the identity invites of an account
+         * @description By current status, over the invites in the list with the same `environment_id`.
          *
          *     Requires the capability `identities.view`.
          */
@@ -2560,8 +2560,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read an invite of an end user of an account
-         * @description Whichever environment it was made in. Invitations into organizations are read there.
+         * Get an identity invite of an account
+         * @description Returns an invite of any environment. Invitations to organizations are read in the organization.
          *
          *     Requires the capability `identities.view`.
          */
@@ -2584,8 +2584,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send an invite of an end user of an account again
-         * @description With a new link, which lives as long as a first one; the old link is void at once. An expired invite is pending again. It renews the offer of a role, so it takes what giving the role takes.
+         * Resend an identity invite of an account
+         * @description Emails a new link with the full lifetime; the previous link stops working immediately. An expired invite becomes pending again. The offer of a role is renewed, which requires the same rights as assigning the role.
          *
          *     Requires the capability `identities.manage`.
          */
@@ -2606,8 +2606,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Revoke a pending invite of an end user of an account
-         * @description Its link is void at once.
+         * Revoke a pending identity invite of an account
+         * @description Its link stops working immediately.
          *
          *     Requires the capability `identities.manage`.
          */
@@ -2626,8 +2626,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what waits, and what has waited
-         * @description Invites, mails of the account, grace periods for MFA, windows of role assignments, claims of domains, deliveries of webhooks, and deletions of identities and of environments. What is about a person alone, such as a registration, a password or a wish for another account, is not in it. Answered from the database, so it works while Temporal is away. `open=true` lists what goes on; `q` searches ids and kind.
+         * List processes
+         * @description Includes invites, emails of the account, MFA grace periods, windows of role assignments, domain claims, webhook deliveries, and deletions of identities and environments. Processes that concern only a person, such as a registration, a password reset or a request for another account, are not included. Read from the database, so it works while Temporal is unavailable. `open=true` returns only processes in progress; `q` searches IDs and kind.
          *
          *     Requires the capability `processes.view`.
          */
@@ -2648,8 +2648,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Where is it?
-         * @description What its row says, and what Temporal knows of its workflow.
+         * Get a process
+         * @description Returns the state of its row, and what Temporal knows about its workflow.
          *
          *     Requires the capability `processes.view`.
          */
@@ -2673,7 +2673,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel a process
-         * @description As a cancel in the Temporal UI: an invite is revoked; the claim of a domain has failed, also a verified one; a mail is not sent, unless it was just being sent; of a grace period the reminders stop and the deadline stays; an erasure, and the removal of an environment, stop between two steps and list what is left. It works while Temporal is away. The `reason` is kept in the audit log as it is written, for as long as that; leave names out.
+         * @description Has the same effect as a cancellation in the Temporal UI: an invite is revoked; a domain claim fails, even a verified one; an email is not sent, unless it is already being sent; the reminders of a grace period stop, and its deadline stays; an erasure, or the removal of an environment, stops between two steps and lists what is left. It works while Temporal is unavailable. The `reason` is stored in the audit log as sent, and kept as long as that; do not include names.
          *
          *     Requires the capability `processes.manage`.
          */
@@ -2694,8 +2694,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Have a process tried again
-         * @description A mail that has failed is delivered anew, should there still be something to say. A cancelled grace period sends its remaining reminders; a cancelled erasure or removal of an environment goes on where it stopped, an erasure only while nobody has added or activated the person since (`process.not_failed`). A delivery that has failed or was cancelled is attempted once more while its webhook is active; a failed claim of a domain is looked for anew. While a run that was cancelled has not stopped yet, the answer is 503.
+         * Retry a process
+         * @description A failed email is sent again, if it is still relevant. A cancelled grace period sends its remaining reminders; a cancelled erasure or removal of an environment continues where it stopped, an erasure only if nobody has added or activated the person since (`process.not_failed`). A failed or cancelled delivery is attempted once more if its webhook is active; a failed domain claim is checked again. While a cancelled run has not stopped yet, the response is 503.
          *
          *     Requires the capability `processes.manage`.
          */
@@ -2716,8 +2716,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send the link of an invite again
-         * @description With a new link and a new deadline; the old link is void. It prolongs an offer of rights, so besides `processes.manage` it takes `members.manage`, and to hold what the invite gives.
+         * Resend the link of an invite
+         * @description Emails a new link with a new deadline; the previous link stops working. This renews an offer of rights, so besides `processes.manage` it requires `members.manage`, and the rights that the invite grants.
          *
          *     Requires the capability `processes.manage`.
          */
@@ -2738,8 +2738,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Give an invite a later deadline
-         * @description Name either `expires_in` or `until`: later than the deadline, and within 30 days. Its link stays good. It prolongs an offer of rights, so besides `processes.manage` it takes `members.manage`, and to hold what the invite gives.
+         * Extend the deadline of an invite
+         * @description Send either `expires_in` or `until`: later than the current deadline, and within 30 days. The link keeps working. This renews an offer of rights, so besides `processes.manage` it requires `members.manage`, and the rights that the invite grants.
          *
          *     Requires the capability `processes.manage`.
          */
@@ -2758,7 +2758,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the SSO connections by which administrators sign in
+         * List the SSO connections of administrators
          * @description `q` searches the name.
          *
          *     Requires the capability `sso.view`.
@@ -2766,8 +2766,8 @@ export interface paths {
         get: operations["portalListAdminSsoConnections"];
         put?: never;
         /**
-         * Make an SSO connection by which administrators sign in
-         * @description It is not used before it is activated: enter the `service_provider` of the answer at the provider, and what the provider says here. Whom it lets in then: addresses at the domains that the account has verified.
+         * Create an SSO connection for administrators
+         * @description The connection is not used until it is activated: enter the `service_provider` of the response at the provider, and the provider's values here. Once active, it accepts email addresses at the verified domains of the account.
          *
          *     Requires the capability `sso.manage`.
          */
@@ -2786,7 +2786,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read an SSO connection of the account
+         * Get an SSO connection of the account
          * @description Requires the capability `sso.view`.
          */
         get: operations["portalGetAdminSsoConnection"];
@@ -2794,7 +2794,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an SSO connection of the account
-         * @description Whoever is signed in by it is signed out. Their identities stay; whom the provider names is forgotten.
+         * @description Everybody who is signed in through it is signed out. Their identities stay; the links to the provider are deleted.
          *
          *     Requires the capability `sso.manage`.
          */
@@ -2802,8 +2802,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change an SSO connection of the account
-         * @description Everything but the type. An active one has to stay complete. Another entity id or discovery URL is another provider, which names other people: whom it names is found anew, by their verified domain, and it has to be given a client secret of its own.
+         * Update an SSO connection of the account
+         * @description Everything but the type can be changed. An active connection must stay complete. Another entity ID or discovery URL means another provider, which identifies people differently: they are matched again, by their verified domain, and the connection needs a new client secret.
          *
          *     Requires the capability `sso.manage`.
          */
@@ -2820,8 +2820,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Fill a SAML connection of the account from its provider's metadata
-         * @description Entity id, URLs, signing certificates and, if it names a usable one, the format of the NameID. It is read once: import it again when the provider changes its key. What is fetched has to be at a public address, by https and without a redirect.
+         * Import the provider's metadata into a SAML connection of the account
+         * @description Sets the entity ID, URLs, signing certificates and, if the metadata names a usable one, the NameID format. The metadata is read once: import it again when the provider changes its key. A URL must be at a public address, with https and without redirects.
          *
          *     Requires the capability `sso.manage`.
          */
@@ -2842,8 +2842,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Let people sign in by an SSO connection of the account
-         * @description Needs a complete configuration; the refusal names what is missing. Its failures are forgotten.
+         * Activate an SSO connection of the account
+         * @description The configuration must be complete; otherwise the error names what is missing. Its count of failures is reset.
          *
          *     Requires the capability `sso.manage`.
          */
@@ -2864,8 +2864,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Let nobody sign in by an SSO connection of the account any more
-         * @description Whoever is signed in by it is signed out. It is kept, with who its people are here.
+         * Disable an SSO connection of the account
+         * @description Everybody who is signed in through it is signed out. The connection is kept, with its links to identities.
          *
          *     Requires the capability `sso.manage`.
          */
@@ -2886,8 +2886,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Forget whom the provider of an SSO connection of the account has named
-         * @description Its people are found by their verified addresses again, as at first: for a provider that names everybody anew, as after its application was registered anew. Until then whoever has the address of somebody with another name is refused (`subject_mismatch`). Sessions go on; whoever is on the way begins anew.
+         * Forget the links of an SSO connection of the account
+         * @description Deletes the links between people at the provider and identities; they are matched by verified email address again, as at first. For a provider that gives everybody a new identifier, for example after its application was registered again: until then, a person with the email address of an identity that is linked to another identifier is refused (`subject_mismatch`). Sessions continue; sign-ins in progress must be started again.
          *
          *     Requires the capability `sso.manage`.
          */
@@ -2906,7 +2906,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what is to be entered at the identity provider of the account
+         * Get the service provider values for the identity provider of the account
          * @description Requires the capability `sso.view`.
          */
         get: operations["portalGetAdminSsoServiceProvider"];
@@ -2928,8 +2928,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Try out an SSO connection of the account
-         * @description Answers a link that works once, for ten minutes: whoever opens it signs in at the provider. What it answers is checked as ever, but nobody is signed in, made or linked here, and it counts for nothing. The configuration has to be complete; the status does not matter. Read the test for what came of it.
+         * Test an SSO connection of the account
+         * @description Returns a link that works once, for ten minutes: whoever opens it signs in at the provider. The response is checked as usual, but nobody is signed in, created or linked, and it does not count for anything. The configuration must be complete; the status does not matter. Get the test to see its result.
          *
          *     Requires the capability `sso.manage`.
          */
@@ -2948,8 +2948,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what came of a test of an SSO connection of the account
-         * @description What the provider sent and why it was refused. Kept for an hour from the making of the link.
+         * Get a test of an SSO connection of the account
+         * @description Contains what the provider sent, and why it was refused. Kept for an hour after the link is created.
          *
          *     Requires the capability `sso.view`.
          */
@@ -2970,16 +2970,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the SSO connections by which end users sign in
-         * @description Those of the environment, and those of its organizations. `q` searches the name.
+         * List the SSO connections of end users
+         * @description Connections of the environment, and of its organizations. `q` searches the name.
          *
          *     Requires the capability `sso.view`.
          */
         get: operations["portalListSsoConnections"];
         put?: never;
         /**
-         * Make an SSO connection by which end users sign in
-         * @description It is not used before it is activated: enter the `service_provider` of the answer at the provider, and what the provider says here. What is made for an organization here is looked after here: its own administrators see it only.
+         * Create an SSO connection for end users
+         * @description The connection is not used until it is activated: enter the `service_provider` of the response at the provider, and the provider's values here. A connection that is created for an organization here is managed here: the organization's own administrators can only view it.
          *
          *     Requires the capability `sso.manage`.
          */
@@ -2998,7 +2998,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read an SSO connection of the environment
+         * Get an SSO connection of the environment
          * @description Requires the capability `sso.view`.
          */
         get: operations["portalGetSsoConnection"];
@@ -3006,7 +3006,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an SSO connection of the environment
-         * @description Whoever is signed in by it is signed out. Their identities stay; whom the provider names is forgotten.
+         * @description Everybody who is signed in through it is signed out. Their identities stay; the links to the provider are deleted.
          *
          *     Requires the capability `sso.manage`.
          */
@@ -3014,8 +3014,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change an SSO connection of the environment
-         * @description Everything but the type. An active one has to stay complete. Another entity id or discovery URL is another provider, which names other people: whom it names is found anew, by their verified domain, and it has to be given a client secret of its own.
+         * Update an SSO connection of the environment
+         * @description Everything but the type can be changed. An active connection must stay complete. Another entity ID or discovery URL means another provider, which identifies people differently: they are matched again, by their verified domain, and the connection needs a new client secret.
          *
          *     Requires the capability `sso.manage`.
          */
@@ -3032,8 +3032,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Fill a SAML connection of the environment from its provider's metadata
-         * @description Entity id, URLs, signing certificates and, if it names a usable one, the format of the NameID. It is read once: import it again when the provider changes its key. What is fetched has to be at a public address, by https and without a redirect.
+         * Import the provider's metadata into a SAML connection of the environment
+         * @description Sets the entity ID, URLs, signing certificates and, if the metadata names a usable one, the NameID format. The metadata is read once: import it again when the provider changes its key. A URL must be at a public address, with https and without redirects.
          *
          *     Requires the capability `sso.manage`.
          */
@@ -3054,8 +3054,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Let people sign in by an SSO connection of the environment
-         * @description Needs a complete configuration; the refusal names what is missing. Its failures are forgotten.
+         * Activate an SSO connection of the environment
+         * @description The configuration must be complete; otherwise the error names what is missing. Its count of failures is reset.
          *
          *     Requires the capability `sso.manage`.
          */
@@ -3076,8 +3076,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Let nobody sign in by an SSO connection of the environment any more
-         * @description Whoever is signed in by it is signed out. It is kept, with who its people are here.
+         * Disable an SSO connection of the environment
+         * @description Everybody who is signed in through it is signed out. The connection is kept, with its links to identities.
          *
          *     Requires the capability `sso.manage`.
          */
@@ -3098,8 +3098,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Forget whom the provider of an SSO connection of the environment has named
-         * @description Its people are found by their verified addresses again, as at first: for a provider that names everybody anew, as after its application was registered anew. Until then whoever has the address of somebody with another name is refused (`subject_mismatch`). Sessions go on; whoever is on the way begins anew.
+         * Forget the links of an SSO connection of the environment
+         * @description Deletes the links between people at the provider and identities; they are matched by verified email address again, as at first. For a provider that gives everybody a new identifier, for example after its application was registered again: until then, a person with the email address of an identity that is linked to another identifier is refused (`subject_mismatch`). Sessions continue; sign-ins in progress must be started again.
          *
          *     Requires the capability `sso.manage`.
          */
@@ -3118,7 +3118,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what is to be entered at the identity provider of the environment
+         * Get the service provider values for the identity provider of the environment
          * @description Requires the capability `sso.view`.
          */
         get: operations["portalGetSsoServiceProvider"];
@@ -3140,8 +3140,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Try out an SSO connection of the environment
-         * @description Answers a link that works once, for ten minutes: whoever opens it signs in at the provider. What it answers is checked as ever, but nobody is signed in, made or linked here, and it counts for nothing. The configuration has to be complete; the status does not matter. Read the test for what came of it.
+         * Test an SSO connection of the environment
+         * @description Returns a link that works once, for ten minutes: whoever opens it signs in at the provider. The response is checked as usual, but nobody is signed in, created or linked, and it does not count for anything. The configuration must be complete; the status does not matter. Get the test to see its result.
          *
          *     Requires the capability `sso.manage`.
          */
@@ -3160,8 +3160,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what came of a test of an SSO connection of the environment
-         * @description What the provider sent and why it was refused. Kept for an hour from the making of the link.
+         * Get a test of an SSO connection of the environment
+         * @description Contains what the provider sent, and why it was refused. Kept for an hour after the link is created.
          *
          *     Requires the capability `sso.view`.
          */
@@ -3182,8 +3182,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the domains that the account has claimed
-         * @description `q` searches the domain. Those of organizations are with the organizations.
+         * List the domain claims of the account
+         * @description `q` searches the domain. Claims of organizations are listed under the organizations.
          *
          *     Requires the capability `sso.view`.
          */
@@ -3191,7 +3191,7 @@ export interface paths {
         put?: never;
         /**
          * Claim a domain for the account
-         * @description Publish the TXT record that the answer names. It is looked for by itself: every minute for ten minutes, every five minutes for an hour, hourly for three days, and every six hours until day 30; then the claim has failed. Idempotent: a domain that is claimed already is answered with the same claim and token; a failed one is looked for anew. Public providers of mail and public suffixes are refused. Several accounts may claim a domain; the first one that proves it has it, and the claims of the others say so.
+         * @description Publish the TXT record in the response. It is checked automatically: every minute for ten minutes, every five minutes for an hour, hourly for three days, and every six hours until day 30; then the claim fails. Idempotent: for a domain that is claimed already, the same claim and token are returned; a failed claim is checked again. Public email providers and public suffixes are refused. Several accounts may claim a domain; the first to prove it gets it, and the claims of the others show that.
          *
          *     Requires the capability `sso.manage`.
          */
@@ -3210,15 +3210,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the claim of a domain
+         * Get a domain claim of the account
          * @description Requires the capability `sso.view`.
          */
         get: operations["portalGetSsoDomain"];
         put?: never;
         post?: never;
         /**
-         * Give up the claim of a domain
-         * @description At once it verifies nothing any more, and another account that proves the domain can have it.
+         * Delete a domain claim of the account
+         * @description The claim stops verifying anything immediately, and another account that proves the domain can have it.
          *
          *     Requires the capability `sso.manage`.
          */
@@ -3238,8 +3238,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Look for the record of a domain now
-         * @description Asks the servers of the domain at once, whatever the status; the answer says how the claim stands then. Where the record was published a moment ago, the servers of the domain may not all have it yet.
+         * Verify a domain claim of the account now
+         * @description Queries the name servers of the domain immediately, whatever the status; the response has the resulting state of the claim. If the record was published a moment ago, some name servers of the domain may not have it yet.
          *
          *     Requires the capability `sso.manage`.
          */
@@ -3259,7 +3259,7 @@ export interface paths {
         };
         /**
          * List the SCIM tokens of the account
-         * @description Of all environments, or of the one of `environment_id`. `q` searches the name.
+         * @description Of all environments, or only of `environment_id`. `q` searches the name.
          *
          *     Requires the capability `scim.view`.
          */
@@ -3267,7 +3267,7 @@ export interface paths {
         put?: never;
         /**
          * Create a SCIM token
-         * @description With it, a directory provisions people and groups at `/scim/v2`: those of the environment, or only those of the organization that `organization_id` names. The token is in this answer and in no other.
+         * @description With the token, a directory provisions users and groups at `/scim/v2`: those of the environment, or only those of the organization in `organization_id`. The token is returned only in this response.
          *
          *     Requires the capability `scim.manage`.
          */
@@ -3290,7 +3290,7 @@ export interface paths {
         post?: never;
         /**
          * Revoke a SCIM token
-         * @description It is refused from the next request on. What was provisioned with it stays.
+         * @description The token is refused from the next request on. What was provisioned with it stays.
          *
          *     Requires the capability `scim.manage`.
          */
@@ -3308,8 +3308,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what SCIM groups are mapped to
-         * @description In all environments, or in the one of `environment_id`.
+         * List SCIM group mappings
+         * @description Of all environments, or only of `environment_id`.
          *
          *     Requires the capability `scim.view`.
          */
@@ -3317,7 +3317,7 @@ export interface paths {
         put?: never;
         /**
          * Map a SCIM group to a role at a node
-         * @description Whoever is in the group holds the role at the node and below it, from now on and for as long as they are in it. `scim_group` is the id of a group or what it is called, whatever the case; a group of that name may come later. With `organization_id`, groups of that organization’s directory are meant, and the node is inside the organization. Without `node_id`, it is the root, or the organization. Callers can only give what they may give by an assignment.
+         * @description Members of the group hold the role at the node and below it, from now on and as long as they are in the group. `scim_group` is the ID of a group or its name, regardless of case; a group with that name may be created later. With `organization_id`, it refers to groups of that organization's directory, and the node is inside the organization. Without `node_id`, the role is held at the root, or at the organization. Callers can only map roles that they could assign.
          *
          *     Requires the capability `scim.manage`.
          */
@@ -3336,15 +3336,15 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the mapping of a SCIM group
+         * Get a SCIM group mapping
          * @description Requires the capability `scim.view`.
          */
         get: operations["portalGetScimGroupMapping"];
         put?: never;
         post?: never;
         /**
-         * Delete the mapping of a SCIM group
-         * @description Those in the group lose what only this mapping gave them; what they were given by hand stays.
+         * Delete a SCIM group mapping
+         * @description Members of the group lose what only this mapping gave them; roles assigned by hand stay.
          *
          *     Requires the capability `scim.manage`.
          */
@@ -3352,8 +3352,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Map a SCIM group to another role or node
-         * @description Those in the group hold what it says from now on, and no longer what it said before.
+         * Update a SCIM group mapping
+         * @description From now on, members of the group hold what the mapping says, and no longer what it said before.
          *
          *     Requires the capability `scim.manage`.
          */
@@ -3368,8 +3368,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what happened in the account
-         * @description In all of its environments and in itself. With a role within limits: what happened in the part that it reaches.
+         * List the audit log of the account
+         * @description Covers the account itself and all its environments. Callers whose roles have limits see what happened within them.
          *
          *     Requires the capability `audit.view`.
          */
@@ -3390,8 +3390,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Export what happened in the account
-         * @description Every row that is there when it begins. With a role within limits: what happened in the part that it reaches. The export is a row of the log itself, `audit.exported`.
+         * Export the audit log of the account
+         * @description Contains every row that exists when the export begins. Callers whose roles have limits see what happened within them. The export itself is recorded in the log as `audit.exported`.
          *
          *     Requires the capability `audit.view`.
          */
@@ -3412,8 +3412,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what concerns end users
-         * @description Their sign-ins, factors, roles and profiles. With a role within limits: what happened in the part that it reaches.
+         * List audit log rows that concern end users
+         * @description Covers their sign-ins, factors, roles and profiles. Callers whose roles have limits see what happened within them.
          *
          *     Requires the capability `audit.view`.
          */
@@ -3434,8 +3434,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read a row that concerns end users, with what surrounds it
-         * @description Related rows are of the same kind. Reading it is a row of the log itself, `audit.row.viewed`.
+         * Get an audit log row that concerns end users, with related rows
+         * @description Related rows are also only those that concern end users. Reading a row is itself recorded in the log as `audit.row.viewed`.
          *
          *     Requires the capability `audit.view`.
          */
@@ -3456,8 +3456,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read a row of the audit log, with what surrounds it
-         * @description Reading it is a row of the log itself, `audit.row.viewed`.
+         * Get a row of the audit log with related rows
+         * @description Reading a row is itself recorded in the log as `audit.row.viewed`.
          *
          *     Requires the capability `audit.view`.
          */
@@ -3479,7 +3479,7 @@ export interface paths {
         };
         /**
          * List applications
-         * @description `q` searches name and slug. With a role within limits: those that it reaches, and those in which it reaches an environment, as `path_only`.
+         * @description `q` searches name and slug. Callers whose roles have limits see the applications within them, and as `path_only` those with an environment within them.
          *
          *     Requires the capability `applications.view`.
          */
@@ -3487,7 +3487,7 @@ export interface paths {
         put?: never;
         /**
          * Create an application
-         * @description It gets a Development and a Production environment with the slugs `development` and `production`. Without a `slug`, the name gives one, with a short random ending where that is taken. An account has 1 000 at the most.
+         * @description Creates a Development and a Production environment with it, with the slugs `development` and `production`. Without a `slug`, one is derived from the name, with a short random suffix if it is taken. An account can have 1 000 applications.
          *
          *     Requires the capability `applications.manage`.
          */
@@ -3506,7 +3506,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read an application
+         * Get an application
          * @description Requires the capability `applications.view`.
          */
         get: operations["portalGetApplication"];
@@ -3514,7 +3514,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an application with all its environments
-         * @description Repeat the slug in `confirm`: this cannot be undone. It is gone with the answer, and its slug is free. Every environment of it goes with everything in it, as if each were deleted by itself: API keys, sessions and tokens of them stop at once, a process for each deletes what was in it, and the last one the application; administrators stay signed in. Records `environment.deleted` for each environment and `application.deleted`. The last application may be deleted too: the account, its administrators and its subscription stay, and a new application can be created.
+         * @description Repeat the slug in `confirm`: this cannot be undone. The application is gone once the response is sent, and its slug is free. All its environments are deleted with everything in them, as if each were deleted by itself: their API keys, sessions and tokens stop working immediately, a process for each deletes its contents, and the last one the application; administrators stay signed in. Records `environment.deleted` for each environment and `application.deleted`. The last application may be deleted too: the account, its administrators and its subscription stay, and a new application can be created.
          *
          *     Requires the capability `applications.manage`.
          */
@@ -3522,8 +3522,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change the name or the slug of an application
-         * @description A new slug counts at once in every Portal path below; credentials name the application by its id and go on.
+         * Update the name or the slug of an application
+         * @description A new slug takes effect immediately in every Portal path below; credentials refer to the application by its ID and keep working.
          *
          *     Requires the capability `applications.manage`.
          */
@@ -3539,7 +3539,7 @@ export interface paths {
         };
         /**
          * List the environments of an application
-         * @description `q` searches name and slug. With a role within limits: those that it reaches.
+         * @description `q` searches name and slug. Callers whose roles have limits see the environments within them.
          *
          *     Requires the capability `applications.view`.
          */
@@ -3547,7 +3547,7 @@ export interface paths {
         put?: never;
         /**
          * Create an environment
-         * @description It starts empty, with default settings. Without a `slug`, the name gives one, with a short random ending where that is taken. The `type` stays: API keys say it (`ghk_live_`, `ghk_test_`), and some deletions are refused in production. An application has 500 at the most.
+         * @description It starts empty, with default settings. Without a `slug`, one is derived from the name, with a short random suffix if it is taken. The `type` cannot be changed later: API keys show it (`ghk_live_`, `ghk_test_`), and some deletions are refused in production. An application can have 500 environments.
          *
          *     Requires the capability `applications.manage`.
          */
@@ -3566,7 +3566,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read an environment
+         * Get an environment
          * @description Requires the capability `applications.view`.
          */
         get: operations["portalGetEnvironment"];
@@ -3574,7 +3574,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an environment with everything in it
-         * @description Repeat the slug in `confirm`: this cannot be undone. It is gone with the answer: nobody finds it or signs in to it, its API keys, sessions and tokens stop at once, its OAuth clients within a second, its webhooks hear nothing more, and its slug is free. What was in it is deleted by a process (`environment_removal` in `/processes`). An identity that is in no other environment of the account goes with it, as when it is deleted by itself; the event `environment.erased` ends the process and tells how many (`identities_deleted`). Audit rows stay. The last environment of an application may be deleted too; a new one can be created.
+         * @description Repeat the slug in `confirm`: this cannot be undone. The environment is gone once the response is sent: nobody can find it or sign in to it; its API keys, sessions and tokens stop working immediately, its OAuth clients within a second; its webhooks receive nothing more; and its slug is free. Its contents are deleted by a process (`environment_removal` in `/processes`). An identity that is in no other environment of the account is deleted with it, as when it is deleted by itself; the event `environment.erased` marks the end of the process and gives their number (`identities_deleted`). Audit log rows stay. The last environment of an application may be deleted too; a new one can be created.
          *
          *     Requires the capability `applications.manage`.
          */
@@ -3582,8 +3582,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change the name or the slug of an environment
-         * @description A new slug counts at once in every Portal path below. The `type` cannot be changed.
+         * Update the name or the slug of an environment
+         * @description A new slug takes effect immediately in every Portal path below. The `type` cannot be changed.
          *
          *     Requires the capability `applications.manage`.
          */
@@ -3598,10 +3598,10 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read what the signed-in admin is and may do in the account
-         * @description Each role allows its `capabilities` in the whole account, or within its `limits`.
+         * Get the signed-in administrator with their rights in the account
+         * @description Each role grants its `capabilities` in the whole account, or within its `limits`.
          *
-         *     Any administrator of the account may.
+         *     Allowed for every administrator of the account.
          */
         get: operations["portalGetMe"];
         put?: never;
@@ -3620,12 +3620,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read which environment the admin looked at last
+         * Get the environment that the administrator opened last
          * @description Requires the capability `applications.view`.
          */
         get: operations["portalGetApplicationState"];
         /**
-         * Store which environment the admin looked at last
+         * Set the environment that the administrator opened last
          * @description Requires the capability `applications.view`.
          */
         put: operations["portalPutApplicationState"];
@@ -3644,7 +3644,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the settings of an environment
+         * Get the settings of an environment
          * @description Requires the capability `env_settings.view`.
          */
         get: operations["portalGetEnvironmentSettings"];
@@ -3654,7 +3654,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change the settings of an environment
+         * Update the settings of an environment
          * @description Requires the capability `env_settings.manage`.
          */
         patch: operations["portalUpdateEnvironmentSettings"];
@@ -3692,7 +3692,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read an OAuth client
+         * Get an OAuth client
          * @description Requires the capability `oauth_clients.view`.
          */
         get: operations["portalGetOAuthClient"];
@@ -3700,7 +3700,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an OAuth client
-         * @description Its grants and tokens end with it.
+         * @description Its grants and tokens are revoked with it.
          *
          *     Requires the capability `oauth_clients.manage`.
          */
@@ -3708,7 +3708,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change an OAuth client
+         * Update an OAuth client
          * @description Requires the capability `oauth_clients.manage`.
          */
         patch: operations["portalUpdateOAuthClient"];
@@ -3724,8 +3724,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Give an OAuth client a new secret
-         * @description The new secret counts at once, and the old one ends within a second.
+         * Rotate the secret of an OAuth client
+         * @description The new secret works immediately, and the previous one stops working within a second.
          *
          *     Requires the capability `oauth_clients.manage`.
          */
@@ -3746,8 +3746,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Add the permissions of an application's resources
-         * @description Registers `name.action` for each action of each resource, at most 1000, and puts permissions into roles: new ones and those that the environment has. What is there already is skipped, so the request can be repeated. System roles are read-only.
+         * Register the permissions of an application's resources
+         * @description Registers `name.action` for each action of each resource, at most 1000, and adds permissions to roles, new or existing. What exists already is skipped, so the request can be repeated. System roles are read-only.
          *
          *     Requires the capability `env_permissions.manage`.
          */
@@ -3774,8 +3774,8 @@ export interface paths {
         get: operations["portalListAccountWebhooks"];
         put?: never;
         /**
-         * Subscribe a receiver to events of the account
-         * @description At most a thousand for each account. Deliveries follow the Standard Webhooks convention. Verify their signature with the secret, which is answered here and never again. What happens in the environments of the account is told, too.
+         * Create a webhook of the account
+         * @description At most 1000 per account. Deliveries follow Standard Webhooks. Verify their signature with the secret, which is returned only here. Events of the environments of the account are delivered too.
          *
          *     Requires the capability `account_webhooks.manage`.
          */
@@ -3814,7 +3814,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what webhooks of the account can subscribe to
+         * List the event types that a webhook of the account can subscribe to
          * @description Requires the capability `account_webhooks.view`.
          */
         get: operations["portalListAccountWebhookEventTypes"];
@@ -3834,7 +3834,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read a webhook of the account
+         * Get a webhook of the account
          * @description Requires the capability `account_webhooks.view`.
          */
         get: operations["portalGetAccountWebhook"];
@@ -3842,7 +3842,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a webhook of the account
-         * @description Deliveries that are on their way to it are cancelled.
+         * @description Its deliveries in progress are cancelled.
          *
          *     Requires the capability `account_webhooks.manage`.
          */
@@ -3850,8 +3850,8 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change a webhook of the account
-         * @description Switching it off cancels the deliveries that are on their way to it. Switching it on again, or another URL, forgets its failures; what happened while it was off is not told.
+         * Update a webhook of the account
+         * @description Deactivating it cancels its deliveries in progress. Activating it again, or changing the URL, resets its failures; events that occur while it is inactive are not delivered.
          *
          *     Requires the capability `account_webhooks.manage`.
          */
@@ -3868,8 +3868,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Give a webhook of the account a new secret
-         * @description The secret of before signs for 24 hours more, beside the new one: each delivery has two signatures then.
+         * Rotate the secret of a webhook of the account
+         * @description The previous secret keeps signing for 24 hours, alongside the new one: each delivery then has two signatures.
          *
          *     Requires the capability `account_webhooks.manage`.
          */
@@ -3890,8 +3890,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Send a test to a webhook of the account
-         * @description A delivery of the type `webhook.test`, to this one alone; it is tried again as any other is. Read it to see what came of it. 30 a minute for a webhook.
+         * Send a test delivery to a webhook of the account
+         * @description Sends an event of the type `webhook.test` to this webhook only; it is retried like any other delivery. Get the delivery to see the result. At most 30 per minute and webhook.
          *
          *     Requires the capability `account_webhooks.manage`.
          */
@@ -3911,7 +3911,7 @@ export interface paths {
         };
         /**
          * List the deliveries to a webhook of the account
-         * @description Each with its attempts and what the receiver answered. `q` searches the event type. A delivery is kept for 30 days after its end.
+         * @description Each with its attempts and the responses of the receiver. `q` searches the event type. A delivery is kept for 30 days after it ends.
          *
          *     Requires the capability `account_webhooks.view`.
          */
@@ -3932,8 +3932,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read a delivery to a webhook of the account
-         * @description What is sent, and each attempt with what the receiver answered.
+         * Get a delivery to a webhook of the account
+         * @description Contains what is sent, and each attempt with the response of the receiver.
          *
          *     Requires the capability `account_webhooks.view`.
          */
@@ -3956,8 +3956,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Have a delivery to a webhook of the account attempted now
-         * @description One that waits for its next attempt does not wait any longer. One that has ended, well or not, is sent again: the same `webhook-id`, the same bytes. 50 attempts of a delivery at most, and 600 retries a minute for a webhook.
+         * Retry a delivery to a webhook of the account
+         * @description A delivery that waits for its next attempt is attempted immediately. One that has ended, successfully or not, is sent again with the same `webhook-id` and the same bytes. At most 50 attempts per delivery, and 600 retries per minute and webhook.
          *
          *     Requires the capability `account_webhooks.manage`.
          */
@@ -3974,7 +3974,7 @@ export interface components {
     schemas: {
         /**
          * Error
-         * @description Every refusal (specification, "Errors").
+         * @description The body of every error response.
          */
         Error: {
             error: components["schemas"]["ErrorBody"];
@@ -3983,7 +3983,7 @@ export interface components {
         ErrorBody: {
             statusCode: number;
             /**
-             * @description Stable; null where only the status counts. New ones may come: go by the status where it is unknown.
+             * @description Stable; null if only the status matters. New codes may be added: go by the status if the code is unknown.
              * @enum {string|null}
              */
             code: "account.capability_required" | "account.confirmation_required" | "account.has_applications" | "account.limit_reached" | "account.not_found" | "account.other_sign_in_required" | "account.owner_required" | "account.password_required" | "account.slug_taken" | "account_intent.not_failed" | "account_intent.not_found" | "admin_sso.not_available" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.expired" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.limit_reached" | "application.not_found" | "application.slug_taken" | "audit.row_not_found" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_encoding" | "body.unsupported_media_type" | "captcha.failed" | "changes.cursor_expired" | "changes.cursor_invalid" | "environment.confirmation_required" | "environment.limit_reached" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.answer_lost" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.in_production" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.already_pending" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.consent_required" | "login.method_not_allowed" | "member.already_member" | "member.in_other_accounts" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.challenge_required" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.own_factors" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.not_in_access_model" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | null | "oauth_client.has_no_secret" | "oauth_client.not_found" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "organization.sso_connection_exists" | "organization.sso_connection_not_owned" | "origin.foreign" | "password.breached" | "password.context_specific" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "registration.password_required" | "request.headers_too_large" | "request.malformed" | "request.timed_out" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "scim_group_mapping.exists" | "scim_group_mapping.not_found" | "scim_token.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_connection.incomplete" | "sso_connection.limit_reached" | "sso_connection.metadata_unreadable" | "sso_connection.not_active" | "sso_connection.not_found" | "sso_connection.test_not_found" | "sso_domain.limit_reached" | "sso_domain.malformed" | "sso_domain.not_found" | "sso_domain.public_provider" | "sso_domain.public_suffix" | "sso_required" | "validation.failed" | "version.conflict" | "webhook.delivery_not_found" | "webhook.inactive" | "webhook.limit_reached" | "webhook.not_found" | "webhook.too_many_attempts";
@@ -3998,7 +3998,7 @@ export interface components {
                 message: string;
             }[];
         };
-        /** @description `data` of events by their `type`, in the change feed and in what webhooks are told. Fields that do not apply are left out; ignore those that you do not know. */
+        /** @description The `data` of events by their `type`, in the change feed and in webhook deliveries. Fields that do not apply are left out; ignore fields that you do not know. */
         EventData: {
             "account.created"?: Record<string, never>;
             "account.updated"?: {
@@ -4020,10 +4020,10 @@ export interface components {
             "administrator_invite.created"?: {
                 /**
                  * Format: uuid
-                 * @description The role that is offered.
+                 * @description The role that it offers.
                  */
                 role_id?: string;
-                /** @description Where it will count, or null. */
+                /** @description Where it will apply, or null. */
                 limits?: {
                     [key: string]: unknown;
                 } | null;
@@ -4031,18 +4031,18 @@ export interface components {
             "administrator_invite.expired"?: Record<string, never>;
             "administrator_invite.resent"?: Record<string, never>;
             "administrator_invite.revoked"?: {
-                /** @description Why, where an operator ended it. */
+                /** @description The reason, if an operator ended it. */
                 reason?: string;
             };
             "administrator_role.created"?: {
-                /** @description What it allows. */
+                /** @description The capabilities that it grants. */
                 capabilities?: string[];
             };
             "administrator_role.deleted"?: Record<string, never>;
             "administrator_role.updated"?: {
                 /** @description Names of the fields that changed. */
                 changed?: string[];
-                /** @description What it allows from now on, where that changed. */
+                /** @description The capabilities that it grants now, if they changed. */
                 capabilities?: string[];
             };
             "api_key.created"?: {
@@ -4051,16 +4051,16 @@ export interface components {
             };
             "api_key.deleted"?: Record<string, never>;
             "api_key.rotated"?: {
-                /** @description For how long the old secret works on. */
+                /** @description For how long the previous secret keeps working. */
                 overlap_seconds?: number;
             };
             "api_key.updated"?: {
-                /** @description Whether it works. */
+                /** @description Whether it is active now. */
                 is_active?: boolean;
             };
             "application.created"?: Record<string, never>;
             "application.deleted"?: {
-                /** @description The slug that it had. */
+                /** @description Its slug before. */
                 slug?: string;
             };
             "application.updated"?: {
@@ -4072,7 +4072,7 @@ export interface components {
                 type?: string;
             };
             "environment.deleted"?: {
-                /** @description The slug that it had. */
+                /** @description Its slug before. */
                 slug?: string;
                 /** @description `development` or `production`. */
                 type?: string;
@@ -4080,11 +4080,11 @@ export interface components {
             "environment.settings_updated"?: {
                 /** @description Names of the fields that changed. */
                 changed?: string[];
-                /** @description What they are from now on, by name. */
+                /** @description The new values, by name. */
                 became?: {
                     [key: string]: unknown;
                 };
-                /** @description The version of the settings from now on. */
+                /** @description The new version of the settings. */
                 version?: number;
             };
             "environment.updated"?: {
@@ -4098,37 +4098,37 @@ export interface components {
                  * @description The client that asked.
                  */
                 oauth_client_id?: string;
-                /** @description What was allowed this time. */
+                /** @description The scopes consented to this time. */
                 scopes?: string[];
             };
             "identity.consent_withdrawn"?: {
                 /**
                  * Format: uuid
-                 * @description The client that had it.
+                 * @description The client that had the consent.
                  */
                 oauth_client_id?: string;
-                /** @description What it was for. */
+                /** @description Its scopes. */
                 scopes?: string[];
             };
             "identity.created"?: {
-                /** @description Whether it was in the directory of the account before. */
+                /** @description Whether it was already in the directory of the account. */
                 joined?: boolean;
-                /** @description True where it signed up itself. */
+                /** @description True if it signed up itself. */
                 signed_up?: boolean;
-                /** @description True where it came by an invite. */
+                /** @description True if it was invited. */
                 invited?: boolean;
-                /** @description True where an identity provider brought it. */
+                /** @description True if an identity provider created it. */
                 provisioned?: boolean;
             };
             "identity.deactivated"?: Record<string, never>;
             "identity.deleted"?: {
-                /** @description True where nothing of it is left in the account. */
+                /** @description True if nothing of it is left in the account. */
                 erased?: boolean;
             };
             "identity.email_verified"?: {
-                /** @description By what: `administrator`, `email_otp`, `own`, a link, and the like. */
+                /** @description How: `administrator`, `email_otp`, `own`, a link, and the like. */
                 method?: string;
-                /** @description Of a link that was mailed at sign-up: whether its password counts now. */
+                /** @description For a link that was emailed at sign-up: whether the password chosen then is now that of the identity. */
                 password_set?: boolean;
             };
             "identity.locked"?: {
@@ -4157,23 +4157,23 @@ export interface components {
                 factor?: string;
             };
             "identity.mfa_reset"?: {
-                /** @description Why, where the owner of the address came after whoever had enrolled them. */
+                /** @description Why, if the owner of the email address came after whoever had enrolled them. */
                 reason?: string;
             };
             "identity.password_changed"?: {
-                /** @description By what: `administrator`, `email_otp`, `own`, a link, and the like. */
+                /** @description How: `administrator`, `email_otp`, `own`, a link, and the like. */
                 method?: string;
-                /** @description Sessions that ended with it. */
+                /** @description The sessions that ended with it. */
                 revoked_session_ids?: string[];
             };
             "identity.sessions_revoked"?: {
-                /** @description Why. */
+                /** @description The reason. */
                 reason?: string;
-                /** @description Which, where only some; 500 in each event. */
+                /** @description The sessions, if not all; 500 in each event. */
                 session_ids?: string[];
             };
             "identity.signed_in"?: {
-                /** @description How (RFC 8176). */
+                /** @description The authentication methods (RFC 8176). */
                 amr?: string[];
                 /**
                  * Format: uuid
@@ -4189,7 +4189,7 @@ export interface components {
             "identity.signed_out"?: {
                 /**
                  * Format: uuid
-                 * @description The `sid` of the ID tokens that it gave.
+                 * @description The `sid` of the ID tokens issued in it.
                  */
                 session_id?: string;
             };
@@ -4203,20 +4203,20 @@ export interface components {
                 intent?: string;
                 /**
                  * Format: uuid
-                 * @description Who accepted.
+                 * @description The identity that accepted.
                  */
                 identity_id?: string;
-                /** @description The roles that they were given. */
+                /** @description The roles that were assigned. */
                 role_ids?: string[];
             };
             "identity_invite.created"?: {
                 /** @description `activate` or `directory`. */
                 intent?: string;
-                /** @description The roles that are offered. */
+                /** @description The roles that it offers. */
                 role_ids?: string[];
                 /**
                  * Format: uuid
-                 * @description Where they will be held, or null.
+                 * @description The node at which they will be held, or null.
                  */
                 node_id?: string | null;
             };
@@ -4227,7 +4227,7 @@ export interface components {
             "identity_invite.revoked"?: {
                 /** @description `activate` or `directory`. */
                 intent?: string;
-                /** @description Why, where an operator ended it. */
+                /** @description The reason, if an operator ended it. */
                 reason?: string;
             };
             "member.added"?: {
@@ -4238,18 +4238,18 @@ export interface components {
                 user_id?: string;
                 /** @description Their administrator roles. */
                 role_ids?: string[];
-                /** @description Where those count, or null. */
+                /** @description Where those apply, or null. */
                 limits?: {
                     [key: string]: unknown;
                 } | null;
                 /**
                  * Format: uuid
-                 * @description The invite that they came by.
+                 * @description The invite that they accepted.
                  */
                 invite_id?: string;
                 /**
                  * Format: uuid
-                 * @description The SSO connection that brought them.
+                 * @description The SSO connection through which they came.
                  */
                 connection_id?: string;
             };
@@ -4259,7 +4259,7 @@ export interface components {
                  * @description The person.
                  */
                 user_id?: string;
-                /** @description Sessions that ended with it. */
+                /** @description The sessions that ended with it. */
                 revoked_session_ids?: string[];
             };
             "member.removed"?: {
@@ -4275,73 +4275,73 @@ export interface components {
                  * @description The person.
                  */
                 user_id?: string;
-                /** @description Their administrator roles with their limits. */
+                /** @description Their administrator roles, with their limits. */
                 roles?: {
                     [key: string]: unknown;
                 }[];
             };
             "node.created"?: {
-                /** @description Key of its type. */
+                /** @description The key of its type. */
                 node_type?: string;
                 /**
                  * Format: uuid
-                 * @description The node above it.
+                 * @description The parent node.
                  */
                 parent_node_id?: string | null;
-                /** @description `active` or `inactive`, from now on. */
+                /** @description The new status, `active` or `inactive`. */
                 status?: string;
-                /** @description Its version from now on. */
+                /** @description The new version. */
                 version?: number;
             };
             "node.deleted"?: {
-                /** @description Key of its type. */
+                /** @description The key of its type. */
                 node_type?: string;
                 /**
                  * Format: uuid
-                 * @description The node above it.
+                 * @description The parent node.
                  */
                 parent_node_id?: string | null;
-                /** @description `active` or `inactive`, from now on. */
+                /** @description The new status, `active` or `inactive`. */
                 status?: string;
-                /** @description Its version from now on. */
+                /** @description The new version. */
                 version?: number;
                 /**
                  * Format: uuid
-                 * @description The node that was deleted with all below it.
+                 * @description The node that was deleted with everything below it.
                  */
                 top_node_id?: string;
             };
             "node.moved"?: {
-                /** @description Key of its type. */
+                /** @description The key of its type. */
                 node_type?: string;
                 /**
                  * Format: uuid
-                 * @description The node above it.
+                 * @description The parent node.
                  */
                 parent_node_id?: string | null;
-                /** @description `active` or `inactive`, from now on. */
+                /** @description The new status, `active` or `inactive`. */
                 status?: string;
-                /** @description Its version from now on. */
+                /** @description The new version. */
                 version?: number;
                 /** @description Names of the fields that changed. */
                 changed?: string[];
                 /**
                  * Format: uuid
-                 * @description The node that was above it, where it was moved.
+                 * @description The previous parent node, if it was moved.
                  */
                 from_parent_node_id?: string | null;
             };
             "node.updated"?: {
-                /** @description Key of its type. */
+                /** @description The key of its type. */
                 node_type?: string;
                 /**
                  * Format: uuid
-                 * @description The node above it.
+                 * @description The parent node.
                  */
                 parent_node_id?: string | null;
-                /** @description `active` or `inactive`, from now on. */
+                /** @description The new status, `active` or `inactive`. */
                 status?: string;
-                /** @description Its version from now on. */
+                /** @description The new version. */
                 version?: number;
                 /** @description Names of the fields that changed. */
                 changed?: string[];
@@ -4352,39 +4352,39 @@ export interface components {
             "oauth_client.updated"?: {
                 /** @description Names of the fields that changed. */
                 changed?: string[];
-                /** @description What they are from now on, by name. Without `jwks`. */
+                /** @description The new values, by name. Without `jwks`. */
                 became?: {
                     [key: string]: unknown;
                 };
             };
             "organization.created"?: {
-                /** @description Key of its type. */
+                /** @description The key of its type. */
                 node_type?: string;
                 /**
                  * Format: uuid
-                 * @description The node above it.
+                 * @description The parent node.
                  */
                 parent_node_id?: string | null;
-                /** @description `active` or `inactive`, from now on. */
+                /** @description The new status, `active` or `inactive`. */
                 status?: string;
-                /** @description Its version from now on. */
+                /** @description The new version. */
                 version?: number;
             };
             "organization.deleted"?: {
-                /** @description Key of its type. */
+                /** @description The key of its type. */
                 node_type?: string;
                 /**
                  * Format: uuid
-                 * @description The node above it.
+                 * @description The parent node.
                  */
                 parent_node_id?: string | null;
-                /** @description `active` or `inactive`, from now on. */
+                /** @description The new status, `active` or `inactive`. */
                 status?: string;
-                /** @description Its version from now on. */
+                /** @description The new version. */
                 version?: number;
                 /**
                  * Format: uuid
-                 * @description The node that was deleted with all below it.
+                 * @description The node that was deleted with everything below it.
                  */
                 top_node_id?: string;
             };
@@ -4396,10 +4396,10 @@ export interface components {
                 invitation_id?: string;
                 /**
                  * Format: uuid
-                 * @description Who accepted.
+                 * @description The identity that accepted.
                  */
                 identity_id?: string;
-                /** @description The roles that they were given. */
+                /** @description The roles that were assigned. */
                 role_ids?: string[];
             };
             "organization.invitation_created"?: {
@@ -4408,11 +4408,11 @@ export interface components {
                  * @description The invitation.
                  */
                 invitation_id?: string;
-                /** @description The roles that are offered. */
+                /** @description The roles that it offers. */
                 role_ids?: string[];
                 /**
                  * Format: uuid
-                 * @description Where they will be held, or null.
+                 * @description The node at which they will be held, or null.
                  */
                 node_id?: string | null;
             };
@@ -4422,13 +4422,13 @@ export interface components {
                  * @description The member.
                  */
                 identity_id?: string;
-                /** @description The roles that they were given there. */
+                /** @description The roles that were assigned there. */
                 role_ids?: string[];
             };
             "organization.member_removed"?: {
                 /**
                  * Format: uuid
-                 * @description Who was the member.
+                 * @description The former member.
                  */
                 identity_id?: string;
             };
@@ -4438,31 +4438,31 @@ export interface components {
                  * @description The member.
                  */
                 identity_id?: string;
-                /** @description Roles that they hold there from now on. */
+                /** @description Roles that were added there. */
                 added?: string[];
-                /** @description Roles that they hold there no longer. */
+                /** @description Roles that were removed there. */
                 removed?: string[];
             };
             "organization.updated"?: {
-                /** @description Key of its type. */
+                /** @description The key of its type. */
                 node_type?: string;
                 /**
                  * Format: uuid
-                 * @description The node above it.
+                 * @description The parent node.
                  */
                 parent_node_id?: string | null;
-                /** @description `active` or `inactive`, from now on. */
+                /** @description The new status, `active` or `inactive`. */
                 status?: string;
-                /** @description Its version from now on. */
+                /** @description The new version. */
                 version?: number;
                 /** @description Names of the fields that changed. */
                 changed?: string[];
                 /**
                  * Format: uuid
-                 * @description The node that was above it, where it was moved.
+                 * @description The previous parent node, if it was moved.
                  */
                 from_parent_node_id?: string | null;
-                /** @description How its members may sign in from now on, where that changed; nothing but `changed` is beside it. */
+                /** @description The new authentication policy, if it changed; then only `changed` is sent with it. */
                 authentication_policy?: {
                     [key: string]: unknown;
                 };
@@ -4484,32 +4484,32 @@ export interface components {
             "resource_permissions.added"?: {
                 /** @description Names of the resources. */
                 resources?: string[];
-                /** @description How many permissions are new. */
+                /** @description The number of new permissions. */
                 permissions_created?: number;
-                /** @description How many roles hold more. */
+                /** @description The number of roles that were given permissions. */
                 roles_updated?: number;
             };
             "role.created"?: {
-                /** @description What it holds. */
+                /** @description The keys of its permissions. */
                 permission_keys?: string[];
-                /** @description Whether it counts. */
+                /** @description Whether it is active. */
                 is_active?: boolean;
             };
             "role.deleted"?: Record<string, never>;
             "role.updated"?: {
                 /** @description Names of the fields that changed. */
                 changed?: string[];
-                /** @description Whether it counts, where fields changed. */
+                /** @description Whether it is active now, if fields changed. */
                 is_active?: boolean;
-                /** @description Keys of permissions that it holds from now on, where those changed. */
+                /** @description Keys of the permissions that were added, if they changed. */
                 added?: string[];
-                /** @description Keys of permissions that it holds no longer. */
+                /** @description Keys of the permissions that were removed. */
                 removed?: string[];
             };
             "role_assignment.activated"?: {
                 /**
                  * Format: uuid
-                 * @description Who holds it.
+                 * @description The identity that holds the role.
                  */
                 identity_id?: string;
                 /**
@@ -4524,7 +4524,7 @@ export interface components {
                 node_id?: string | null;
                 /**
                  * Format: date-time
-                 * @description Begin of its window, or null.
+                 * @description Start of its window, or null.
                  */
                 effective_from?: string | null;
                 /**
@@ -4534,14 +4534,14 @@ export interface components {
                 effective_to?: string | null;
                 /**
                  * Format: date-time
-                 * @description The moment that it is about.
+                 * @description The time that the event is about.
                  */
                 at?: string;
             };
             "role_assignment.created"?: {
                 /**
                  * Format: uuid
-                 * @description Who holds it.
+                 * @description The identity that holds the role.
                  */
                 identity_id?: string;
                 /**
@@ -4556,7 +4556,7 @@ export interface components {
                 node_id?: string | null;
                 /**
                  * Format: date-time
-                 * @description Begin of its window, or null.
+                 * @description Start of its window, or null.
                  */
                 effective_from?: string | null;
                 /**
@@ -4568,7 +4568,7 @@ export interface components {
             "role_assignment.deleted"?: {
                 /**
                  * Format: uuid
-                 * @description Who holds it.
+                 * @description The identity that holds the role.
                  */
                 identity_id?: string;
                 /**
@@ -4583,7 +4583,7 @@ export interface components {
                 node_id?: string | null;
                 /**
                  * Format: date-time
-                 * @description Begin of its window, or null.
+                 * @description Start of its window, or null.
                  */
                 effective_from?: string | null;
                 /**
@@ -4595,7 +4595,7 @@ export interface components {
             "role_assignment.expired"?: {
                 /**
                  * Format: uuid
-                 * @description Who holds it.
+                 * @description The identity that holds the role.
                  */
                 identity_id?: string;
                 /**
@@ -4610,7 +4610,7 @@ export interface components {
                 node_id?: string | null;
                 /**
                  * Format: date-time
-                 * @description Begin of its window, or null.
+                 * @description Start of its window, or null.
                  */
                 effective_from?: string | null;
                 /**
@@ -4620,14 +4620,14 @@ export interface components {
                 effective_to?: string | null;
                 /**
                  * Format: date-time
-                 * @description The moment that it is about.
+                 * @description The time that the event is about.
                  */
                 at?: string;
             };
             "role_assignment.expiring"?: {
                 /**
                  * Format: uuid
-                 * @description Who holds it.
+                 * @description The identity that holds the role.
                  */
                 identity_id?: string;
                 /**
@@ -4642,7 +4642,7 @@ export interface components {
                 node_id?: string | null;
                 /**
                  * Format: date-time
-                 * @description Begin of its window, or null.
+                 * @description Start of its window, or null.
                  */
                 effective_from?: string | null;
                 /**
@@ -4652,48 +4652,48 @@ export interface components {
                 effective_to?: string | null;
                 /**
                  * Format: date-time
-                 * @description The moment that it is about.
+                 * @description The time that the event is about.
                  */
                 at?: string;
             };
             "scim_group.created"?: {
                 /**
                  * Format: uuid
-                 * @description Whose directory it is; null: that of the environment.
+                 * @description The organization that the directory belongs to; null: the environment.
                  */
                 organization_id?: string | null;
-                /** @description How many people are in it. */
+                /** @description The number of its members. */
                 members_added?: number;
             };
             "scim_group.deleted"?: {
                 /**
                  * Format: uuid
-                 * @description Whose directory it is; null: that of the environment.
+                 * @description The organization that the directory belongs to; null: the environment.
                  */
                 organization_id?: string | null;
             };
             "scim_group.updated"?: {
                 /**
                  * Format: uuid
-                 * @description Whose directory it is; null: that of the environment.
+                 * @description The organization that the directory belongs to; null: the environment.
                  */
                 organization_id?: string | null;
-                /** @description What else changed: `display_name`, `external_id`. */
+                /** @description Other changes: `display_name`, `external_id`. */
                 changed?: string[];
-                /** @description How many people came in. */
+                /** @description The number of members added. */
                 members_added?: number;
-                /** @description How many went out. */
+                /** @description The number of members removed. */
                 members_removed?: number;
             };
             "scim_group_mapping.created"?: {
                 /**
                  * Format: uuid
-                 * @description Whose directory it is; null: that of the environment.
+                 * @description The organization that the directory belongs to; null: the environment.
                  */
                 organization_id?: string | null;
                 /**
                  * Format: uuid
-                 * @description The group, where it is meant by its id; else null.
+                 * @description The group, if it is identified by its ID; otherwise null.
                  */
                 group_id?: string | null;
                 /**
@@ -4703,19 +4703,19 @@ export interface components {
                 role_id?: string;
                 /**
                  * Format: uuid
-                 * @description Where they hold it.
+                 * @description The node at which they hold it.
                  */
                 node_id?: string | null;
             };
             "scim_group_mapping.deleted"?: {
                 /**
                  * Format: uuid
-                 * @description Whose directory it is; null: that of the environment.
+                 * @description The organization that the directory belongs to; null: the environment.
                  */
                 organization_id?: string | null;
                 /**
                  * Format: uuid
-                 * @description The group, where it is meant by its id; else null.
+                 * @description The group, if it is identified by its ID; otherwise null.
                  */
                 group_id?: string | null;
                 /**
@@ -4725,19 +4725,19 @@ export interface components {
                 role_id?: string;
                 /**
                  * Format: uuid
-                 * @description Where they hold it.
+                 * @description The node at which they hold it.
                  */
                 node_id?: string | null;
             };
             "scim_group_mapping.updated"?: {
                 /**
                  * Format: uuid
-                 * @description Whose directory it is; null: that of the environment.
+                 * @description The organization that the directory belongs to; null: the environment.
                  */
                 organization_id?: string | null;
                 /**
                  * Format: uuid
-                 * @description The group, where it is meant by its id; else null.
+                 * @description The group, if it is identified by its ID; otherwise null.
                  */
                 group_id?: string | null;
                 /**
@@ -4747,21 +4747,21 @@ export interface components {
                 role_id?: string;
                 /**
                  * Format: uuid
-                 * @description Where they hold it.
+                 * @description The node at which they hold it.
                  */
                 node_id?: string | null;
             };
             "scim_token.created"?: {
                 /**
                  * Format: uuid
-                 * @description Whose directory it is; null: that of the environment.
+                 * @description The organization that the directory belongs to; null: the environment.
                  */
                 organization_id?: string | null;
             };
             "scim_token.revoked"?: {
                 /**
                  * Format: uuid
-                 * @description Whose directory it is; null: that of the environment.
+                 * @description The organization that the directory belongs to; null: the environment.
                  */
                 organization_id?: string | null;
             };
@@ -4770,7 +4770,7 @@ export interface components {
                 domain?: string;
                 /**
                  * Format: uuid
-                 * @description Whose claim it is; null: that of the account.
+                 * @description The organization that claims it; null: the account.
                  */
                 organization_id?: string | null;
             };
@@ -4779,10 +4779,10 @@ export interface components {
                 domain?: string;
                 /**
                  * Format: uuid
-                 * @description Whose claim it is; null: that of the account.
+                 * @description The organization that claims it; null: the account.
                  */
                 organization_id?: string | null;
-                /** @description How the claim stood before. */
+                /** @description The previous status of the claim. */
                 previous_status?: string;
             };
             "sso.domain.failed"?: {
@@ -4790,12 +4790,12 @@ export interface components {
                 domain?: string;
                 /**
                  * Format: uuid
-                 * @description Whose claim it is; null: that of the account.
+                 * @description The organization that claims it; null: the account.
                  */
                 organization_id?: string | null;
-                /** @description How the claim stood before. */
+                /** @description The previous status of the claim. */
                 previous_status?: string;
-                /** @description Why. */
+                /** @description The reason. */
                 reason?: string;
             };
             "sso.domain.lapsed"?: {
@@ -4803,10 +4803,10 @@ export interface components {
                 domain?: string;
                 /**
                  * Format: uuid
-                 * @description Whose claim it is; null: that of the account.
+                 * @description The organization that claims it; null: the account.
                  */
                 organization_id?: string | null;
-                /** @description How the latest look ended. */
+                /** @description The result of the latest check. */
                 reason?: string;
             };
             "sso.domain.verified"?: {
@@ -4814,125 +4814,125 @@ export interface components {
                 domain?: string;
                 /**
                  * Format: uuid
-                 * @description Whose claim it is; null: that of the account.
+                 * @description The organization that claims it; null: the account.
                  */
                 organization_id?: string | null;
-                /** @description How the claim stood before. */
+                /** @description The previous status of the claim. */
                 previous_status?: string;
             };
             "sso_connection.activated"?: {
                 /** @description `saml` or `oidc`. */
                 type?: string;
-                /** @description Who signs in by it: `admin`, `identity` or `organization`. */
+                /** @description Who signs in through it: `admin`, `identity` or `organization`. */
                 scope?: string;
                 /**
                  * Format: uuid
-                 * @description Whose connection it is, or null.
+                 * @description The organization that the connection belongs to, or null.
                  */
                 organization_id?: string | null;
-                /** @description How it stood before. */
+                /** @description The previous status. */
                 previous_status?: string;
             };
             "sso_connection.auto_disabled"?: {
                 /** @description `saml` or `oidc`. */
                 type?: string;
-                /** @description Who signs in by it: `admin`, `identity` or `organization`. */
+                /** @description Who signs in through it: `admin`, `identity` or `organization`. */
                 scope?: string;
                 /**
                  * Format: uuid
-                 * @description Whose connection it is, or null.
+                 * @description The organization that the connection belongs to, or null.
                  */
                 organization_id?: string | null;
-                /** @description How it stood before. */
+                /** @description The previous status. */
                 previous_status?: string;
-                /** @description Code of the last refusal. */
+                /** @description The code of the last refusal. */
                 reason?: string;
-                /** @description How many answers were refused in a row. */
+                /** @description The number of responses refused in a row. */
                 consecutive_failures?: number;
             };
             "sso_connection.certificate_expiring"?: {
                 /** @description `saml` or `oidc`. */
                 type?: string;
-                /** @description Who signs in by it: `admin`, `identity` or `organization`. */
+                /** @description Who signs in through it: `admin`, `identity` or `organization`. */
                 scope?: string;
                 /**
                  * Format: uuid
-                 * @description Whose connection it is, or null.
+                 * @description The organization that the connection belongs to, or null.
                  */
                 organization_id?: string | null;
                 /**
                  * Format: date-time
-                 * @description When the last of the provider's certificates ends.
+                 * @description When the last of the provider's certificates expires.
                  */
                 not_after?: string;
             };
             "sso_connection.created"?: {
                 /** @description `saml` or `oidc`. */
                 type?: string;
-                /** @description Who signs in by it: `admin`, `identity` or `organization`. */
+                /** @description Who signs in through it: `admin`, `identity` or `organization`. */
                 scope?: string;
                 /**
                  * Format: uuid
-                 * @description Whose connection it is, or null.
+                 * @description The organization that the connection belongs to, or null.
                  */
                 organization_id?: string | null;
             };
             "sso_connection.deleted"?: {
                 /** @description `saml` or `oidc`. */
                 type?: string;
-                /** @description Who signs in by it: `admin`, `identity` or `organization`. */
+                /** @description Who signs in through it: `admin`, `identity` or `organization`. */
                 scope?: string;
                 /**
                  * Format: uuid
-                 * @description Whose connection it is, or null.
+                 * @description The organization that the connection belongs to, or null.
                  */
                 organization_id?: string | null;
-                /** @description How it stood before. */
+                /** @description The previous status. */
                 previous_status?: string;
             };
             "sso_connection.disabled"?: {
                 /** @description `saml` or `oidc`. */
                 type?: string;
-                /** @description Who signs in by it: `admin`, `identity` or `organization`. */
+                /** @description Who signs in through it: `admin`, `identity` or `organization`. */
                 scope?: string;
                 /**
                  * Format: uuid
-                 * @description Whose connection it is, or null.
+                 * @description The organization that the connection belongs to, or null.
                  */
                 organization_id?: string | null;
-                /** @description How it stood before. */
+                /** @description The previous status. */
                 previous_status?: string;
             };
             "sso_connection.updated"?: {
                 /** @description `saml` or `oidc`. */
                 type?: string;
-                /** @description Who signs in by it: `admin`, `identity` or `organization`. */
+                /** @description Who signs in through it: `admin`, `identity` or `organization`. */
                 scope?: string;
                 /**
                  * Format: uuid
-                 * @description Whose connection it is, or null.
+                 * @description The organization that the connection belongs to, or null.
                  */
                 organization_id?: string | null;
                 /** @description Names of the fields that changed. */
                 changed?: string[];
-                /** @description Links that ended with it: another provider names other people. */
+                /** @description Links deleted with it: another provider identifies people differently. */
                 links_forgotten?: number;
             };
             "webhook.created"?: {
-                /** @description What it is told: types, or `*`. */
+                /** @description The event types that it receives, or `*`. */
                 event_types?: string[];
-                /** @description Whether it is told anything. */
+                /** @description Whether it is active. */
                 is_active?: boolean;
             };
             "webhook.deleted"?: Record<string, never>;
             "webhook.disabled"?: {
-                /** @description `gone`: its receiver answered 410. `failing`: nothing but failures for days. */
+                /** @description `gone`: its receiver answered 410. `failing`: only failures for days. */
                 reason?: string;
             };
             "webhook.updated"?: {
                 /** @description Names of the fields that changed. */
                 changed?: string[];
-                /** @description Whether it is told anything from now on. */
+                /** @description Whether it is active now. */
                 is_active?: boolean;
             };
         };
@@ -4977,7 +4977,7 @@ export interface components {
             email_verified?: boolean;
             password?: string | null;
             /**
-             * @description False for whoever is not to come in yet, or was kept out where they come from.
+             * @description False for an identity that must not sign in yet, or is deactivated in the system that it comes from.
              * @default true
              */
             is_active?: boolean;
@@ -5021,7 +5021,7 @@ export interface components {
                 [key: string]: unknown;
             };
             email_verified: boolean;
-            /** @description Held now or at a time to come. */
+            /** @description Held now or in the future. */
             roles: components["schemas"]["AssignedRole"][];
             /** @description Whether the caller holds `identity.manage`. */
             can_manage: boolean;
@@ -5080,7 +5080,7 @@ export interface components {
                 email_verified?: boolean;
                 password?: string | null;
                 /**
-                 * @description False for whoever is not to come in yet, or was kept out where they come from.
+                 * @description False for an identity that must not sign in yet, or is deactivated in the system that it comes from.
                  * @default true
                  */
                 is_active?: boolean;
@@ -5091,7 +5091,7 @@ export interface components {
                  * @description Only with `role_id`.
                  */
                 node_id?: string | null;
-                /** @description Instead of `password`: a PHC string of argon2i, argon2d, argon2id, scrypt (`$scrypt$ln=…,r=…,p=…$salt$hash`) or PBKDF2 (`$pbkdf2-sha256$i=…$salt$hash`, also sha1 and sha512, also passlib's form), or bcrypt (`$2a$`, `$2b$`, `$2y$`). */
+                /** @description Instead of `password`: a PHC string of argon2i, argon2d, argon2id, scrypt (`$scrypt$ln=…,r=…,p=…$salt$hash`) or PBKDF2 (`$pbkdf2-sha256$i=…$salt$hash`, also sha1 and sha512, also in the form of passlib), or bcrypt (`$2a$`, `$2b$`, `$2y$`). */
                 password_hash?: string | null;
             }[];
         };
@@ -5112,7 +5112,7 @@ export interface components {
                     message: string;
                 }[];
             } | null;
-            /** @description Whether they were in another Environment of the Account before: what the element says of profile, address and password is not taken then. */
+            /** @description Whether the identity was already in another environment of the account; the profile, email address and password of the element are then ignored. */
             joined: boolean;
         };
         CreateIdentitiesResponse: {
@@ -5141,7 +5141,7 @@ export interface components {
             created_at: string;
             /**
              * Format: date-time
-             * @description At the latest: one that nobody uses ends earlier where the environment has `session_idle_ttl_seconds`.
+             * @description At the latest: an unused session ends earlier if the environment has `session_idle_ttl_seconds`.
              */
             expires_at: string;
             ip_address: string | null;
@@ -5159,7 +5159,7 @@ export interface components {
             name: string;
             /** Format: date-time */
             since: string;
-            /** @description What the person was asked for and has allowed (`consent_required`); null where nobody asked. */
+            /** @description The scopes that the person has consented to (`consent_required`); null if consent was not asked for. */
             scopes: string[] | null;
         };
         ListIdentityApplicationsResponse: {
@@ -5208,10 +5208,10 @@ export interface components {
                 last_login_at: string | null;
                 /**
                  * Format: date-time
-                 * @description Until when no password and no code is looked at, after ten wrong ones in a quarter of an hour or fifty in a day; `unlock` ends it.
+                 * @description Until then, no password or code is checked, because there were ten wrong ones in 15 minutes or fifty in a day; `unlock` ends it.
                  */
                 locked_until: string | null;
-                /** @description Of this Environment and its organizations, where the person has come by one. */
+                /** @description Connections of this environment and its organizations through which the person has signed in. */
                 sso_connections: {
                     /** Format: uuid */
                     id: string;
@@ -5278,7 +5278,7 @@ export interface components {
         };
         /**
          * ProcessOfResource
-         * @description Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more.
+         * @description Its state, when it continues by itself, and what can be done with it through `/processes/{id}` of the Portal, which has the details.
          */
         ProcessOfResource: {
             /** Format: uuid */
@@ -5298,34 +5298,34 @@ export interface components {
             last_name: string | null;
             name: string | null;
             /**
-             * @description Of its mails.
+             * @description The language of its emails.
              * @enum {string}
              */
             locale: "en" | "de";
             /** @enum {string} */
             status: "pending" | "accepted" | "expired" | "revoked";
-            /** @description Why it is expired or revoked, such as `not_accepted_in_time`. */
+            /** @description Why the invite has expired or was revoked, for example `not_accepted_in_time`. */
             ended_reason: string | null;
             /** Format: date-time */
             expires_at: string;
             /** Format: date-time */
             ended_at: string | null;
-            /** @description Id of the user, the identity or the API key. */
+            /** @description The ID of the user, the identity or the API key that created it. */
             invited_by: string;
             /** @enum {string} */
             invited_by_type: "platform_admin" | "identity" | "api_key";
-            /** @description Who accepted. */
+            /** @description The identity that accepted it. */
             identity_id: string | null;
             /** Format: date-time */
             created_at: string;
             process: components["schemas"]["ProcessOfResource"];
             /** @enum {string} */
             intent: "activate" | "directory";
-            /** @description Given at acceptance. */
+            /** @description Assigned on acceptance. */
             role_id: string | null;
-            /** @description Where the role is to count. */
+            /** @description The node at which the role is assigned. */
             node_id: string | null;
-            /** @description Null where it leads into the directory of the account only. */
+            /** @description Null if the invite leads only into the directory of the account. */
             environment_id: string | null;
             environment_name: string | null;
             has_initial_assignment: boolean;
@@ -5352,7 +5352,7 @@ export interface components {
              */
             node_id?: string | null;
             /**
-             * @description Of the mails; without one, the environment's.
+             * @description The language of the emails; without one, the environment's.
              * @enum {string}
              */
             locale?: "en" | "de";
@@ -5364,7 +5364,7 @@ export interface components {
         IdentityInvitesSummary: {
             total_invites: number;
             pending_count: number;
-            /** @description Pending ones that carry an initial role. */
+            /** @description Pending invites with an initial role. */
             pending_with_role_count: number;
             accepted_count: number;
             expired_count: number;
@@ -5399,7 +5399,7 @@ export interface components {
             updated_at: string;
             version: number;
             /**
-             * @description `path_only`: shown because it leads to what the caller may see; without its description and metadata.
+             * @description `path_only`: included because it leads to a node that the caller may see; without its description and metadata.
              * @enum {string}
              */
             access_state: "accessible" | "path_only";
@@ -5472,13 +5472,13 @@ export interface components {
             updated_at: string;
             version: number;
             /**
-             * @description `path_only`: shown because it leads to what the caller may see; without its description and metadata.
+             * @description `path_only`: included because it leads to a node that the caller may see; without its description and metadata.
              * @enum {string}
              */
             access_state: "accessible" | "path_only";
             can_access: boolean;
             can_manage: boolean;
-            /** @description What stands right below it, by name. */
+            /** @description Its direct children, by name. */
             children: components["schemas"]["NodeTree"][];
         };
         GetNodeTreeResponse: {
@@ -5515,9 +5515,9 @@ export interface components {
                 name: string;
                 description: string | null;
                 allowed_parents: string[];
-                /** @description It may stand right under the root. */
+                /** @description Whether nodes of this type may be directly below the root. */
                 can_be_root: boolean;
-                /** @description A JSON Schema (2020-12) for the `metadata` of such nodes, up to 16 KiB. `$ref` leads to its own `$defs`; no `$id` or `$anchor`; `uniqueItems` with `maxItems` of at most 200; a `pattern` that cannot take exponentially long, and that no text longer than 1000 characters matches. */
+                /** @description A JSON Schema (2020-12) for the `metadata` of nodes of this type, up to 16 KiB. `$ref` may only refer to its own `$defs`; `$id` and `$anchor` are not allowed; `uniqueItems` requires a `maxItems` of at most 200; a `pattern` must not be able to take exponential time, and never matches a text of more than 1000 characters. */
                 metadata_schema: {
                     [key: string]: unknown;
                 } | null;
@@ -5538,9 +5538,9 @@ export interface components {
                 name: string;
                 description?: string | null;
                 allowed_parents?: string[];
-                /** @description It may stand right under the root. */
+                /** @description Whether nodes of this type may be directly below the root. */
                 can_be_root?: boolean;
-                /** @description A JSON Schema (2020-12) for the `metadata` of such nodes, up to 16 KiB. `$ref` leads to its own `$defs`; no `$id` or `$anchor`; `uniqueItems` with `maxItems` of at most 200; a `pattern` that cannot take exponentially long, and that no text longer than 1000 characters matches. */
+                /** @description A JSON Schema (2020-12) for the `metadata` of nodes of this type, up to 16 KiB. `$ref` may only refer to its own `$defs`; `$id` and `$anchor` are not allowed; `uniqueItems` requires a `maxItems` of at most 200; a `pattern` must not be able to take exponential time, and never matches a text of more than 1000 characters. */
                 metadata_schema?: {
                     [key: string]: unknown;
                 } | null;
@@ -5551,7 +5551,7 @@ export interface components {
         Organization: {
             /**
              * Format: uuid
-             * @description Of its node, too: permissions at the organization are held there.
+             * @description Also the ID of its node: permissions at the organization are held there.
              */
             id: string;
             name: string;
@@ -5610,7 +5610,7 @@ export interface components {
             updated_at: string;
             version: number;
             permission_count: number;
-            /** @description Identities that hold it somewhere, now or later. To whoever reaches a part of the tree only, those in it. */
+            /** @description Identities that hold the role anywhere, now or in the future. Callers who can see only a part of the tree get the number in that part. */
             member_count: number;
         };
         ListOrganizationRolesResponse: {
@@ -5618,13 +5618,13 @@ export interface components {
         };
         /** AuthenticationPolicy */
         AuthenticationPolicy: {
-            /** @description First factors that members may sign in with; null: all that the environment offers. */
+            /** @description First factors with which members may sign in; null: all that the environment offers. */
             allowed_methods: ("password" | "email_otp" | "passkey" | "sso")[] | null;
-            /** @description A second factor of every member, as if the environment required it. */
+            /** @description Requires a second factor of every member, as if the environment required it. */
             require_mfa: boolean;
-            /** @description Members sign in through the organization's identity provider only. Whoever leaves no other way needs an active connection first. */
+            /** @description Members can sign in only through the organization's identity provider. If no other way to sign in is left, an active connection is required first. */
             require_sso: boolean;
-            /** @description How long a sign-in of a member lasts, at most as long as the environment's; null: as long. */
+            /** @description How long the session of a member lasts, at most as long as the environment's; null: as long as the environment's. */
             session_ttl_seconds: number | null;
             version: number;
         };
@@ -5632,13 +5632,13 @@ export interface components {
             data: components["schemas"]["AuthenticationPolicy"];
         };
         ReplaceAuthenticationPolicyRequest: {
-            /** @description First factors that members may sign in with; null: all that the environment offers. */
+            /** @description First factors with which members may sign in; null: all that the environment offers. */
             allowed_methods: ("password" | "email_otp" | "passkey" | "sso")[] | null;
-            /** @description A second factor of every member, as if the environment required it. */
+            /** @description Requires a second factor of every member, as if the environment required it. */
             require_mfa: boolean;
-            /** @description Members sign in through the organization's identity provider only. Whoever leaves no other way needs an active connection first. */
+            /** @description Members can sign in only through the organization's identity provider. If no other way to sign in is left, an active connection is required first. */
             require_sso: boolean;
-            /** @description How long a sign-in of a member lasts, at most as long as the environment's; null: as long. */
+            /** @description How long the session of a member lasts, at most as long as the environment's; null: as long as the environment's. */
             session_ttl_seconds: number | null;
         };
         /** OrganizationMember */
@@ -5650,15 +5650,15 @@ export interface components {
             last_name: string | null;
             name: string | null;
             avatar_url: string | null;
-            /** @description In the environment. */
+            /** @description Whether the identity is active in the environment. */
             is_active: boolean;
-            /** @description Of `roles`, each once. */
+            /** @description The IDs of `roles`, each once. */
             role_ids: string[];
-            /** @description Held at the organization's node, now or at a time to come. */
+            /** @description Held at the organization's node, now or in the future. */
             roles: components["schemas"]["AssignedRole"][];
             /**
              * Format: date-time
-             * @description When they became a member.
+             * @description When the identity became a member.
              */
             created_at: string;
         };
@@ -5681,16 +5681,16 @@ export interface components {
         SsoDomain: {
             /** Format: uuid */
             id: string;
-            /** @description In lower case and A-labels, without `www.`. */
+            /** @description In lower case, with A-labels and without `www.`. */
             domain: string;
             /**
-             * @description `lapsed`: was verified, and its record has been missed for three days.
+             * @description `lapsed`: was verified, but its record has been missing for three days.
              * @enum {string}
              */
             status: "pending" | "verified" | "lapsed" | "failed";
-            /** @description Where the TXT record is looked for. */
+            /** @description The name of the TXT record. */
             txt_record_name: string;
-            /** @description One of the TXT records there has to be this text. */
+            /** @description One of the TXT records there must have this value. */
             txt_record_value: string;
             /** Format: date-time */
             verified_at: string | null;
@@ -5699,7 +5699,7 @@ export interface components {
             /** Format: date-time */
             next_check_at: string | null;
             /**
-             * @description Why the latest look did not confirm it, or why it has failed. Null as long as there is nothing to say.
+             * @description Why the latest check did not confirm the claim, or why the claim has failed. Null if there is nothing to report.
              * @enum {string|null}
              */
             failure_reason: "record_not_found" | "record_mismatch" | "dns_unavailable" | "verified_by_another_account" | "verified_by_another_organization" | "cancelled_by_operator" | null;
@@ -5712,7 +5712,7 @@ export interface components {
             pagination: components["schemas"]["Pagination"];
         };
         ClaimOrganizationDomainRequest: {
-            /** @description A host, or a URL with one. */
+            /** @description A hostname, or a URL with one. */
             domain: string;
         };
         ClaimOrganizationDomainResponse: {
@@ -5722,21 +5722,21 @@ export interface components {
         SsoServiceProvider: {
             /** @enum {string} */
             protocol: "saml" | "oidc";
-            /** @description SAML: where answers are posted to. */
+            /** @description SAML: the assertion consumer service URL, to which responses are posted. */
             acs_url: string | null;
-            /** @description SAML: our name. */
+            /** @description SAML: the entity ID of this service provider. */
             entity_id: string | null;
-            /** @description SAML: all of it as a document. */
+            /** @description SAML: the URL of the service provider metadata. */
             metadata_url: string | null;
-            /** @description SAML: where messages of single logout are sent to. */
+            /** @description SAML: the URL for single logout messages. */
             slo_url: string | null;
-            /** @description OpenID Connect: where the browser comes back to. */
+            /** @description OpenID Connect: the redirect URI. */
             redirect_uri: string | null;
-            /** @description OpenID Connect: where it comes back to after a sign-out. */
+            /** @description OpenID Connect: the post-logout redirect URI. */
             post_logout_redirect_uri: string | null;
-            /** @description OpenID Connect: where the provider itself says that a session there is over. */
+            /** @description OpenID Connect: the back-channel logout URI. */
             backchannel_logout_uri: string | null;
-            /** @description SAML: of the key that signs our messages; null before the first message, which makes it. */
+            /** @description SAML: of the key that signs our messages; null until the first message creates it. */
             signing_certificate: {
                 /** @description Of the whole certificate, in hexadecimal with colons. */
                 fingerprint_sha256: string;
@@ -5758,7 +5758,7 @@ export interface components {
                 /** Format: uuid */
                 organization_id: string | null;
                 /**
-                 * @description Who signs in by it.
+                 * @description Who signs in through it.
                  * @enum {string}
                  */
                 scope: "admin" | "identity" | "organization";
@@ -5766,7 +5766,7 @@ export interface components {
                 type: "saml" | "oidc";
                 name: string;
                 /**
-                 * @description `auto_disabled`: ten answers of the provider in a row were refused.
+                 * @description `auto_disabled`: ten responses of the provider in a row were refused.
                  * @enum {string}
                  */
                 status: "configuring" | "active" | "disabled" | "auto_disabled";
@@ -5774,7 +5774,7 @@ export interface components {
                 saml_sso_url: string | null;
                 saml_slo_url: string | null;
                 saml_signing_cert: string | null;
-                /** @description The certificates of `saml_signing_cert`. They are told of by mail and `sso_connection.certificate_expiring` when the last one ends in 30 days, and in 7; sign-ins go on after that. */
+                /** @description The certificates in `saml_signing_cert`. An email and the event `sso_connection.certificate_expiring` warn 30 days, and 7 days, before the last one expires; sign-ins continue to work after that. */
                 certificates: {
                     /** @description Of the whole certificate, in hexadecimal with colons. */
                     fingerprint_sha256: string;
@@ -5814,7 +5814,7 @@ export interface components {
                 id: string;
                 name: string;
             } | null;
-            /** @description False: the developers of the application look after it, and the Public API does not change it. */
+            /** @description False: the developers of the application manage it, and it cannot be changed through the Public API. */
             owned_by_organization: boolean;
             service_provider: components["schemas"]["SsoServiceProvider"];
         };
@@ -5825,49 +5825,49 @@ export interface components {
             /** @enum {string} */
             type: "saml" | "oidc";
             name: string;
-            /** @description The provider's name: the `Issuer` of its answers. */
+            /** @description The entity ID of the provider: the `Issuer` of its responses. */
             saml_entity_id?: string | null;
             /**
              * Format: uri
-             * @description Where the browser is sent to, by the HTTP-Redirect binding.
+             * @description The single sign-on URL of the provider, for the HTTP-Redirect binding.
              */
             saml_sso_url?: string | null;
             /**
              * Format: uri
-             * @description Where a sign-out is told, if anywhere.
+             * @description The single logout URL of the provider, if it has one.
              */
             saml_slo_url?: string | null;
-            /** @description X.509 certificate in PEM, or several behind each other while the provider changes its key. RSA keys of 2048 bits at least; one that has expired is refused. */
+            /** @description An X.509 certificate in PEM, or several concatenated while the provider rolls over its key. RSA keys must have at least 2048 bits; an expired certificate is refused. */
             saml_signing_cert?: string | null;
             /**
-             * @description The hash of signatures; there is no SHA-1.
+             * @description The hash algorithm of signatures; SHA-1 is not supported.
              * @enum {string|null}
              */
             saml_signature_algorithm?: "sha256" | "sha512" | null;
-            /** @description The assertion itself has to be signed; else the whole answer may be instead. */
+            /** @description If true, the assertion itself must be signed; otherwise a signature of the whole response is enough. */
             saml_want_assertions_signed?: boolean;
             /**
-             * @description What is asked for; null leaves it to the provider.
+             * @description The NameID format to request; null leaves it to the provider.
              * @enum {string|null}
              */
             saml_name_id_format?: "urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified" | "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress" | "urn:oasis:names:tc:SAML:1.1:nameid-format:X509SubjectName" | "urn:oasis:names:tc:SAML:1.1:nameid-format:WindowsDomainQualifiedName" | "urn:oasis:names:tc:SAML:2.0:nameid-format:kerberos" | "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent" | null;
-            /** @description Whether answers are taken that nobody here asked for. */
+            /** @description Whether unsolicited (IdP-initiated) responses are accepted. */
             saml_allow_idp_initiated?: boolean;
-            /** @description The provider's own session is not enough. */
+            /** @description Requires people to authenticate again, even if they have a session at the provider. */
             force_authn?: boolean;
-            /** @description Whoever signs out here leaves the provider as well: by `saml_slo_url`, or the `end_session_endpoint` of its discovery document. */
+            /** @description Whether signing out here also signs out at the provider: through `saml_slo_url`, or the `end_session_endpoint` of its discovery document. */
             single_logout_enabled?: boolean;
             /**
              * Format: uri
-             * @description The issuer, or its document below `/.well-known`.
+             * @description The issuer, or its discovery document below `/.well-known`.
              */
             oidc_discovery_url?: string | null;
             oidc_client_id?: string | null;
-            /** @description Is kept encrypted, and never shown. */
+            /** @description Stored encrypted, and never returned. */
             oidc_client_secret?: string | null;
-            /** @description With `openid`. */
+            /** @description Must include `openid`. */
             oidc_scopes?: string[];
-            /** @description Field of an identity to the name of the attribute, or claim, that fills it. What is not named is found by the usual names. */
+            /** @description Maps fields of an identity to the attributes or claims that fill them. Fields that are not named are filled from the usual names. */
             attribute_mapping?: {
                 email?: string;
                 first_name?: string;
@@ -5875,59 +5875,59 @@ export interface components {
                 avatar_url?: string;
                 external_id?: string;
             };
-            /** @description Whoever the provider lets in, and is not known here yet, becomes an identity. */
+            /** @description Whether an identity is created for people who sign in at the provider and are not known here yet. */
             jit_provisioning_enabled?: boolean;
             /**
              * Format: uuid
-             * @description A role that can be given, and that you may give: whoever signs in by the connection holds it at the organization, or at the root.
+             * @description A role that can be assigned, and that the caller may assign: whoever signs in through the connection holds it at the organization, or at the root.
              */
             default_role_id?: string | null;
         };
         UpdateOrganizationSsoConnectionRequest: {
             name?: string;
-            /** @description The provider's name: the `Issuer` of its answers. */
+            /** @description The entity ID of the provider: the `Issuer` of its responses. */
             saml_entity_id?: string | null;
             /**
              * Format: uri
-             * @description Where the browser is sent to, by the HTTP-Redirect binding.
+             * @description The single sign-on URL of the provider, for the HTTP-Redirect binding.
              */
             saml_sso_url?: string | null;
             /**
              * Format: uri
-             * @description Where a sign-out is told, if anywhere.
+             * @description The single logout URL of the provider, if it has one.
              */
             saml_slo_url?: string | null;
-            /** @description X.509 certificate in PEM, or several behind each other while the provider changes its key. RSA keys of 2048 bits at least; one that has expired is refused. */
+            /** @description An X.509 certificate in PEM, or several concatenated while the provider rolls over its key. RSA keys must have at least 2048 bits; an expired certificate is refused. */
             saml_signing_cert?: string | null;
             /**
-             * @description The hash of signatures; there is no SHA-1.
+             * @description The hash algorithm of signatures; SHA-1 is not supported.
              * @enum {string|null}
              */
             saml_signature_algorithm?: "sha256" | "sha512" | null;
-            /** @description The assertion itself has to be signed; else the whole answer may be instead. */
+            /** @description If true, the assertion itself must be signed; otherwise a signature of the whole response is enough. */
             saml_want_assertions_signed?: boolean;
             /**
-             * @description What is asked for; null leaves it to the provider.
+             * @description The NameID format to request; null leaves it to the provider.
              * @enum {string|null}
              */
             saml_name_id_format?: "urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified" | "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress" | "urn:oasis:names:tc:SAML:1.1:nameid-format:X509SubjectName" | "urn:oasis:names:tc:SAML:1.1:nameid-format:WindowsDomainQualifiedName" | "urn:oasis:names:tc:SAML:2.0:nameid-format:kerberos" | "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent" | null;
-            /** @description Whether answers are taken that nobody here asked for. */
+            /** @description Whether unsolicited (IdP-initiated) responses are accepted. */
             saml_allow_idp_initiated?: boolean;
-            /** @description The provider's own session is not enough. */
+            /** @description Requires people to authenticate again, even if they have a session at the provider. */
             force_authn?: boolean;
-            /** @description Whoever signs out here leaves the provider as well: by `saml_slo_url`, or the `end_session_endpoint` of its discovery document. */
+            /** @description Whether signing out here also signs out at the provider: through `saml_slo_url`, or the `end_session_endpoint` of its discovery document. */
             single_logout_enabled?: boolean;
             /**
              * Format: uri
-             * @description The issuer, or its document below `/.well-known`.
+             * @description The issuer, or its discovery document below `/.well-known`.
              */
             oidc_discovery_url?: string | null;
             oidc_client_id?: string | null;
-            /** @description Is kept encrypted, and never shown. */
+            /** @description Stored encrypted, and never returned. */
             oidc_client_secret?: string | null;
-            /** @description With `openid`. */
+            /** @description Must include `openid`. */
             oidc_scopes?: string[];
-            /** @description Field of an identity to the name of the attribute, or claim, that fills it. What is not named is found by the usual names. */
+            /** @description Maps fields of an identity to the attributes or claims that fill them. Fields that are not named are filled from the usual names. */
             attribute_mapping?: {
                 email?: string;
                 first_name?: string;
@@ -5935,16 +5935,16 @@ export interface components {
                 avatar_url?: string;
                 external_id?: string;
             };
-            /** @description Whoever the provider lets in, and is not known here yet, becomes an identity. */
+            /** @description Whether an identity is created for people who sign in at the provider and are not known here yet. */
             jit_provisioning_enabled?: boolean;
             /**
              * Format: uuid
-             * @description A role that can be given, and that you may give: whoever signs in by the connection holds it at the organization, or at the root.
+             * @description A role that can be assigned, and that the caller may assign: whoever signs in through the connection holds it at the organization, or at the root.
              */
             default_role_id?: string | null;
         };
         ImportOrganizationSsoMetadataRequest: {
-            /** @description The document, of one provider. */
+            /** @description The metadata document of a single provider. */
             metadata_xml?: string;
             /** Format: uri */
             metadata_url?: string;
@@ -5961,11 +5961,11 @@ export interface components {
         NewSsoTest: {
             /** Format: uuid */
             test_id: string;
-            /** @description Shown once. For a browser, which need not be the caller’s. */
+            /** @description Returned only once. For any browser, not only that of the caller. */
             test_url: string;
             /**
              * Format: date-time
-             * @description Until when the link works.
+             * @description When the link expires.
              */
             expires_at: string;
         };
@@ -5977,13 +5977,13 @@ export interface components {
             /** Format: uuid */
             test_id: string;
             /**
-             * @description `succeeded`: the answer was taken; whether it would let the person in is in `would`. `refused`: it was not, or the provider could not be asked. `expired`: the link was not used in time, or nobody came back.
+             * @description `succeeded`: the response was accepted; `would` tells whether it would let the person in. `refused`: it was not accepted, or the provider could not be queried. `expired`: the link was not used in time, or nobody came back.
              * @enum {string}
              */
             status: "pending" | "succeeded" | "refused" | "expired";
             /**
              * Format: date-time
-             * @description When the link was used.
+             * @description When the link was opened.
              */
             started_at: string | null;
             /** Format: date-time */
@@ -5991,16 +5991,16 @@ export interface components {
             refusal: {
                 /** @enum {string} */
                 code: "malformed" | "too_large" | "unsigned" | "signature_invalid" | "algorithm_refused" | "issuer_mismatch" | "audience_mismatch" | "recipient_mismatch" | "destination_mismatch" | "in_response_to_mismatch" | "idp_initiated_disabled" | "relay_state_unknown" | "expired" | "not_yet_valid" | "replayed" | "status_not_success" | "subject_missing" | "auth_time_missing" | "nonce_mismatch" | "state_mismatch" | "provider_error" | "provider_unreachable" | "client_refused" | "configuration_incomplete" | "connection_disabled" | "encryption_unsupported" | "decryption_failed";
-                /** @description For whoever looks after the connection, in English. */
+                /** @description For whoever manages the connection, in English. */
                 message: string;
             } | null;
             assertion: {
                 issuer: string;
-                /** @description The provider’s own name for the person. */
+                /** @description The provider's identifier of the person. */
                 subject: string;
                 email: string | null;
                 email_verified: boolean | null;
-                /** @description Everything that was sent, by name. */
+                /** @description All attributes or claims that were sent, by name. */
                 attributes: {
                     [key: string]: string[];
                 };
@@ -6008,7 +6008,7 @@ export interface components {
                 /** Format: date-time */
                 authenticated_at: string | null;
             } | null;
-            /** @description What somebody new would get of it. Of those who are known already, only what `attribute_mapping` names follows the provider. */
+            /** @description What a new identity would get from it. For existing identities, only what `attribute_mapping` names follows the provider. */
             mapped: {
                 email: string | null;
                 first_name: string | null;
@@ -6017,7 +6017,7 @@ export interface components {
                 external_id: string | null;
             } | null;
             /**
-             * @description What this answer would come to now, by an active connection: a sign-in of whom it is linked to already, one that links somebody known by their address, somebody new, or nothing.
+             * @description What this response would result in now with an active connection: a sign-in of the linked identity, a sign-in that links an identity found by its email address, a new identity, or nothing.
              * @enum {string|null}
              */
             would: "sign_in_linked" | "link" | "create" | "refuse" | null;
@@ -6029,11 +6029,11 @@ export interface components {
         };
         GetOrganizationSsoRecoveryCodesResponse: {
             data: {
-                /** @description How many the latest set had; 0 where none was made yet. */
+                /** @description The size of the latest set; 0 if none has been generated yet. */
                 count: number;
                 /** @description How many of them are unused. */
                 remaining: number;
-                /** @description Counts the sets. */
+                /** @description The number of sets generated so far. */
                 generation: number;
                 /** Format: date-time */
                 created_at: string | null;
@@ -6041,11 +6041,11 @@ export interface components {
         };
         RenewOrganizationSsoRecoveryCodesResponse: {
             data: {
-                /** @description How many the latest set had; 0 where none was made yet. */
+                /** @description The size of the latest set; 0 if none has been generated yet. */
                 count: number;
                 /** @description How many of them are unused. */
                 remaining: number;
-                /** @description Counts the sets. */
+                /** @description The number of sets generated so far. */
                 generation: number;
                 /** Format: date-time */
                 created_at: string | null;
@@ -6059,7 +6059,7 @@ export interface components {
             client_id: string;
             name: string;
             description: string | null;
-            /** @description Prefix and last four characters. */
+            /** @description The prefix and the last four characters. */
             key_preview: string;
             /** @enum {string} */
             access_mode: "full" | "scoped";
@@ -6092,7 +6092,7 @@ export interface components {
             client_id: string;
             name: string;
             description: string | null;
-            /** @description Prefix and last four characters. */
+            /** @description The prefix and the last four characters. */
             key_preview: string;
             /** @enum {string} */
             access_mode: "full" | "scoped";
@@ -6104,7 +6104,7 @@ export interface components {
             expires_at: string | null;
             /** Format: date-time */
             created_at: string;
-            /** @description The whole key; shown this once. */
+            /** @description The complete key. Returned only once. */
             secret: string;
         };
         CreateApiKeyResponse: {
@@ -6141,7 +6141,7 @@ export interface components {
             pagination: components["schemas"]["Pagination"];
         };
         RegisterPermissionRequest: {
-            /** @description Of the form `resource.action`. */
+            /** @description Has the form `resource.action`. */
             key: string;
             name: string;
             description?: string | null;
@@ -6161,7 +6161,7 @@ export interface components {
             id: string;
             name: string;
             is_system_role: boolean;
-            /** @description Assignments of the role, in force now or later. */
+            /** @description Assignments of the role, now or in the future. */
             assignment_count: number;
         };
         GetPermissionUsageResponse: {
@@ -6190,7 +6190,7 @@ export interface components {
         RolePermissions: {
             /** Format: uuid */
             role_id: string;
-            /** @description The version of the role, which its list shares. */
+            /** @description The version of the role, which its permissions share. */
             version: number;
             permission_keys: string[];
             permissions: components["schemas"]["Permission"][];
@@ -6205,9 +6205,9 @@ export interface components {
         RoleAssignment: {
             /** Format: uuid */
             assignment_id: string;
-            /** @description Of the role. */
+            /** @description The ID of the role. */
             id: string;
-            /** @description Of the role. */
+            /** @description The name of the role. */
             name: string;
             /** Format: uuid */
             node_id: string;
@@ -6232,7 +6232,7 @@ export interface components {
             /** Format: date-time */
             effective_to?: string | null;
             /**
-             * @description Whether the holder gets a mail when a window that lies ahead begins, before it ends (a week and a day, unless configured otherwise) and when it has ended. One that exists alike stays as it is in this.
+             * @description Whether the holder is emailed when a future window begins, before it ends (a week and a day, unless configured otherwise) and when it has ended. An identical assignment that exists already keeps its value.
              * @default false
              */
             notify_holder?: boolean;
@@ -6253,7 +6253,7 @@ export interface components {
                 /** Format: date-time */
                 effective_to?: string | null;
                 /**
-                 * @description Whether the holder gets a mail when a window that lies ahead begins, before it ends (a week and a day, unless configured otherwise) and when it has ended. One that exists alike stays as it is in this.
+                 * @description Whether the holder is emailed when a future window begins, before it ends (a week and a day, unless configured otherwise) and when it has ended. An identical assignment that exists already keeps its value.
                  * @default false
                  */
                 notify_holder?: boolean;
@@ -6313,29 +6313,29 @@ export interface components {
             last_name: string | null;
             name: string | null;
             /**
-             * @description Of its mails.
+             * @description The language of its emails.
              * @enum {string}
              */
             locale: "en" | "de";
             /** @enum {string} */
             status: "pending" | "accepted" | "expired" | "revoked";
-            /** @description Why it is expired or revoked, such as `not_accepted_in_time`. */
+            /** @description Why the invite has expired or was revoked, for example `not_accepted_in_time`. */
             ended_reason: string | null;
             /** Format: date-time */
             expires_at: string;
             /** Format: date-time */
             ended_at: string | null;
-            /** @description Id of the user, the identity or the API key. */
+            /** @description The ID of the user, the identity or the API key that created it. */
             invited_by: string;
             /** @enum {string} */
             invited_by_type: "platform_admin" | "identity" | "api_key";
-            /** @description Who accepted. */
+            /** @description The identity that accepted it. */
             identity_id: string | null;
             /** Format: date-time */
             created_at: string;
             process: components["schemas"]["ProcessOfResource"];
             organization_id: string | null;
-            /** @description Given at acceptance, at the organization's node. */
+            /** @description Assigned on acceptance, at the organization's node. */
             role_ids: string[];
         };
         ListOrganizationInvitationsResponse: {
@@ -6349,7 +6349,7 @@ export interface components {
             last_name?: string | null;
             role_ids?: string[];
             /**
-             * @description Of the mails; without one, the environment's.
+             * @description The language of the emails; without one, the environment's.
              * @enum {string}
              */
             locale?: "en" | "de";
@@ -6369,7 +6369,7 @@ export interface components {
         /** Decision */
         Decision: {
             allowed: boolean;
-            /** @description `granted`, or why not: `identity_not_found`, `node_not_found`, `permission_not_found`, `identity_inactive`, `node_inactive`, `no_assignment`, `outside_window`, `role_inactive`. */
+            /** @description `granted`, or the reason for the denial: `identity_not_found`, `node_not_found`, `permission_not_found`, `identity_inactive`, `node_inactive`, `no_assignment`, `outside_window`, `role_inactive`. */
             reason: string;
         };
         EvaluateResponse: {
@@ -6394,7 +6394,7 @@ export interface components {
         /** Explanation */
         Explanation: {
             allowed: boolean;
-            /** @description `granted`, or why not: `identity_not_found`, `node_not_found`, `permission_not_found`, `identity_inactive`, `node_inactive`, `no_assignment`, `outside_window`, `role_inactive`. */
+            /** @description `granted`, or the reason for the denial: `identity_not_found`, `node_not_found`, `permission_not_found`, `identity_inactive`, `node_inactive`, `no_assignment`, `outside_window`, `role_inactive`. */
             reason: string;
             decision: {
                 /** Format: uuid */
@@ -6413,7 +6413,7 @@ export interface components {
                 effective_from: string | null;
                 /** Format: date-time */
                 effective_to: string | null;
-                /** @description Root first. */
+                /** @description From the root down. */
                 path: {
                     /** Format: uuid */
                     id: string;
@@ -6458,13 +6458,13 @@ export interface components {
             actor_id: string | null;
             /** @enum {string} */
             actor_type: "platform_admin" | "identity" | "api_key" | "scim_token" | "system" | "anonymous";
-            /** @description A key as it was called then, a person as they are called now: null once they are erased. */
+            /** @description The name that the API key had at the time, or the name that the person has now; null once the person is erased. */
             actor_label: string | null;
-            /** @description As `node.updated`. */
+            /** @description For example `node.updated`. */
             action: string;
             resource_type: string;
             resource_id: string | null;
-            /** @description As `actor_label`; null for what has no name. */
+            /** @description Like `actor_label`; null for a resource without a name. */
             resource_label: string | null;
             metadata: {
                 [key: string]: unknown;
@@ -6477,11 +6477,11 @@ export interface components {
             severity: "info" | "notice" | "warning" | "critical";
             /**
              * Format: uuid
-             * @description The `X-Request-Id` of what caused it.
+             * @description The `X-Request-Id` of the request that caused it.
              */
             correlation_id: string | null;
             customer_visible: boolean;
-            /** @description Whether it concerns end users: `/audit-log/identities`. */
+            /** @description Whether the row concerns end users, so that `/audit-log/identities` lists it. */
             identity_visible: boolean;
             /** Format: date-time */
             created_at: string;
@@ -6503,13 +6503,13 @@ export interface components {
             actor_id: string | null;
             /** @enum {string} */
             actor_type: "platform_admin" | "identity" | "api_key" | "scim_token" | "system" | "anonymous";
-            /** @description A key as it was called then, a person as they are called now: null once they are erased. */
+            /** @description The name that the API key had at the time, or the name that the person has now; null once the person is erased. */
             actor_label: string | null;
-            /** @description As `node.updated`. */
+            /** @description For example `node.updated`. */
             action: string;
             resource_type: string;
             resource_id: string | null;
-            /** @description As `actor_label`; null for what has no name. */
+            /** @description Like `actor_label`; null for a resource without a name. */
             resource_label: string | null;
             metadata: {
                 [key: string]: unknown;
@@ -6522,17 +6522,17 @@ export interface components {
             severity: "info" | "notice" | "warning" | "critical";
             /**
              * Format: uuid
-             * @description The `X-Request-Id` of what caused it.
+             * @description The `X-Request-Id` of the request that caused it.
              */
             correlation_id: string | null;
             customer_visible: boolean;
-            /** @description Whether it concerns end users: `/audit-log/identities`. */
+            /** @description Whether the row concerns end users, so that `/audit-log/identities` lists it. */
             identity_visible: boolean;
             /** Format: date-time */
             created_at: string;
-            /** @description Rows with the same `correlation_id`, this one among them: oldest first, at most 50, those next to it. */
+            /** @description Rows with the same `correlation_id`, including this one: oldest first, at most 50, those nearest to it. */
             related_by_correlation: components["schemas"]["AuditRow"][];
-            /** @description Rows of the same actor in the hour that ends with this one, itself among them: newest first, at most 10. Empty where nobody acted. */
+            /** @description Rows of the same actor in the hour that ends with this row, which is included: newest first, at most 10. Empty if there was no actor. */
             related_by_actor: components["schemas"]["AuditRow"][];
         };
         GetAuditLogResponse: {
@@ -6554,7 +6554,7 @@ export interface components {
          *     }
          */
         Change: {
-            /** @description Where to go on after this one. */
+            /** @description Send it to continue after this item. */
             cursor: string;
             type: string;
             resource_type: string;
@@ -6567,9 +6567,9 @@ export interface components {
         };
         ListChangesResponse: {
             items: components["schemas"]["Change"][];
-            /** @description Where to go on after all of them; always there. */
+            /** @description Send it to continue after these items. Always present. */
             next_cursor: string;
-            /** @description Whether there is more to read at once. */
+            /** @description Whether more can be read immediately. */
             has_more: boolean;
         };
         /** Webhook */
@@ -6583,18 +6583,18 @@ export interface components {
             description: string | null;
             is_active: boolean;
             /**
-             * @description Why the service switched it off: its receiver answered 410, or nothing but failures for five days. Null where an administrator did.
+             * @description Why the service disabled it: its receiver answered 410, or nothing but failures for five days. Null if an administrator disabled it.
              * @enum {string|null}
              */
             disabled_reason: "gone" | "failing" | null;
             /**
              * Format: date-time
-             * @description First of the failures since the last success.
+             * @description The first failure since the last success.
              */
             failing_since: string | null;
             /**
              * Format: date-time
-             * @description Until then the secret of before the last rotation signs, too.
+             * @description Until then, deliveries are also signed with the secret from before the last rotation.
              */
             previous_secret_expires_at: string | null;
             /** Format: date-time */
@@ -6609,10 +6609,10 @@ export interface components {
         CreateWebhookRequest: {
             /**
              * Format: uri
-             * @description Is called by POST, at a public address only and by https, unless the operator allows other networks. Without credentials.
+             * @description Called with POST and https, at a public address only, unless the operator allows other networks. Must not contain credentials.
              */
             url: string;
-            /** @description Supported types, or `*` alone: all types, also those of later releases. */
+            /** @description Event types, or only `*` for all types, including those of later releases. */
             event_types: string[];
             description?: string | null;
             /** @default true */
@@ -6629,25 +6629,25 @@ export interface components {
             description: string | null;
             is_active: boolean;
             /**
-             * @description Why the service switched it off: its receiver answered 410, or nothing but failures for five days. Null where an administrator did.
+             * @description Why the service disabled it: its receiver answered 410, or nothing but failures for five days. Null if an administrator disabled it.
              * @enum {string|null}
              */
             disabled_reason: "gone" | "failing" | null;
             /**
              * Format: date-time
-             * @description First of the failures since the last success.
+             * @description The first failure since the last success.
              */
             failing_since: string | null;
             /**
              * Format: date-time
-             * @description Until then the secret of before the last rotation signs, too.
+             * @description Until then, deliveries are also signed with the secret from before the last rotation.
              */
             previous_secret_expires_at: string | null;
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
             updated_at: string;
-            /** @description Signs what is sent, by the Standard Webhooks convention: `whsec_` and base64. Shown this once. */
+            /** @description Signs deliveries as defined by Standard Webhooks: `whsec_` and base64. Returned only once. */
             secret: string;
         };
         CreateWebhookResponse: {
@@ -6674,10 +6674,10 @@ export interface components {
         UpdateWebhookRequest: {
             /**
              * Format: uri
-             * @description Is called by POST, at a public address only and by https, unless the operator allows other networks. Without credentials.
+             * @description Called with POST and https, at a public address only, unless the operator allows other networks. Must not contain credentials.
              */
             url?: string;
-            /** @description Supported types, or `*` alone: all types, also those of later releases. */
+            /** @description Event types, or only `*` for all types, including those of later releases. */
             event_types?: string[];
             description?: string | null;
             is_active?: boolean;
@@ -6707,9 +6707,9 @@ export interface components {
                 started_at: string;
                 duration_ms: number | null;
                 status_code: number | null;
-                /** @description Where there was no answer: why. */
+                /** @description Why there was no response. */
                 error: string | null;
-                /** @description The first KiB of the answer, where it came from a public address. */
+                /** @description The first KiB of the response, if it came from a public address. */
                 response_excerpt: string | null;
             }[];
             /** Format: date-time */
@@ -6750,9 +6750,9 @@ export interface components {
                 started_at: string;
                 duration_ms: number | null;
                 status_code: number | null;
-                /** @description Where there was no answer: why. */
+                /** @description Why there was no response. */
                 error: string | null;
-                /** @description The first KiB of the answer, where it came from a public address. */
+                /** @description The first KiB of the response, if it came from a public address. */
                 response_excerpt: string | null;
             }[];
             /** Format: date-time */
@@ -6760,7 +6760,7 @@ export interface components {
             /** Format: date-time */
             settled_at: string | null;
             process: components["schemas"]["ProcessOfResource"];
-            /** @description What is sent, to the byte. */
+            /** @description The exact bytes that are sent. */
             body: string;
         };
         GetWebhookDeliveryResponse: {
@@ -6802,7 +6802,7 @@ export interface components {
         AuthzenAccessEvaluationResponse: {
             decision: boolean;
             context: {
-                /** @description As in `/api/v1/authorization/evaluate`; of one of several also `evaluation_invalid`. */
+                /** @description As for `/api/v1/authorization/evaluate`; in a bulk evaluation also `evaluation_invalid`. */
                 reason: string;
             };
         };
@@ -6882,7 +6882,7 @@ export interface components {
             evaluations?: {
                 decision: boolean;
                 context: {
-                    /** @description As in `/api/v1/authorization/evaluate`; of one of several also `evaluation_invalid`. */
+                    /** @description As for `/api/v1/authorization/evaluate`; in a bulk evaluation also `evaluation_invalid`. */
                     reason: string;
                 };
             }[];
@@ -6935,7 +6935,7 @@ export interface components {
                 id: string;
             }[];
             page: {
-                /** @description Empty after the last page. */
+                /** @description Empty on the last page. */
                 next_token: string;
             };
         };
@@ -7013,7 +7013,7 @@ export interface components {
                 name: string;
             }[];
             page: {
-                /** @description Empty after the last page. */
+                /** @description Empty on the last page. */
                 next_token: string;
             };
         };
@@ -7023,7 +7023,7 @@ export interface components {
             id: string;
             name: string;
             slug: string;
-            /** @description Whether administrators need a second factor for everything in it. */
+            /** @description Whether administrators need a second factor for everything in the account. */
             require_mfa: boolean;
             /** Format: date-time */
             created_at: string;
@@ -7071,10 +7071,10 @@ export interface components {
                     node_ids: string[];
                 } | null;
             }[];
-            /** @description Whether they have a second factor. */
+            /** @description Whether the administrator has a second factor. */
             mfa_enrolled: boolean;
             /**
-             * @description Whoever has not accepted yet is an invite, and no member.
+             * @description Somebody who has not accepted yet is an invite, not a member.
              * @enum {string}
              */
             status: "active";
@@ -7092,7 +7092,7 @@ export interface components {
             roles: {
                 /** Format: uuid */
                 role_id: string;
-                /** @description Null: everywhere in the account. Otherwise only in these applications (with all of their environments), environments, and nodes (with everything below them). At least one has to be named. */
+                /** @description Null: everywhere in the account. Otherwise only in these applications (with all their environments), environments, and nodes (with everything below them). At least one must be named. */
                 limits?: {
                     application_ids?: string[];
                     environment_ids?: string[];
@@ -7153,7 +7153,7 @@ export interface components {
             /** @enum {string} */
             status: "pending" | "accepted" | "expired" | "revoked";
             /**
-             * @description Why it is expired or revoked.
+             * @description Why the invite has expired or was revoked.
              * @enum {string|null}
              */
             ended_reason: "not_accepted_in_time" | "revoked_by_administrator" | "cancelled_by_operator" | null;
@@ -7161,9 +7161,9 @@ export interface components {
             expires_at: string;
             /** Format: date-time */
             ended_at: string | null;
-            /** @description User who invited. */
+            /** @description The user who created the invite. */
             invited_by: string | null;
-            /** @description The member that it made. */
+            /** @description The member that was created by accepting it. */
             member_id: string | null;
             /** Format: date-time */
             created_at: string;
@@ -7180,7 +7180,7 @@ export interface components {
             last_name: string;
             /** Format: uuid */
             role_id: string;
-            /** @description Null: everywhere in the account. Otherwise only in these applications (with all of their environments), environments, and nodes (with everything below them). At least one has to be named. */
+            /** @description Null: everywhere in the account. Otherwise only in these applications (with all their environments), environments, and nodes (with everything below them). At least one must be named. */
             limits?: {
                 application_ids?: string[];
                 environment_ids?: string[];
@@ -7205,9 +7205,9 @@ export interface components {
             avatar_url: string | null;
             external_id: string | null;
             name: string | null;
-            /** @description Whether they may sign in to at least one environment. */
+            /** @description Whether the identity may sign in to at least one environment. */
             is_active: boolean;
-            /** @description Empty for who is in the directory only. */
+            /** @description Empty for an identity that is only in the directory. */
             memberships: {
                 /** Format: uuid */
                 application_id: string;
@@ -7248,9 +7248,9 @@ export interface components {
             avatar_url: string | null;
             external_id: string | null;
             name: string | null;
-            /** @description Whether they may sign in to at least one environment. */
+            /** @description Whether the identity may sign in to at least one environment. */
             is_active: boolean;
-            /** @description Empty for who is in the directory only. */
+            /** @description Empty for an identity that is only in the directory. */
             memberships: {
                 /** Format: uuid */
                 application_id: string;
@@ -7279,7 +7279,7 @@ export interface components {
             first_name?: string | null;
             last_name?: string | null;
             /**
-             * @description Of the mails; without one, the environment's.
+             * @description The language of the emails; without one, the environment's.
              * @enum {string}
              */
             locale?: "en" | "de";
@@ -7293,12 +7293,12 @@ export interface components {
             /** @enum {string} */
             kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
             environment_id: string | null;
-            /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
+            /** @description The kind of its subject: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
             subject_type: string;
             /** Format: uuid */
             subject_id: string;
             /**
-             * @description The row's own word, as of now.
+             * @description The current state of its row in the database.
              * @enum {string}
              */
             state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
@@ -7311,7 +7311,7 @@ export interface components {
             since: string;
             /**
              * Format: date-time
-             * @description When it does something again by itself. Null where only Temporal knows: see `temporal.pending`.
+             * @description When it continues by itself. Null if only Temporal knows: see `temporal.pending`.
              */
             next_wake_up: string | null;
             /** Format: date-time */
@@ -7320,11 +7320,11 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             ended_at: string | null;
-            /** @description Why it has ended, or the last error. Never personal data. */
+            /** @description Why it has ended, or the last error. Never contains personal data. */
             ended_reason: string | null;
-            /** @description Where it is found in Temporal. */
+            /** @description Its workflow ID in Temporal. */
             workflow_id: string;
-            /** @description What can be done with it in this state. */
+            /** @description What can be done with it in its current state. */
             verbs: ("cancel" | "retry" | "resend" | "extend")[];
         };
         PortalListProcessesResponse: {
@@ -7338,12 +7338,12 @@ export interface components {
             /** @enum {string} */
             kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
             environment_id: string | null;
-            /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
+            /** @description The kind of its subject: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
             subject_type: string;
             /** Format: uuid */
             subject_id: string;
             /**
-             * @description The row's own word, as of now.
+             * @description The current state of its row in the database.
              * @enum {string}
              */
             state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
@@ -7356,7 +7356,7 @@ export interface components {
             since: string;
             /**
              * Format: date-time
-             * @description When it does something again by itself. Null where only Temporal knows: see `temporal.pending`.
+             * @description When it continues by itself. Null if only Temporal knows: see `temporal.pending`.
              */
             next_wake_up: string | null;
             /** Format: date-time */
@@ -7365,35 +7365,35 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             ended_at: string | null;
-            /** @description Why it has ended, or the last error. Never personal data. */
+            /** @description Why it has ended, or the last error. Never contains personal data. */
             ended_reason: string | null;
-            /** @description Where it is found in Temporal. */
+            /** @description Its workflow ID in Temporal. */
             workflow_id: string;
-            /** @description What can be done with it in this state. */
+            /** @description What can be done with it in its current state. */
             verbs: ("cancel" | "retry" | "resend" | "extend")[];
             /**
-             * @description `unknown`: Temporal has no such workflow, yet or any more. `unavailable`: it did not answer within two seconds.
+             * @description `unknown`: Temporal has no such workflow, not yet or no longer. `unavailable`: Temporal did not respond within two seconds.
              * @enum {string}
              */
             temporal_state: "available" | "unknown" | "unavailable";
             temporal: {
                 workflow_id: string;
                 run_id: string;
-                /** @description As `running`, `completed`, `canceled`, `terminated`, `failed`. */
+                /** @description For example `running`, `completed`, `canceled`, `terminated`, `failed`. */
                 status: string;
                 history_length: number;
                 /** Format: date-time */
                 started_at: string;
-                /** @description Steps that were begun and not finished. `workflow_task`: the next step of the workflow itself, tried before without success; what the workflow is told has no effect until it is done. */
+                /** @description Steps that have begun and not finished. `workflow_task`: the next step of the workflow itself, tried before without success; messages to the workflow have no effect until it is done. */
                 pending: {
                     activity: string;
                     attempt: number;
-                    /** @description Its kind, in names and codes. */
+                    /** @description The kind of failure, in names and codes. */
                     last_failure: string | null;
                     /** Format: date-time */
                     next_attempt_at: string | null;
                 }[];
-                /** @description In the Temporal UI, where `TEMPORAL_UI_URL` is set. */
+                /** @description Its page in the Temporal UI, if `TEMPORAL_UI_URL` is set. */
                 url: string | null;
             } | null;
         };
@@ -7410,12 +7410,12 @@ export interface components {
             /** @enum {string} */
             kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
             environment_id: string | null;
-            /** @description What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
+            /** @description The kind of its subject: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
             subject_type: string;
             /** Format: uuid */
             subject_id: string;
             /**
-             * @description The row's own word, as of now.
+             * @description The current state of its row in the database.
              * @enum {string}
              */
             state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
@@ -7428,7 +7428,7 @@ export interface components {
             since: string;
             /**
              * Format: date-time
-             * @description When it does something again by itself. Null where only Temporal knows: see `temporal.pending`.
+             * @description When it continues by itself. Null if only Temporal knows: see `temporal.pending`.
              */
             next_wake_up: string | null;
             /** Format: date-time */
@@ -7437,14 +7437,14 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             ended_at: string | null;
-            /** @description Why it has ended, or the last error. Never personal data. */
+            /** @description Why it has ended, or the last error. Never contains personal data. */
             ended_reason: string | null;
-            /** @description Where it is found in Temporal. */
+            /** @description Its workflow ID in Temporal. */
             workflow_id: string;
-            /** @description What can be done with it in this state. */
+            /** @description What can be done with it in its current state. */
             verbs: ("cancel" | "retry" | "resend" | "extend")[];
             /**
-             * @description What became of the workflow. The process has ended in any case: a workflow that could not be told finds out at its next step.
+             * @description What became of the workflow. The process has ended in any case: a workflow that could not be notified finds out at its next step.
              * @enum {string}
              */
             workflow_end: "cancel_requested" | "not_running" | "temporal_unavailable";
@@ -7456,7 +7456,7 @@ export interface components {
             data: components["schemas"]["Process"];
         };
         PortalExtendProcessRequest: {
-            /** @description From now on, as `3d`. */
+            /** @description From now on, for example `3d`. */
             expires_in?: string;
             /** Format: date-time */
             until?: string;
@@ -7469,49 +7469,49 @@ export interface components {
             /** @enum {string} */
             type: "saml" | "oidc";
             name: string;
-            /** @description The provider's name: the `Issuer` of its answers. */
+            /** @description The entity ID of the provider: the `Issuer` of its responses. */
             saml_entity_id?: string | null;
             /**
              * Format: uri
-             * @description Where the browser is sent to, by the HTTP-Redirect binding.
+             * @description The single sign-on URL of the provider, for the HTTP-Redirect binding.
              */
             saml_sso_url?: string | null;
             /**
              * Format: uri
-             * @description Where a sign-out is told, if anywhere.
+             * @description The single logout URL of the provider, if it has one.
              */
             saml_slo_url?: string | null;
-            /** @description X.509 certificate in PEM, or several behind each other while the provider changes its key. RSA keys of 2048 bits at least; one that has expired is refused. */
+            /** @description An X.509 certificate in PEM, or several concatenated while the provider rolls over its key. RSA keys must have at least 2048 bits; an expired certificate is refused. */
             saml_signing_cert?: string | null;
             /**
-             * @description The hash of signatures; there is no SHA-1.
+             * @description The hash algorithm of signatures; SHA-1 is not supported.
              * @enum {string|null}
              */
             saml_signature_algorithm?: "sha256" | "sha512" | null;
-            /** @description The assertion itself has to be signed; else the whole answer may be instead. */
+            /** @description If true, the assertion itself must be signed; otherwise a signature of the whole response is enough. */
             saml_want_assertions_signed?: boolean;
             /**
-             * @description What is asked for; null leaves it to the provider.
+             * @description The NameID format to request; null leaves it to the provider.
              * @enum {string|null}
              */
             saml_name_id_format?: "urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified" | "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress" | "urn:oasis:names:tc:SAML:1.1:nameid-format:X509SubjectName" | "urn:oasis:names:tc:SAML:1.1:nameid-format:WindowsDomainQualifiedName" | "urn:oasis:names:tc:SAML:2.0:nameid-format:kerberos" | "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent" | null;
-            /** @description Whether answers are taken that nobody here asked for. */
+            /** @description Whether unsolicited (IdP-initiated) responses are accepted. */
             saml_allow_idp_initiated?: boolean;
-            /** @description The provider's own session is not enough. */
+            /** @description Requires people to authenticate again, even if they have a session at the provider. */
             force_authn?: boolean;
-            /** @description Whoever signs out here leaves the provider as well: by `saml_slo_url`, or the `end_session_endpoint` of its discovery document. */
+            /** @description Whether signing out here also signs out at the provider: through `saml_slo_url`, or the `end_session_endpoint` of its discovery document. */
             single_logout_enabled?: boolean;
             /**
              * Format: uri
-             * @description The issuer, or its document below `/.well-known`.
+             * @description The issuer, or its discovery document below `/.well-known`.
              */
             oidc_discovery_url?: string | null;
             oidc_client_id?: string | null;
-            /** @description Is kept encrypted, and never shown. */
+            /** @description Stored encrypted, and never returned. */
             oidc_client_secret?: string | null;
-            /** @description With `openid`. */
+            /** @description Must include `openid`. */
             oidc_scopes?: string[];
-            /** @description Field of an identity to the name of the attribute, or claim, that fills it. What is not named is found by the usual names. */
+            /** @description Maps fields of an identity to the attributes or claims that fill them. Fields that are not named are filled from the usual names. */
             attribute_mapping?: {
                 email?: string;
                 first_name?: string;
@@ -7519,54 +7519,54 @@ export interface components {
                 avatar_url?: string;
                 external_id?: string;
             };
-            /** @description Whoever the provider lets in, and is not known here yet, becomes an identity. */
+            /** @description Whether an identity is created for people who sign in at the provider and are not known here yet. */
             jit_provisioning_enabled?: boolean;
         };
         PortalUpdateAdminSsoConnectionRequest: {
             name?: string;
-            /** @description The provider's name: the `Issuer` of its answers. */
+            /** @description The entity ID of the provider: the `Issuer` of its responses. */
             saml_entity_id?: string | null;
             /**
              * Format: uri
-             * @description Where the browser is sent to, by the HTTP-Redirect binding.
+             * @description The single sign-on URL of the provider, for the HTTP-Redirect binding.
              */
             saml_sso_url?: string | null;
             /**
              * Format: uri
-             * @description Where a sign-out is told, if anywhere.
+             * @description The single logout URL of the provider, if it has one.
              */
             saml_slo_url?: string | null;
-            /** @description X.509 certificate in PEM, or several behind each other while the provider changes its key. RSA keys of 2048 bits at least; one that has expired is refused. */
+            /** @description An X.509 certificate in PEM, or several concatenated while the provider rolls over its key. RSA keys must have at least 2048 bits; an expired certificate is refused. */
             saml_signing_cert?: string | null;
             /**
-             * @description The hash of signatures; there is no SHA-1.
+             * @description The hash algorithm of signatures; SHA-1 is not supported.
              * @enum {string|null}
              */
             saml_signature_algorithm?: "sha256" | "sha512" | null;
-            /** @description The assertion itself has to be signed; else the whole answer may be instead. */
+            /** @description If true, the assertion itself must be signed; otherwise a signature of the whole response is enough. */
             saml_want_assertions_signed?: boolean;
             /**
-             * @description What is asked for; null leaves it to the provider.
+             * @description The NameID format to request; null leaves it to the provider.
              * @enum {string|null}
              */
             saml_name_id_format?: "urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified" | "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress" | "urn:oasis:names:tc:SAML:1.1:nameid-format:X509SubjectName" | "urn:oasis:names:tc:SAML:1.1:nameid-format:WindowsDomainQualifiedName" | "urn:oasis:names:tc:SAML:2.0:nameid-format:kerberos" | "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent" | null;
-            /** @description Whether answers are taken that nobody here asked for. */
+            /** @description Whether unsolicited (IdP-initiated) responses are accepted. */
             saml_allow_idp_initiated?: boolean;
-            /** @description The provider's own session is not enough. */
+            /** @description Requires people to authenticate again, even if they have a session at the provider. */
             force_authn?: boolean;
-            /** @description Whoever signs out here leaves the provider as well: by `saml_slo_url`, or the `end_session_endpoint` of its discovery document. */
+            /** @description Whether signing out here also signs out at the provider: through `saml_slo_url`, or the `end_session_endpoint` of its discovery document. */
             single_logout_enabled?: boolean;
             /**
              * Format: uri
-             * @description The issuer, or its document below `/.well-known`.
+             * @description The issuer, or its discovery document below `/.well-known`.
              */
             oidc_discovery_url?: string | null;
             oidc_client_id?: string | null;
-            /** @description Is kept encrypted, and never shown. */
+            /** @description Stored encrypted, and never returned. */
             oidc_client_secret?: string | null;
-            /** @description With `openid`. */
+            /** @description Must include `openid`. */
             oidc_scopes?: string[];
-            /** @description Field of an identity to the name of the attribute, or claim, that fills it. What is not named is found by the usual names. */
+            /** @description Maps fields of an identity to the attributes or claims that fill them. Fields that are not named are filled from the usual names. */
             attribute_mapping?: {
                 email?: string;
                 first_name?: string;
@@ -7574,56 +7574,56 @@ export interface components {
                 avatar_url?: string;
                 external_id?: string;
             };
-            /** @description Whoever the provider lets in, and is not known here yet, becomes an identity. */
+            /** @description Whether an identity is created for people who sign in at the provider and are not known here yet. */
             jit_provisioning_enabled?: boolean;
         };
         PortalCreateSsoConnectionRequest: {
             /** @enum {string} */
             type: "saml" | "oidc";
             name: string;
-            /** @description The provider's name: the `Issuer` of its answers. */
+            /** @description The entity ID of the provider: the `Issuer` of its responses. */
             saml_entity_id?: string | null;
             /**
              * Format: uri
-             * @description Where the browser is sent to, by the HTTP-Redirect binding.
+             * @description The single sign-on URL of the provider, for the HTTP-Redirect binding.
              */
             saml_sso_url?: string | null;
             /**
              * Format: uri
-             * @description Where a sign-out is told, if anywhere.
+             * @description The single logout URL of the provider, if it has one.
              */
             saml_slo_url?: string | null;
-            /** @description X.509 certificate in PEM, or several behind each other while the provider changes its key. RSA keys of 2048 bits at least; one that has expired is refused. */
+            /** @description An X.509 certificate in PEM, or several concatenated while the provider rolls over its key. RSA keys must have at least 2048 bits; an expired certificate is refused. */
             saml_signing_cert?: string | null;
             /**
-             * @description The hash of signatures; there is no SHA-1.
+             * @description The hash algorithm of signatures; SHA-1 is not supported.
              * @enum {string|null}
              */
             saml_signature_algorithm?: "sha256" | "sha512" | null;
-            /** @description The assertion itself has to be signed; else the whole answer may be instead. */
+            /** @description If true, the assertion itself must be signed; otherwise a signature of the whole response is enough. */
             saml_want_assertions_signed?: boolean;
             /**
-             * @description What is asked for; null leaves it to the provider.
+             * @description The NameID format to request; null leaves it to the provider.
              * @enum {string|null}
              */
             saml_name_id_format?: "urn:oasis:names:tc:SAML:1.1:nameid-format:unspecified" | "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress" | "urn:oasis:names:tc:SAML:1.1:nameid-format:X509SubjectName" | "urn:oasis:names:tc:SAML:1.1:nameid-format:WindowsDomainQualifiedName" | "urn:oasis:names:tc:SAML:2.0:nameid-format:kerberos" | "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent" | null;
-            /** @description Whether answers are taken that nobody here asked for. */
+            /** @description Whether unsolicited (IdP-initiated) responses are accepted. */
             saml_allow_idp_initiated?: boolean;
-            /** @description The provider's own session is not enough. */
+            /** @description Requires people to authenticate again, even if they have a session at the provider. */
             force_authn?: boolean;
-            /** @description Whoever signs out here leaves the provider as well: by `saml_slo_url`, or the `end_session_endpoint` of its discovery document. */
+            /** @description Whether signing out here also signs out at the provider: through `saml_slo_url`, or the `end_session_endpoint` of its discovery document. */
             single_logout_enabled?: boolean;
             /**
              * Format: uri
-             * @description The issuer, or its document below `/.well-known`.
+             * @description The issuer, or its discovery document below `/.well-known`.
              */
             oidc_discovery_url?: string | null;
             oidc_client_id?: string | null;
-            /** @description Is kept encrypted, and never shown. */
+            /** @description Stored encrypted, and never returned. */
             oidc_client_secret?: string | null;
-            /** @description With `openid`. */
+            /** @description Must include `openid`. */
             oidc_scopes?: string[];
-            /** @description Field of an identity to the name of the attribute, or claim, that fills it. What is not named is found by the usual names. */
+            /** @description Maps fields of an identity to the attributes or claims that fill them. Fields that are not named are filled from the usual names. */
             attribute_mapping?: {
                 email?: string;
                 first_name?: string;
@@ -7631,16 +7631,16 @@ export interface components {
                 avatar_url?: string;
                 external_id?: string;
             };
-            /** @description Whoever the provider lets in, and is not known here yet, becomes an identity. */
+            /** @description Whether an identity is created for people who sign in at the provider and are not known here yet. */
             jit_provisioning_enabled?: boolean;
             /**
              * Format: uuid
-             * @description A role that can be given, and that you may give: whoever signs in by the connection holds it at the organization, or at the root.
+             * @description A role that can be assigned, and that the caller may assign: whoever signs in through the connection holds it at the organization, or at the root.
              */
             default_role_id?: string | null;
             /**
              * Format: uuid
-             * @description Whose it is to be, if any.
+             * @description The organization that the connection belongs to, if any.
              */
             organization_id?: string | null;
         };
@@ -7653,7 +7653,7 @@ export interface components {
             environment_id: string;
             /** Format: uuid */
             organization_id: string | null;
-            /** @description Prefix and last four characters. */
+            /** @description The prefix and the last four characters. */
             token_preview: string;
             /** Format: date-time */
             last_used_at: string | null;
@@ -7684,7 +7684,7 @@ export interface components {
             environment_id: string;
             /** Format: uuid */
             organization_id: string | null;
-            /** @description Prefix and last four characters. */
+            /** @description The prefix and the last four characters. */
             token_preview: string;
             /** Format: date-time */
             last_used_at: string | null;
@@ -7692,7 +7692,7 @@ export interface components {
             expires_at: string | null;
             /** Format: date-time */
             created_at: string;
-            /** @description The whole token; shown this once. */
+            /** @description The complete token. Returned only once. */
             token: string;
         };
         PortalCreateScimTokenResponse: {
@@ -7706,7 +7706,7 @@ export interface components {
             environment_id: string;
             /** Format: uuid */
             organization_id: string | null;
-            /** @description Id of the group, or what groups are called that are meant. */
+            /** @description The ID of a group, or the name of the groups. */
             scim_group: string;
             /** Format: uuid */
             role_id: string;
@@ -7746,7 +7746,7 @@ export interface components {
             name: string;
             slug: string;
             /**
-             * @description `path_only`: shown because it leads to a part that the roles reach; nothing else of it can be read.
+             * @description `path_only`: included because it leads to a part that the roles reach; nothing else in it can be read.
              * @enum {string}
              */
             access_state: "accessible" | "path_only";
@@ -7782,7 +7782,7 @@ export interface components {
             /** @enum {string} */
             type: "development" | "production";
             /**
-             * @description `path_only`: shown because it leads to a part that the roles reach; nothing else of it can be read.
+             * @description `path_only`: included because it leads to a part that the roles reach; nothing else in it can be read.
              * @enum {string}
              */
             access_state: "accessible" | "path_only";
@@ -7831,7 +7831,7 @@ export interface components {
                     } | null;
                     capabilities: string[];
                 }[];
-                /** @description In the account itself: what the roles without limits allow together. */
+                /** @description In the account as a whole: what the roles without limits grant together. */
                 capabilities: string[];
             };
         };
@@ -7853,29 +7853,29 @@ export interface components {
             /** Format: uuid */
             environment_id: string;
             /**
-             * @description Which nodes stand below the root: none (`flat`), organizations, or all that the node-type schema has (`hierarchy`). A model that lacks the type of a node that is there is refused, and the nodes are named.
+             * @description Which nodes may be below the root: none (`flat`), organizations, or all types of the node-type schema (`hierarchy`). A model that lacks the type of an existing node is refused, and the error names the nodes.
              * @enum {string}
              */
             access_model: "flat" | "organizations" | "hierarchy";
             password_login_enabled: boolean;
             password_min_length: number;
-            /** @description Sign-in with a code that is mailed. */
+            /** @description Sign-in with a code sent by email. */
             email_otp_login_enabled: boolean;
             /** @description Passkeys as the first factor. */
             passkey_login_enabled: boolean;
             login_require_captcha: boolean;
             allow_self_signup: boolean;
             self_signup_require_captcha: boolean;
-            /** @description Sign-ups a day (UTC). */
+            /** @description Sign-ups per day (UTC). */
             daily_self_signup_cap: number;
             /** @enum {string} */
             mfa_policy: "off" | "optional" | "required";
-            /** @description Days to enroll a first factor where MFA is required; 0: before the first sign-in goes on. */
+            /** @description Days within which a first factor must be enrolled if MFA is required; 0: before the first sign-in can continue. */
             mfa_grace_period_days: number;
             mfa_allowed_factors: ("totp" | "webauthn" | "recovery_code" | "email_otp")[];
-            /** @description 0: no device is trusted. */
+            /** @description Days for which a browser that was trusted skips the second factor; 0: never. */
             mfa_trusted_device_days: number;
-            /** @description How many time steps of 30 seconds before and after the present one codes of an authenticator app may belong to. With 0 clocks have to be right: telephones that are not fail already when the app is enrolled. */
+            /** @description By how many time steps of 30 seconds, before or after the current one, the code of an authenticator app may be off. With 0, the clock of the device must be exact: with one that is not, even enrolling the app fails. */
             totp_drift_steps: number;
             /** @enum {string} */
             default_locale: "en" | "de";
@@ -7887,26 +7887,26 @@ export interface components {
             refresh_token_max_ttl_seconds: number;
             /** @description Seconds. */
             session_ttl_seconds: number;
-            /** @description Seconds after which a session of the hosted pages ends that nobody has used, a minute less at most; null: when its `session_ttl_seconds` are over. What applications hold goes by `refresh_token_ttl_seconds`. */
+            /** @description Seconds without activity after which a session of the hosted pages ends; it may end up to a minute earlier. Null: it ends only after `session_ttl_seconds`. Tokens of applications follow `refresh_token_ttl_seconds`. */
             session_idle_ttl_seconds: number | null;
-            /** @description True: every OAuth client needs PKCE. Those with `require_pkce` false stay and need it too, a second after the change at the latest, and none can be registered so; once this is false again each goes by its own. */
+            /** @description If true, every OAuth client must use PKCE: within a second of the change also existing clients with `require_pkce` false, and no client can be registered with it. Once this is false again, each client's own setting applies. */
             require_pkce: boolean;
-            /** @description Whether people end other sessions of theirs, and what applications were given, by a sign-in of the last ten minutes alone, with a second factor where they have one that the environment takes. Signing out never needs one. */
+            /** @description Whether people need to have signed in within the last ten minutes, with a second factor if they have one that the environment allows, to end their other sessions or the access of applications. Signing out never requires it. */
             session_end_require_recent_sign_in: boolean;
-            /** @description Whether somebody who is signed in is asked before an application is told: to go on with one press, or to use another account. `prompt=none` is then answered `interaction_required`. */
+            /** @description Whether a person who is already signed in is asked before an application learns who they are: continue with one click, or use another account. `prompt=none` is then answered with `interaction_required`. */
             sso_require_confirmation: boolean;
             /**
              * Format: uuid
-             * @description The active connection of the environment's own to which everybody is sent who signs in; null: they are asked. Is taken away when the connection is disabled or deleted.
+             * @description The environment's own active connection to which everybody is sent to sign in; null: people are asked how to sign in. It is cleared when the connection is disabled or deleted.
              */
             default_sso_connection_id: string | null;
-            /** @description Origins of pages whose scripts may call the token endpoint, end-user authentication and, with an end user’s token, the Public API; for public clients those of their redirect URIs may as well. */
+            /** @description Origins of pages whose scripts may call the token endpoint, end-user authentication and, with an end user's token, the Public API; for public clients, the origins of their redirect URIs are allowed too. */
             allowed_origins: string[];
             branding: {
                 name: string | null;
                 /**
                  * Format: uri
-                 * @description By `https`, or a picture in a `data:` URL.
+                 * @description An `https` URL, or an image in a `data:` URL.
                  */
                 logo_url: string | null;
                 primary_color: string | null;
@@ -7922,29 +7922,29 @@ export interface components {
         };
         PortalUpdateEnvironmentSettingsRequest: {
             /**
-             * @description Which nodes stand below the root: none (`flat`), organizations, or all that the node-type schema has (`hierarchy`). A model that lacks the type of a node that is there is refused, and the nodes are named.
+             * @description Which nodes may be below the root: none (`flat`), organizations, or all types of the node-type schema (`hierarchy`). A model that lacks the type of an existing node is refused, and the error names the nodes.
              * @enum {string}
              */
             access_model?: "flat" | "organizations" | "hierarchy";
             password_login_enabled?: boolean;
             password_min_length?: number;
-            /** @description Sign-in with a code that is mailed. */
+            /** @description Sign-in with a code sent by email. */
             email_otp_login_enabled?: boolean;
             /** @description Passkeys as the first factor. */
             passkey_login_enabled?: boolean;
             login_require_captcha?: boolean;
             allow_self_signup?: boolean;
             self_signup_require_captcha?: boolean;
-            /** @description Sign-ups a day (UTC). */
+            /** @description Sign-ups per day (UTC). */
             daily_self_signup_cap?: number;
             /** @enum {string} */
             mfa_policy?: "off" | "optional" | "required";
-            /** @description Days to enroll a first factor where MFA is required; 0: before the first sign-in goes on. */
+            /** @description Days within which a first factor must be enrolled if MFA is required; 0: before the first sign-in can continue. */
             mfa_grace_period_days?: number;
             mfa_allowed_factors?: ("totp" | "webauthn" | "recovery_code" | "email_otp")[];
-            /** @description 0: no device is trusted. */
+            /** @description Days for which a browser that was trusted skips the second factor; 0: never. */
             mfa_trusted_device_days?: number;
-            /** @description How many time steps of 30 seconds before and after the present one codes of an authenticator app may belong to. With 0 clocks have to be right: telephones that are not fail already when the app is enrolled. */
+            /** @description By how many time steps of 30 seconds, before or after the current one, the code of an authenticator app may be off. With 0, the clock of the device must be exact: with one that is not, even enrolling the app fails. */
             totp_drift_steps?: number;
             /** @enum {string} */
             default_locale?: "en" | "de";
@@ -7956,26 +7956,26 @@ export interface components {
             refresh_token_max_ttl_seconds?: number;
             /** @description Seconds. */
             session_ttl_seconds?: number;
-            /** @description Seconds after which a session of the hosted pages ends that nobody has used, a minute less at most; null: when its `session_ttl_seconds` are over. What applications hold goes by `refresh_token_ttl_seconds`. */
+            /** @description Seconds without activity after which a session of the hosted pages ends; it may end up to a minute earlier. Null: it ends only after `session_ttl_seconds`. Tokens of applications follow `refresh_token_ttl_seconds`. */
             session_idle_ttl_seconds?: number | null;
-            /** @description True: every OAuth client needs PKCE. Those with `require_pkce` false stay and need it too, a second after the change at the latest, and none can be registered so; once this is false again each goes by its own. */
+            /** @description If true, every OAuth client must use PKCE: within a second of the change also existing clients with `require_pkce` false, and no client can be registered with it. Once this is false again, each client's own setting applies. */
             require_pkce?: boolean;
-            /** @description Whether people end other sessions of theirs, and what applications were given, by a sign-in of the last ten minutes alone, with a second factor where they have one that the environment takes. Signing out never needs one. */
+            /** @description Whether people need to have signed in within the last ten minutes, with a second factor if they have one that the environment allows, to end their other sessions or the access of applications. Signing out never requires it. */
             session_end_require_recent_sign_in?: boolean;
-            /** @description Whether somebody who is signed in is asked before an application is told: to go on with one press, or to use another account. `prompt=none` is then answered `interaction_required`. */
+            /** @description Whether a person who is already signed in is asked before an application learns who they are: continue with one click, or use another account. `prompt=none` is then answered with `interaction_required`. */
             sso_require_confirmation?: boolean;
             /**
              * Format: uuid
-             * @description The active connection of the environment's own to which everybody is sent who signs in; null: they are asked. Is taken away when the connection is disabled or deleted.
+             * @description The environment's own active connection to which everybody is sent to sign in; null: people are asked how to sign in. It is cleared when the connection is disabled or deleted.
              */
             default_sso_connection_id?: string | null;
-            /** @description Origins of pages whose scripts may call the token endpoint, end-user authentication and, with an end user’s token, the Public API; for public clients those of their redirect URIs may as well. */
+            /** @description Origins of pages whose scripts may call the token endpoint, end-user authentication and, with an end user's token, the Public API; for public clients, the origins of their redirect URIs are allowed too. */
             allowed_origins?: string[];
             branding?: {
                 name?: string | null;
                 /**
                  * Format: uri
-                 * @description By `https`, or a picture in a `data:` URL.
+                 * @description An `https` URL, or an image in a `data:` URL.
                  */
                 logo_url?: string | null;
                 primary_color?: string | null;
@@ -7994,19 +7994,19 @@ export interface components {
             redirect_uris: string[];
             post_logout_redirect_uris: string[];
             /**
-             * @description A secret is taken in the header and in the body alike, whichever of the two is registered.
+             * @description A client secret is accepted both in the header and in the body, whichever of the two is registered.
              * @enum {string}
              */
             token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
-            /** @description False only for confidential clients, and not where the environment has `require_pkce`, which counts for all. */
+            /** @description May be false only for confidential clients, and only if the environment does not have `require_pkce`, which applies to all. */
             require_pkce: boolean;
-            /** @description Public clients always rotate. */
+            /** @description Refresh tokens of public clients are always rotated. */
             rotate_refresh_tokens: boolean;
-            /** @description What the client may be given; whatever else it asks for is left out of its tokens, at the next refresh too. All of them unless said. Without `openid` it is plain OAuth 2.0: no ID token, and no `userinfo`. */
+            /** @description Scopes that the client may be granted; any other scope that it requests is left out of its tokens, also at the next refresh. All scopes by default. Without `openid`, the client uses plain OAuth 2.0: no ID token, and no `userinfo`. */
             scopes: ("openid" | "profile" | "email" | "org" | "permissions")[];
-            /** @description For applications of others: each person is asked before it is given anything of theirs, and can take that back. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API takes them. */
+            /** @description For third-party applications: each person is asked for consent before the client is granted anything of theirs, and can withdraw it. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API accepts them. */
             consent_required: boolean;
-            /** @description Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256. Several of one type each have a `kid`, which assertions name. */
+            /** @description Public keys, of which at least one is for RS256, PS256 (RSA of 2048 bits or more) or ES256. Several of one type need a `kid` each, which assertions name. */
             jwks: {
                 keys: {
                     [key: string]: unknown;
@@ -8016,12 +8016,12 @@ export interface components {
             jwks_uri: string | null;
             /**
              * Format: uri
-             * @description By `https`, or a picture in a `data:` URL.
+             * @description An `https` URL, or an image in a `data:` URL.
              */
             logo_url: string | null;
             /**
              * Format: uri
-             * @description Where the application begins a sign-in by itself when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and mostly `login_hint`. With it, mailed links of passwords and sign-ups lead there, and so does a sign-in that an identity provider has begun: into a request of the browser that is in front of it.
+             * @description Where the application starts a sign-in when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and usually `login_hint`. If it is set, emailed links for passwords and sign-ups lead there, and so does a sign-in that an identity provider has started: the application then sends an authorization request from the browser that is in use.
              */
             initiate_login_uri: string | null;
             has_client_secret: boolean;
@@ -8038,19 +8038,19 @@ export interface components {
             redirect_uris: string[];
             post_logout_redirect_uris?: string[];
             /**
-             * @description A secret is taken in the header and in the body alike, whichever of the two is registered.
+             * @description A client secret is accepted both in the header and in the body, whichever of the two is registered.
              * @enum {string}
              */
             token_endpoint_auth_method?: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
-            /** @description False only for confidential clients, and not where the environment has `require_pkce`, which counts for all. */
+            /** @description May be false only for confidential clients, and only if the environment does not have `require_pkce`, which applies to all. */
             require_pkce?: boolean;
-            /** @description Public clients always rotate. */
+            /** @description Refresh tokens of public clients are always rotated. */
             rotate_refresh_tokens?: boolean;
-            /** @description What the client may be given; whatever else it asks for is left out of its tokens, at the next refresh too. All of them unless said. Without `openid` it is plain OAuth 2.0: no ID token, and no `userinfo`. */
+            /** @description Scopes that the client may be granted; any other scope that it requests is left out of its tokens, also at the next refresh. All scopes by default. Without `openid`, the client uses plain OAuth 2.0: no ID token, and no `userinfo`. */
             scopes?: ("openid" | "profile" | "email" | "org" | "permissions")[];
-            /** @description For applications of others: each person is asked before it is given anything of theirs, and can take that back. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API takes them. */
+            /** @description For third-party applications: each person is asked for consent before the client is granted anything of theirs, and can withdraw it. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API accepts them. */
             consent_required?: boolean;
-            /** @description Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256. Several of one type each have a `kid`, which assertions name. */
+            /** @description Public keys, of which at least one is for RS256, PS256 (RSA of 2048 bits or more) or ES256. Several of one type need a `kid` each, which assertions name. */
             jwks?: {
                 keys: {
                     [key: string]: unknown;
@@ -8060,12 +8060,12 @@ export interface components {
             jwks_uri?: string | null;
             /**
              * Format: uri
-             * @description By `https`, or a picture in a `data:` URL.
+             * @description An `https` URL, or an image in a `data:` URL.
              */
             logo_url?: string | null;
             /**
              * Format: uri
-             * @description Where the application begins a sign-in by itself when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and mostly `login_hint`. With it, mailed links of passwords and sign-ups lead there, and so does a sign-in that an identity provider has begun: into a request of the browser that is in front of it.
+             * @description Where the application starts a sign-in when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and usually `login_hint`. If it is set, emailed links for passwords and sign-ups lead there, and so does a sign-in that an identity provider has started: the application then sends an authorization request from the browser that is in use.
              */
             initiate_login_uri?: string | null;
             name: string;
@@ -8083,19 +8083,19 @@ export interface components {
             redirect_uris: string[];
             post_logout_redirect_uris: string[];
             /**
-             * @description A secret is taken in the header and in the body alike, whichever of the two is registered.
+             * @description A client secret is accepted both in the header and in the body, whichever of the two is registered.
              * @enum {string}
              */
             token_endpoint_auth_method: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
-            /** @description False only for confidential clients, and not where the environment has `require_pkce`, which counts for all. */
+            /** @description May be false only for confidential clients, and only if the environment does not have `require_pkce`, which applies to all. */
             require_pkce: boolean;
-            /** @description Public clients always rotate. */
+            /** @description Refresh tokens of public clients are always rotated. */
             rotate_refresh_tokens: boolean;
-            /** @description What the client may be given; whatever else it asks for is left out of its tokens, at the next refresh too. All of them unless said. Without `openid` it is plain OAuth 2.0: no ID token, and no `userinfo`. */
+            /** @description Scopes that the client may be granted; any other scope that it requests is left out of its tokens, also at the next refresh. All scopes by default. Without `openid`, the client uses plain OAuth 2.0: no ID token, and no `userinfo`. */
             scopes: ("openid" | "profile" | "email" | "org" | "permissions")[];
-            /** @description For applications of others: each person is asked before it is given anything of theirs, and can take that back. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API takes them. */
+            /** @description For third-party applications: each person is asked for consent before the client is granted anything of theirs, and can withdraw it. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API accepts them. */
             consent_required: boolean;
-            /** @description Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256. Several of one type each have a `kid`, which assertions name. */
+            /** @description Public keys, of which at least one is for RS256, PS256 (RSA of 2048 bits or more) or ES256. Several of one type need a `kid` each, which assertions name. */
             jwks: {
                 keys: {
                     [key: string]: unknown;
@@ -8105,12 +8105,12 @@ export interface components {
             jwks_uri: string | null;
             /**
              * Format: uri
-             * @description By `https`, or a picture in a `data:` URL.
+             * @description An `https` URL, or an image in a `data:` URL.
              */
             logo_url: string | null;
             /**
              * Format: uri
-             * @description Where the application begins a sign-in by itself when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and mostly `login_hint`. With it, mailed links of passwords and sign-ups lead there, and so does a sign-in that an identity provider has begun: into a request of the browser that is in front of it.
+             * @description Where the application starts a sign-in when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and usually `login_hint`. If it is set, emailed links for passwords and sign-ups lead there, and so does a sign-in that an identity provider has started: the application then sends an authorization request from the browser that is in use.
              */
             initiate_login_uri: string | null;
             has_client_secret: boolean;
@@ -8118,7 +8118,7 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             updated_at: string;
-            /** @description Shown this once; null for a client without one. */
+            /** @description Returned only once; null for a client without a secret. */
             client_secret: string | null;
         };
         PortalCreateOAuthClientResponse: {
@@ -8131,19 +8131,19 @@ export interface components {
             redirect_uris?: string[];
             post_logout_redirect_uris?: string[];
             /**
-             * @description A secret is taken in the header and in the body alike, whichever of the two is registered.
+             * @description A client secret is accepted both in the header and in the body, whichever of the two is registered.
              * @enum {string}
              */
             token_endpoint_auth_method?: "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";
-            /** @description False only for confidential clients, and not where the environment has `require_pkce`, which counts for all. */
+            /** @description May be false only for confidential clients, and only if the environment does not have `require_pkce`, which applies to all. */
             require_pkce?: boolean;
-            /** @description Public clients always rotate. */
+            /** @description Refresh tokens of public clients are always rotated. */
             rotate_refresh_tokens?: boolean;
-            /** @description What the client may be given; whatever else it asks for is left out of its tokens, at the next refresh too. All of them unless said. Without `openid` it is plain OAuth 2.0: no ID token, and no `userinfo`. */
+            /** @description Scopes that the client may be granted; any other scope that it requests is left out of its tokens, also at the next refresh. All scopes by default. Without `openid`, the client uses plain OAuth 2.0: no ID token, and no `userinfo`. */
             scopes?: ("openid" | "profile" | "email" | "org" | "permissions")[];
-            /** @description For applications of others: each person is asked before it is given anything of theirs, and can take that back. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API takes them. */
+            /** @description For third-party applications: each person is asked for consent before the client is granted anything of theirs, and can withdraw it. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API accepts them. */
             consent_required?: boolean;
-            /** @description Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256. Several of one type each have a `kid`, which assertions name. */
+            /** @description Public keys, of which at least one is for RS256, PS256 (RSA of 2048 bits or more) or ES256. Several of one type need a `kid` each, which assertions name. */
             jwks?: {
                 keys: {
                     [key: string]: unknown;
@@ -8153,12 +8153,12 @@ export interface components {
             jwks_uri?: string | null;
             /**
              * Format: uri
-             * @description By `https`, or a picture in a `data:` URL.
+             * @description An `https` URL, or an image in a `data:` URL.
              */
             logo_url?: string | null;
             /**
              * Format: uri
-             * @description Where the application begins a sign-in by itself when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and mostly `login_hint`. With it, mailed links of passwords and sign-ups lead there, and so does a sign-in that an identity provider has begun: into a request of the browser that is in front of it.
+             * @description Where the application starts a sign-in when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and usually `login_hint`. If it is set, emailed links for passwords and sign-ups lead there, and so does a sign-in that an identity provider has started: the application then sends an authorization request from the browser that is in use.
              */
             initiate_login_uri?: string | null;
             name?: string;
@@ -8177,9 +8177,9 @@ export interface components {
         PortalAddResourcePermissionsResponse: {
             data: {
                 permissions_created: number;
-                /** @description Named by `resources`, and there already. */
+                /** @description Permissions in `resources` that existed already. */
                 skipped_permissions: number;
-                /** @description Roles that hold more than before. */
+                /** @description Existing roles that were given permissions. */
                 roles_updated: number;
             };
         };
@@ -8442,23 +8442,23 @@ export interface operations {
     listIdentities: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "email" | "first_name" | "last_name";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `status` this is. */
+                /** @description Only items with this `status`. */
                 status?: "active" | "inactive";
-                /** @description Exactly this one. */
+                /** @description Exact match. */
                 external_id?: string;
-                /** @description Exactly this address; capital letters are as good as small ones. */
+                /** @description Exact match, regardless of case. */
                 email?: string;
             };
             header?: never;
@@ -8509,21 +8509,21 @@ export interface operations {
     listIdentitiesWithRoles: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "email" | "first_name" | "last_name";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `status` this is. */
+                /** @description Only items with this `status`. */
                 status?: "active" | "inactive";
-                /** @description The id of a role, or `no_assignment`. */
+                /** @description The ID of a role, or `no_assignment`. */
                 role_id?: string;
             };
             header?: never;
@@ -8746,17 +8746,17 @@ export interface operations {
     listIdentitySessions: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "authenticated_at";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
             };
             header?: never;
@@ -8852,17 +8852,17 @@ export interface operations {
     listIdentityOrganizations: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name" | "slug";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
             };
             header?: never;
@@ -9088,7 +9088,7 @@ export interface operations {
     getEffectivePermissions: {
         parameters: {
             query?: {
-                /** @description At this node; without it, at the root. */
+                /** @description The node to check; without it, the root. */
                 node_id?: string;
             };
             header?: never;
@@ -9114,7 +9114,7 @@ export interface operations {
     getPermissionLocations: {
         parameters: {
             query: {
-                /** @description Its key. */
+                /** @description The key of the permission. */
                 permission: string;
             };
             header?: never;
@@ -9140,21 +9140,21 @@ export interface operations {
     listIdentityInvites: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "expires_at" | "email";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `status` this is. */
+                /** @description Only items with this `status`. */
                 status?: "pending" | "accepted" | "expired" | "revoked";
-                /** @description Into which environment they lead; `none`: into the directory of the account only. */
+                /** @description The environment that they lead into; `none`: only into the directory of the account. */
                 environment_id?: string;
             };
             header?: never;
@@ -9299,21 +9299,21 @@ export interface operations {
     listNodes: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name" | "slug";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `node_type` this is. */
+                /** @description Only items with this `node_type`. */
                 node_type?: string;
-                /** @description Only those whose `status` this is. */
+                /** @description Only items with this `status`. */
                 status?: "active" | "inactive";
             };
             header?: never;
@@ -9364,7 +9364,7 @@ export interface operations {
     getNodeTree: {
         parameters: {
             query?: {
-                /** @description How many levels below it; without it, all. */
+                /** @description The number of levels below it; without it, all. */
                 depth?: number;
             };
             header?: never;
@@ -9411,7 +9411,7 @@ export interface operations {
     deleteNode: {
         parameters: {
             query?: {
-                /** @description Whether all that stands below goes as well; without it, what has something below is refused. */
+                /** @description Whether everything below it is deleted too; without it, the request is refused if there is anything below. */
                 cascade?: boolean;
             };
             header: {
@@ -9498,21 +9498,21 @@ export interface operations {
     getNodeSubtree: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name" | "slug";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `node_type` this is. */
+                /** @description Only items with this `node_type`. */
                 node_type?: string;
-                /** @description Only those whose `status` this is. */
+                /** @description Only items with this `status`. */
                 status?: "active" | "inactive";
             };
             header?: never;
@@ -9538,21 +9538,21 @@ export interface operations {
     listNodeChildren: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name" | "slug";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `node_type` this is. */
+                /** @description Only items with this `node_type`. */
                 node_type?: string;
-                /** @description Only those whose `status` this is. */
+                /** @description Only items with this `status`. */
                 status?: "active" | "inactive";
             };
             header?: never;
@@ -9601,21 +9601,21 @@ export interface operations {
     listNodeIdentities: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "email" | "first_name" | "last_name";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `status` this is. */
+                /** @description Only items with this `status`. */
                 status?: "active" | "inactive";
-                /** @description Only those whose `role_id` this is. */
+                /** @description Only items with this `role_id`. */
                 role_id?: string;
             };
             header?: never;
@@ -9690,17 +9690,17 @@ export interface operations {
     listOrganizations: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name" | "slug";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
             };
             header?: never;
@@ -9798,7 +9798,7 @@ export interface operations {
     deleteOrganization: {
         parameters: {
             query?: {
-                /** @description Whether all that stands below goes as well; without it, what has something below is refused. */
+                /** @description Whether everything below it is deleted too; without it, the request is refused if there is anything below. */
                 cascade?: boolean;
             };
             header: {
@@ -9931,17 +9931,17 @@ export interface operations {
     listOrganizationMembers: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "email" | "first_name" | "last_name";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
             };
             header?: never;
@@ -10050,19 +10050,19 @@ export interface operations {
     listOrganizationDomains: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "domain";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `status` this is. */
+                /** @description Only items with this `status`. */
                 status?: "pending" | "verified" | "lapsed" | "failed";
             };
             header?: never;
@@ -10519,17 +10519,17 @@ export interface operations {
     listApiKeys: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
             };
             header?: never;
@@ -10684,21 +10684,21 @@ export interface operations {
     listPermissions: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "key" | "name";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `category` this is. */
+                /** @description Only items with this `category`. */
                 category?: string;
-                /** @description Only those whose `source` this is. */
+                /** @description Only items with this `source`. */
                 source?: "system" | "custom";
             };
             header?: never;
@@ -10849,21 +10849,21 @@ export interface operations {
     listRoles: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name" | "updated_at";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `status` this is. */
+                /** @description Only items with this `status`. */
                 status?: "active" | "inactive";
-                /** @description Only those whose `source` this is. */
+                /** @description Only items with this `source`. */
                 source?: "system" | "custom";
             };
             header?: never;
@@ -11044,17 +11044,17 @@ export interface operations {
     listIdentityRoleAssignments: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
             };
             header?: never;
@@ -11196,19 +11196,19 @@ export interface operations {
     listOrganizationInvitations: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "expires_at" | "email";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `status` this is. */
+                /** @description Only items with this `status`. */
                 status?: "pending" | "accepted" | "expired" | "revoked";
             };
             header?: never;
@@ -11394,37 +11394,37 @@ export interface operations {
     listAuditLogs: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description An id of an actor, a resource or a request; anything else is looked for in the names of actions. */
+                /** @description The ID of an actor, a resource or a request; any other text is searched for in the names of actions. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `action` this is. */
+                /** @description Only items with this `action`. */
                 action?: string;
-                /** @description Only those whose `actor_id` this is. */
+                /** @description Only items with this `actor_id`. */
                 actor_id?: string;
-                /** @description Only those whose `resource_type` this is. */
+                /** @description Only items with this `resource_type`. */
                 resource_type?: string;
-                /** @description Only those whose `resource_id` this is. */
+                /** @description Only items with this `resource_id`. */
                 resource_id?: string;
-                /** @description Only those whose `category` this is. */
+                /** @description Only items with this `category`. */
                 category?: "auth" | "identity" | "access" | "structure" | "configuration" | "integration" | "security";
-                /** @description Only those whose `outcome` this is. */
+                /** @description Only items with this `outcome`. */
                 outcome?: "success" | "failure" | "denied";
-                /** @description Only those whose `severity` this is. */
+                /** @description Only items with this `severity`. */
                 severity?: "info" | "notice" | "warning" | "critical";
-                /** @description Only those whose `correlation_id` this is. */
+                /** @description Only items with this `correlation_id`. */
                 correlation_id?: string;
-                /** @description From this moment on. */
+                /** @description From this time on (inclusive). */
                 from?: string;
-                /** @description Before this moment. */
+                /** @description Before this time (exclusive). */
                 to?: string;
             };
             header?: never;
@@ -11448,29 +11448,29 @@ export interface operations {
     exportAuditLogs: {
         parameters: {
             query?: {
-                /** @description How the rows are written. */
+                /** @description The format of the rows. */
                 format?: "ndjson" | "csv";
-                /** @description An id of an actor, a resource or a request; anything else is looked for in the names of actions. */
+                /** @description The ID of an actor, a resource or a request; any other text is searched for in the names of actions. */
                 q?: string;
-                /** @description Only those whose `action` this is. */
+                /** @description Only items with this `action`. */
                 action?: string;
-                /** @description Only those whose `actor_id` this is. */
+                /** @description Only items with this `actor_id`. */
                 actor_id?: string;
-                /** @description Only those whose `resource_type` this is. */
+                /** @description Only items with this `resource_type`. */
                 resource_type?: string;
-                /** @description Only those whose `resource_id` this is. */
+                /** @description Only items with this `resource_id`. */
                 resource_id?: string;
-                /** @description Only those whose `category` this is. */
+                /** @description Only items with this `category`. */
                 category?: "auth" | "identity" | "access" | "structure" | "configuration" | "integration" | "security";
-                /** @description Only those whose `outcome` this is. */
+                /** @description Only items with this `outcome`. */
                 outcome?: "success" | "failure" | "denied";
-                /** @description Only those whose `severity` this is. */
+                /** @description Only items with this `severity`. */
                 severity?: "info" | "notice" | "warning" | "critical";
-                /** @description Only those whose `correlation_id` this is. */
+                /** @description Only items with this `correlation_id`. */
                 correlation_id?: string;
-                /** @description From this moment on. */
+                /** @description From this time on (inclusive). */
                 from?: string;
-                /** @description Before this moment. */
+                /** @description Before this time (exclusive). */
                 to?: string;
             };
             header?: never;
@@ -11479,7 +11479,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A row a line, oldest first. CSV has a line of names before them, and `metadata` as JSON. */
+            /** @description One row per line, oldest first. CSV starts with a header line, and has `metadata` as JSON. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -11518,11 +11518,11 @@ export interface operations {
     listChanges: {
         parameters: {
             query?: {
-                /** @description Of the last answer; without one, from the oldest kept. */
+                /** @description `next_cursor` of the last response; without it, the feed begins with the oldest event kept. */
                 cursor?: string;
-                /** @description How many at most. */
+                /** @description The maximum number of items. */
                 limit?: number;
-                /** @description As `node.created,node.moved`. */
+                /** @description For example `node.created,node.moved`. */
                 types?: string;
                 /** @description Seconds. */
                 wait?: number;
@@ -11548,17 +11548,17 @@ export interface operations {
     listWebhooks: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "url";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
             };
             header?: never;
@@ -11779,21 +11779,21 @@ export interface operations {
     listWebhookDeliveries: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `status` this is. */
+                /** @description Only items with this `status`. */
                 status?: "pending" | "succeeded" | "failed" | "cancelled";
-                /** @description Only those whose `event_type` this is. */
+                /** @description Only items with this `event_type`. */
                 event_type?: string;
             };
             header?: never;
@@ -12006,7 +12006,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -12032,7 +12032,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -12060,7 +12060,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -12082,24 +12082,24 @@ export interface operations {
     portalListMembers: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "email" | "last_name";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `role_id` this is. */
+                /** @description Only items with this `role_id`. */
                 role_id?: string;
             };
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -12123,7 +12123,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12150,7 +12150,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12175,7 +12175,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12206,7 +12206,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12229,22 +12229,22 @@ export interface operations {
     portalListAdministratorRoles: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
             };
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -12270,7 +12270,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -12298,7 +12298,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12325,7 +12325,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12350,7 +12350,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12377,24 +12377,24 @@ export interface operations {
     portalListAdministratorInvites: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "expires_at" | "email";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `status` this is. */
+                /** @description Only items with this `status`. */
                 status?: "pending" | "accepted" | "expired" | "revoked";
             };
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -12420,7 +12420,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -12448,7 +12448,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12475,7 +12475,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12502,7 +12502,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12525,26 +12525,26 @@ export interface operations {
     portalListDirectory: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "email";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `status` this is. */
+                /** @description Only items with this `status`. */
                 status?: "active" | "inactive";
-                /** @description Who is a member of it; `none`: who is in the directory only. */
+                /** @description Only members of this environment; `none`: only identities that are in the directory but in no environment. */
                 environment_id?: string;
             };
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -12568,7 +12568,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -12592,7 +12592,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12619,7 +12619,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12640,26 +12640,26 @@ export interface operations {
     portalListAccountIdentityInvites: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "expires_at" | "email";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `status` this is. */
+                /** @description Only items with this `status`. */
                 status?: "pending" | "accepted" | "expired" | "revoked";
-                /** @description Into which environment they lead; `none`: into the directory of the account only. */
+                /** @description The environment that they lead into; `none`: only into the directory of the account. */
                 environment_id?: string;
             };
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -12685,7 +12685,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -12711,12 +12711,12 @@ export interface operations {
     portalGetAccountIdentityInvitesSummary: {
         parameters: {
             query?: {
-                /** @description Into which environment they lead; `none`: into the directory of the account only. */
+                /** @description The environment that they lead into; `none`: only into the directory of the account. */
                 environment_id?: string;
             };
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -12740,7 +12740,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12767,7 +12767,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12794,7 +12794,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12817,32 +12817,32 @@ export interface operations {
     portalListProcesses: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `kind` this is. */
+                /** @description Only items with this `kind`. */
                 kind?: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
-                /** @description Only those whose `state` this is. */
+                /** @description Only items with this `state`. */
                 state?: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
-                /** @description Whether it goes on. */
+                /** @description Whether it is still in progress. */
                 open?: boolean;
-                /** @description Only those whose `subject_id` this is. */
+                /** @description Only items with this `subject_id`. */
                 subject_id?: string;
-                /** @description Began at least this long ago, as `30m`, `24h`, `7d`. */
+                /** @description Began at least this long ago, for example `30m`, `24h`, `7d`. */
                 older_than?: string;
             };
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -12866,7 +12866,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12893,7 +12893,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12924,7 +12924,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12951,7 +12951,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -12978,7 +12978,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -13005,26 +13005,26 @@ export interface operations {
     portalListAdminSsoConnections: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `status` this is. */
+                /** @description Only items with this `status`. */
                 status?: "configuring" | "active" | "disabled" | "auto_disabled";
-                /** @description Only those whose `type` this is. */
+                /** @description Only items with this `type`. */
                 type?: "saml" | "oidc";
             };
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -13050,7 +13050,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -13078,7 +13078,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -13105,7 +13105,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -13130,7 +13130,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -13161,7 +13161,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -13192,7 +13192,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -13219,7 +13219,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -13246,7 +13246,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -13271,7 +13271,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -13298,7 +13298,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -13323,7 +13323,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
                 test_id: string;
@@ -13347,32 +13347,32 @@ export interface operations {
     portalListSsoConnections: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `status` this is. */
+                /** @description Only items with this `status`. */
                 status?: "configuring" | "active" | "disabled" | "auto_disabled";
-                /** @description Only those whose `type` this is. */
+                /** @description Only items with this `type`. */
                 type?: "saml" | "oidc";
-                /** @description Only those whose `organization_id` this is. */
+                /** @description Only items with this `organization_id`. */
                 organization_id?: string;
             };
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
-                /** @description Slug of the Environment. */
+                /** @description The slug of the environment. */
                 envSlug: string;
             };
             cookie?: never;
@@ -13398,11 +13398,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
-                /** @description Slug of the Environment. */
+                /** @description The slug of the environment. */
                 envSlug: string;
             };
             cookie?: never;
@@ -13430,11 +13430,11 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
-                /** @description Slug of the Environment. */
+                /** @description The slug of the environment. */
                 envSlug: string;
                 id: string;
             };
@@ -13461,11 +13461,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
-                /** @description Slug of the Environment. */
+                /** @description The slug of the environment. */
                 envSlug: string;
                 id: string;
             };
@@ -13490,11 +13490,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
-                /** @description Slug of the Environment. */
+                /** @description The slug of the environment. */
                 envSlug: string;
                 id: string;
             };
@@ -13525,11 +13525,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
-                /** @description Slug of the Environment. */
+                /** @description The slug of the environment. */
                 envSlug: string;
                 id: string;
             };
@@ -13560,11 +13560,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
-                /** @description Slug of the Environment. */
+                /** @description The slug of the environment. */
                 envSlug: string;
                 id: string;
             };
@@ -13591,11 +13591,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
-                /** @description Slug of the Environment. */
+                /** @description The slug of the environment. */
                 envSlug: string;
                 id: string;
             };
@@ -13622,11 +13622,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
-                /** @description Slug of the Environment. */
+                /** @description The slug of the environment. */
                 envSlug: string;
                 id: string;
             };
@@ -13651,11 +13651,11 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
-                /** @description Slug of the Environment. */
+                /** @description The slug of the environment. */
                 envSlug: string;
                 id: string;
             };
@@ -13682,11 +13682,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
-                /** @description Slug of the Environment. */
+                /** @description The slug of the environment. */
                 envSlug: string;
                 id: string;
             };
@@ -13711,11 +13711,11 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
-                /** @description Slug of the Environment. */
+                /** @description The slug of the environment. */
                 envSlug: string;
                 id: string;
                 test_id: string;
@@ -13739,24 +13739,24 @@ export interface operations {
     portalListSsoDomains: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "domain";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `status` this is. */
+                /** @description Only items with this `status`. */
                 status?: "pending" | "verified" | "lapsed" | "failed";
             };
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -13782,7 +13782,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -13810,7 +13810,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 domain: string;
             };
@@ -13837,7 +13837,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 domain: string;
             };
@@ -13862,7 +13862,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 domain: string;
             };
@@ -13885,24 +13885,24 @@ export interface operations {
     portalListScimTokens: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `environment_id` this is. */
+                /** @description Only items with this `environment_id`. */
                 environment_id?: string;
             };
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -13928,7 +13928,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -13958,7 +13958,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -13979,24 +13979,24 @@ export interface operations {
     portalListScimGroupMappings: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `environment_id` this is. */
+                /** @description Only items with this `environment_id`. */
                 environment_id?: string;
             };
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -14022,7 +14022,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -14050,7 +14050,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -14077,7 +14077,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -14102,7 +14102,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -14129,42 +14129,42 @@ export interface operations {
     portalListAuditLog: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description An id of an actor, a resource or a request; anything else is looked for in the names of actions. */
+                /** @description The ID of an actor, a resource or a request; any other text is searched for in the names of actions. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `action` this is. */
+                /** @description Only items with this `action`. */
                 action?: string;
-                /** @description Only those whose `actor_id` this is. */
+                /** @description Only items with this `actor_id`. */
                 actor_id?: string;
-                /** @description Only those whose `resource_type` this is. */
+                /** @description Only items with this `resource_type`. */
                 resource_type?: string;
-                /** @description Only those whose `resource_id` this is. */
+                /** @description Only items with this `resource_id`. */
                 resource_id?: string;
-                /** @description Only those whose `category` this is. */
+                /** @description Only items with this `category`. */
                 category?: "auth" | "identity" | "access" | "structure" | "configuration" | "integration" | "security";
-                /** @description Only those whose `outcome` this is. */
+                /** @description Only items with this `outcome`. */
                 outcome?: "success" | "failure" | "denied";
-                /** @description Only those whose `severity` this is. */
+                /** @description Only items with this `severity`. */
                 severity?: "info" | "notice" | "warning" | "critical";
-                /** @description Only those whose `correlation_id` this is. */
+                /** @description Only items with this `correlation_id`. */
                 correlation_id?: string;
-                /** @description From this moment on. */
+                /** @description From this time on (inclusive). */
                 from?: string;
-                /** @description Before this moment. */
+                /** @description Before this time (exclusive). */
                 to?: string;
             };
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -14186,41 +14186,41 @@ export interface operations {
     portalExportAuditLog: {
         parameters: {
             query?: {
-                /** @description How the rows are written. */
+                /** @description The format of the rows. */
                 format?: "ndjson" | "csv";
-                /** @description An id of an actor, a resource or a request; anything else is looked for in the names of actions. */
+                /** @description The ID of an actor, a resource or a request; any other text is searched for in the names of actions. */
                 q?: string;
-                /** @description Only those whose `action` this is. */
+                /** @description Only items with this `action`. */
                 action?: string;
-                /** @description Only those whose `actor_id` this is. */
+                /** @description Only items with this `actor_id`. */
                 actor_id?: string;
-                /** @description Only those whose `resource_type` this is. */
+                /** @description Only items with this `resource_type`. */
                 resource_type?: string;
-                /** @description Only those whose `resource_id` this is. */
+                /** @description Only items with this `resource_id`. */
                 resource_id?: string;
-                /** @description Only those whose `category` this is. */
+                /** @description Only items with this `category`. */
                 category?: "auth" | "identity" | "access" | "structure" | "configuration" | "integration" | "security";
-                /** @description Only those whose `outcome` this is. */
+                /** @description Only items with this `outcome`. */
                 outcome?: "success" | "failure" | "denied";
-                /** @description Only those whose `severity` this is. */
+                /** @description Only items with this `severity`. */
                 severity?: "info" | "notice" | "warning" | "critical";
-                /** @description Only those whose `correlation_id` this is. */
+                /** @description Only items with this `correlation_id`. */
                 correlation_id?: string;
-                /** @description From this moment on. */
+                /** @description From this time on (inclusive). */
                 from?: string;
-                /** @description Before this moment. */
+                /** @description Before this time (exclusive). */
                 to?: string;
             };
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
         };
         requestBody?: never;
         responses: {
-            /** @description A row a line, oldest first. CSV has a line of names before them, and `metadata` as JSON. */
+            /** @description One row per line, oldest first. CSV starts with a header line, and has `metadata` as JSON. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -14236,42 +14236,42 @@ export interface operations {
     portalListIdentityAuditLog: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description An id of an actor, a resource or a request; anything else is looked for in the names of actions. */
+                /** @description The ID of an actor, a resource or a request; any other text is searched for in the names of actions. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `action` this is. */
+                /** @description Only items with this `action`. */
                 action?: string;
-                /** @description Only those whose `actor_id` this is. */
+                /** @description Only items with this `actor_id`. */
                 actor_id?: string;
-                /** @description Only those whose `resource_type` this is. */
+                /** @description Only items with this `resource_type`. */
                 resource_type?: string;
-                /** @description Only those whose `resource_id` this is. */
+                /** @description Only items with this `resource_id`. */
                 resource_id?: string;
-                /** @description Only those whose `category` this is. */
+                /** @description Only items with this `category`. */
                 category?: "auth" | "identity" | "access" | "structure" | "configuration" | "integration" | "security";
-                /** @description Only those whose `outcome` this is. */
+                /** @description Only items with this `outcome`. */
                 outcome?: "success" | "failure" | "denied";
-                /** @description Only those whose `severity` this is. */
+                /** @description Only items with this `severity`. */
                 severity?: "info" | "notice" | "warning" | "critical";
-                /** @description Only those whose `correlation_id` this is. */
+                /** @description Only items with this `correlation_id`. */
                 correlation_id?: string;
-                /** @description From this moment on. */
+                /** @description From this time on (inclusive). */
                 from?: string;
-                /** @description Before this moment. */
+                /** @description Before this time (exclusive). */
                 to?: string;
             };
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -14295,7 +14295,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -14320,7 +14320,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -14343,22 +14343,22 @@ export interface operations {
     portalListApplications: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name" | "slug";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
             };
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -14384,7 +14384,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -14412,9 +14412,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
             };
             cookie?: never;
@@ -14443,9 +14443,9 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
             };
             cookie?: never;
@@ -14469,9 +14469,9 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
             };
             cookie?: never;
@@ -14497,26 +14497,26 @@ export interface operations {
     portalListEnvironments: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name" | "slug";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `type` this is. */
+                /** @description Only items with this `type`. */
                 type?: "development" | "production";
             };
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
             };
             cookie?: never;
@@ -14542,9 +14542,9 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
             };
             cookie?: never;
@@ -14572,11 +14572,11 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
-                /** @description Slug of the Environment. */
+                /** @description The slug of the environment. */
                 envSlug: string;
             };
             cookie?: never;
@@ -14605,11 +14605,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
-                /** @description Slug of the Environment. */
+                /** @description The slug of the environment. */
                 envSlug: string;
             };
             cookie?: never;
@@ -14633,11 +14633,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
-                /** @description Slug of the Environment. */
+                /** @description The slug of the environment. */
                 envSlug: string;
             };
             cookie?: never;
@@ -14665,7 +14665,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -14689,9 +14689,9 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
             };
             cookie?: never;
@@ -14717,9 +14717,9 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
             };
             cookie?: never;
@@ -14747,11 +14747,11 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
-                /** @description Slug of the Environment. */
+                /** @description The slug of the environment. */
                 envSlug: string;
             };
             cookie?: never;
@@ -14778,11 +14778,11 @@ export interface operations {
                 "If-Match": components["parameters"]["if-match"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
-                /** @description Slug of the Environment. */
+                /** @description The slug of the environment. */
                 envSlug: string;
             };
             cookie?: never;
@@ -14808,26 +14808,26 @@ export interface operations {
     portalListOAuthClients: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
             };
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
-                /** @description Slug of the Environment. */
+                /** @description The slug of the environment. */
                 envSlug: string;
             };
             cookie?: never;
@@ -14853,11 +14853,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
-                /** @description Slug of the Environment. */
+                /** @description The slug of the environment. */
                 envSlug: string;
             };
             cookie?: never;
@@ -14885,11 +14885,11 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
-                /** @description Slug of the Environment. */
+                /** @description The slug of the environment. */
                 envSlug: string;
                 id: string;
             };
@@ -14916,11 +14916,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
-                /** @description Slug of the Environment. */
+                /** @description The slug of the environment. */
                 envSlug: string;
                 id: string;
             };
@@ -14945,11 +14945,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
-                /** @description Slug of the Environment. */
+                /** @description The slug of the environment. */
                 envSlug: string;
                 id: string;
             };
@@ -14980,11 +14980,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
-                /** @description Slug of the Environment. */
+                /** @description The slug of the environment. */
                 envSlug: string;
                 id: string;
             };
@@ -15011,11 +15011,11 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
-                /** @description Slug of the Application. */
+                /** @description The slug of the application. */
                 appSlug: string;
-                /** @description Slug of the Environment. */
+                /** @description The slug of the environment. */
                 envSlug: string;
             };
             cookie?: never;
@@ -15041,22 +15041,22 @@ export interface operations {
     portalListAccountWebhooks: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "url";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
             };
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -15082,7 +15082,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -15113,7 +15113,7 @@ export interface operations {
             };
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -15137,7 +15137,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
             };
             cookie?: never;
@@ -15161,7 +15161,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -15188,7 +15188,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -15213,7 +15213,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -15244,7 +15244,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -15271,7 +15271,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -15294,26 +15294,26 @@ export interface operations {
     portalListAccountWebhookDeliveries: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
+                /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description How many items a page has at most. */
+                /** @description The maximum number of items on a page. */
                 take?: number;
                 /** @description Substring filter. */
                 q?: string;
-                /** @description What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case. */
+                /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at";
-                /** @description Whether the sort ascends or descends. */
+                /** @description Ascending or descending. */
                 order?: "asc" | "desc";
-                /** @description Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast as the first page. With the order by `created_at` only; `page` is what the answer calls it then. */
+                /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
-                /** @description Only those whose `status` this is. */
+                /** @description Only items with this `status`. */
                 status?: "pending" | "succeeded" | "failed" | "cancelled";
-                /** @description Only those whose `event_type` this is. */
+                /** @description Only items with this `event_type`. */
                 event_type?: string;
             };
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
             };
@@ -15338,7 +15338,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
                 delivery_id: string;
@@ -15366,7 +15366,7 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotency-key"];
             };
             path: {
-                /** @description Slug of the Account. */
+                /** @description The slug of the account. */
                 accountSlug: string;
                 id: string;
                 delivery_id: string;

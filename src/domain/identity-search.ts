@@ -13,7 +13,7 @@ export function assertFew(members: number, most: number): void {
   throw invalidField(
     'query.q',
     'too_short',
-    `needs three letters or digits in a row where there are more than ${most} members`,
+    `needs three consecutive letters or digits if there are more than ${most} members`,
   );
 }
 
@@ -44,5 +44,9 @@ export interface Totals {
 /** How many are meant. @throws DomainError validation.failed where more were found than may be */
 export function totalOfFound({ found, total }: Totals, most: number): number {
   if (Number(found ?? 0) <= most) return Number(total ?? 0);
-  throw invalidField('query.q', 'too_broad', `is found more than ${most} times; search for more of a name or address`);
+  throw invalidField(
+    'query.q',
+    'too_broad',
+    `has more than ${most} matches; search for a longer part of a name or email address`,
+  );
 }

@@ -66,7 +66,8 @@ export const isFollowing = ({ after }: Pick<PageRequest, 'after'>): boolean => a
 export function stretchOf(itemCount: number, request: Sorted): Stretch {
   const { after, sortBy, take, order } = request;
   if (after === undefined) return fromNearerEnd(itemCount, request);
-  if (sortBy !== 'created_at') throw invalidField('query.after', 'sort_by', 'goes with the order by `created_at` only');
+  if (sortBy !== 'created_at')
+    throw invalidField('query.after', 'sort_by', 'can only be used with the order by `created_at`');
   return { at: 0, count: take + 1, fromBack: false, direction: order, behind: placeOf(after) };
 }
 

@@ -21,20 +21,25 @@ const fields = {
   actor_type: OneOf(['platform_admin', 'identity', 'api_key', 'scim_token', 'system', 'anonymous']),
   actor_label: Nullable(
     Type.String({
-      description: 'A key as it was called then, a person as they are called now: null once they are erased.',
+      description:
+        'The name that the API key had at the time, or the name that the person has now; null once the person is erased.',
     }),
   ),
-  action: Type.String({ description: 'As `node.updated`.' }),
+  action: Type.String({ description: 'For example `node.updated`.' }),
   resource_type: Type.String(),
   resource_id: Nullable(Type.String()),
-  resource_label: Nullable(Type.String({ description: 'As `actor_label`; null for what has no name.' })),
+  resource_label: Nullable(Type.String({ description: 'Like `actor_label`; null for a resource without a name.' })),
   metadata: Metadata,
   outcome: OneOf(eventOutcomes),
   category: OneOf(eventCategories),
   severity: OneOf(eventSeverities),
-  correlation_id: Nullable(Type.String({ format: 'uuid', description: 'The `X-Request-Id` of what caused it.' })),
+  correlation_id: Nullable(
+    Type.String({ format: 'uuid', description: 'The `X-Request-Id` of the request that caused it.' }),
+  ),
   customer_visible: Type.Boolean(),
-  identity_visible: Type.Boolean({ description: 'Whether it concerns end users: `/audit-log/identities`.' }),
+  identity_visible: Type.Boolean({
+    description: 'Whether the row concerns end users, so that `/audit-log/identities` lists it.',
+  }),
   created_at: Timestamp,
 };
 export const AuditRowView = Resource('AuditRow', fields);
@@ -43,11 +48,12 @@ export const AuditDetailView = single(
     ...fields,
     related_by_correlation: Type.Array(AuditRowView, {
       description:
-        'Rows with the same `correlation_id`, this one among them: oldest first, at most 50, those next to it.',
+        'Rows with the same `correlation_id`, including this one: oldest first, at most 50, those nearest to it.',
     }),
     related_by_actor: Type.Array(AuditRowView, {
       description:
-        'Rows of the same actor in the hour that ends with this one, itself among them: newest first, at most 10. Empty where nobody acted.',
+        'Rows of the same actor in the hour that ends with this row, which is included: newest first, at most 10. Empty if ' +
+        'there was no actor.',
     }),
   }),
 );
@@ -82,7 +88,7 @@ export const presentDetail = ({ relatedByCorrelation, relatedByActor, ...row }: 
   },
 });
 
-const q = 'An id of an actor, a resource or a request; anything else is looked for in the names of actions.';
+const q = 'The ID of an actor, a resource or a request; any other text is searched for in the names of actions.';
 const filters = {
   q: Type.Optional(Type.String({ maxLength: 200, description: q })),
   action: Type.Optional(Type.String({ maxLength: 100 })),
@@ -96,8 +102,8 @@ const filters = {
   correlation_id: Type.Optional(
     Type.String({ pattern: worded('^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$', 'must be a UUID') }),
   ),
-  from: Type.Optional(Type.String({ format: 'date-time', description: 'From this moment on.' })),
-  to: Type.Optional(Type.String({ format: 'date-time', description: 'Before this moment.' })),
+  from: Type.Optional(Type.String({ format: 'date-time', description: 'From this time on (inclusive).' })),
+  to: Type.Optional(Type.String({ format: 'date-time', description: 'Before this time (exclusive).' })),
 };
 export const AuditListQuery = listQuery(['created_at'], filters);
 export const AuditExportQuery = Type.Object(
@@ -129,7 +135,7 @@ const contentTypes = { ndjson: 'application/x-ndjson; charset=utf-8', csv: 'text
 
 /** The 200 of an export: a row a line, in one of two formats. */
 export const ExportAnswer = {
-  description: 'A row a line, oldest first. CSV has a line of names before them, and `metadata` as JSON.',
+  description: 'One row per line, oldest first. CSV starts with a header line, and has `metadata` as JSON.',
   content: { 'application/x-ndjson': { schema: Type.String() }, 'text/csv': { schema: Type.String() } },
 } as unknown as TSchema;
 

@@ -245,7 +245,7 @@ export function refusalOf(error: unknown): DomainError | null {
   return null;
 }
 
-const undecodable: ErrorDetail = { field: 'path', code: 'encoding', message: 'is not UTF-8 in percent-encoding' };
+const undecodable: ErrorDetail = { field: 'path', code: 'encoding', message: 'is not percent-encoded UTF-8' };
 
 /** When to try again, and which limit it was (contract §1); what counted in the HTTP layer has said so already. */
 export function tellWhen(reply: FastifyReply, { options: { retryAfter, limit } }: DomainError): void {

@@ -3,7 +3,9 @@ import { Type } from 'typebox';
 
 /** What a sign-out is answered whose session began by an identity provider. */
 export const Leaving = Type.Object({
-  redirect_to: Type.String({ description: 'Where the browser leaves the identity provider.' }),
+  redirect_to: Type.String({
+    description: 'Redirect the browser here: it signs the person out at the identity provider.',
+  }),
 });
 
 /** The link by which a browser that has signed out here leaves its identity providers (`SsoLeaving.begin`). */

@@ -20,10 +20,11 @@ export const listQuery = <const S extends string, P extends TProperties = Record
       order: OneOf(['asc', 'desc'] as const, { default: 'desc' }),
       after: Type.Optional(
         Type.String({
-          pattern: worded('^[A-Za-z0-9_-]{32}$', 'must be a cursor of a list'),
+          pattern: worded('^[A-Za-z0-9_-]{32}$', 'must be a cursor from a list'),
           description:
-            'Of the `Link` to the next page: what comes behind the item where the page before ended, whoever came or went since, as fast ' +
-            'as the first page. With the order by `created_at` only; `page` is what the answer calls it then.',
+            'The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever ' +
+            'was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then ' +
+            'only the number that the response reports.',
         }),
       ),
       ...filters,

@@ -9,7 +9,7 @@ export interface HttpMetrics {
 export const createHttpMetrics = (registry: Registry): HttpMetrics => ({
   duration: new Histogram({
     name: 'gatehouse_http_request_duration_seconds',
-    help: 'Time to answer, by route pattern.',
+    help: 'Response time, by route pattern.',
     labelNames: ['method', 'route', 'status'],
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
     registers: [registry],
@@ -28,12 +28,8 @@ export function watchLines(registry: Registry, lines: Record<'passwords' | 'broa
         for (const [state, count] of Object.entries(line())) this.set({ state }, count);
       },
     });
-  show('gatehouse_password_hashes', 'Passwords that are hashed now, and that wait for their turn.', lines.passwords);
-  show(
-    'gatehouse_broad_reads',
-    'Searches and counts that are made now, and that wait for their turn.',
-    lines.broadReads,
-  );
+  show('gatehouse_password_hashes', 'Passwords being hashed, and waiting for their turn.', lines.passwords);
+  show('gatehouse_broad_reads', 'Searches and counts being executed, and waiting for their turn.', lines.broadReads);
 }
 
 /** Counts every request by its route's pattern; unknown paths share one label, so that callers cannot make new ones. */

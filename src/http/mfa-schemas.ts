@@ -28,17 +28,17 @@ export const presentFactor = <Kind extends string>({ id, type, label, enrolledAt
   last_used_at: lastUsedAt?.toISOString() ?? null,
 });
 
-export const RecoveryCodes = Type.Array(Type.String(), { description: 'Shown this once. Each works once.' });
+export const RecoveryCodes = Type.Array(Type.String(), { description: 'Returned only once. Each code works once.' });
 
 /** Objects of WebAuthn's JSON forms (Level 3 §5.1.8): ours to hand through, not to describe. */
 export const Json = (description: string) => Type.Object({}, { additionalProperties: true, description });
 
 /** An authenticator app whose enrollment has begun. */
 export const TotpEnrollmentView = Resource('TotpEnrollment', {
-  enrollment_token: Type.String({ description: 'For `mfa/totp/confirm`, within 30 minutes.' }),
-  secret: Type.String({ description: 'Base32, for those who type it.' }),
-  otpauth_uri: Type.String({ description: 'For an app on the same device.' }),
-  qr_svg: Type.String({ description: 'The same as a picture.' }),
+  enrollment_token: Type.String({ description: 'Send it to `mfa/totp/confirm` within 30 minutes.' }),
+  secret: Type.String({ description: 'The secret in Base32, for typing it in.' }),
+  otpauth_uri: Type.String({ description: 'For an authenticator app on the same device.' }),
+  qr_svg: Type.String({ description: 'The `otpauth_uri` as a QR code, in SVG.' }),
 });
 
 export const presentTotpEnrollment = (begun: { sealed: string; secret: string; uri: string; qrSvg: string }) => ({
@@ -55,14 +55,16 @@ export const TotpConfirmation = {
 
 /** A passkey or security key whose enrollment has begun. */
 export const WebauthnOptionsView = Type.Object({
-  enrollment_token: Type.String({ description: 'For `mfa/webauthn/enroll/verify`, with the answer to these options.' }),
+  enrollment_token: Type.String({
+    description: 'Send it to `mfa/webauthn/enroll/verify` together with the response to these options.',
+  }),
   options: Json('`PublicKeyCredentialCreationOptionsJSON`'),
 });
 
 export const WebauthnConfirmation = {
   enrollment_token: Type.String({ maxLength: 2048 }),
   response: Json('`RegistrationResponseJSON`'),
-  label: Type.Optional(Type.String({ maxLength: 100, description: 'What the person calls it.' })),
+  label: Type.Optional(Type.String({ maxLength: 100, description: 'The name that the person gives the factor.' })),
 };
 
 /** A factor that was just added, with the recovery codes that the first one brings. */

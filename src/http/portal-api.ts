@@ -214,7 +214,7 @@ export function mountPortalApi(
     security: [{ bearer: [] }],
     describe: ({ capability }) =>
       capability === anyMember
-        ? { text: 'Any administrator of the account may.', 'x-capability': null }
+        ? { text: 'Allowed for every administrator of the account.', 'x-capability': null }
         : { text: `Requires the capability \`${String(capability)}\`.`, 'x-capability': capability },
     refusals: (operation) => [
       'auth.invalid_credentials',

@@ -52,7 +52,9 @@ const ruleOf = (rule: PermissionRule): Omit<NodePermission, 'at'> & { at: string
 
 function describe({ anyOf, at }: ReturnType<typeof ruleOf>) {
   const names = anyOf.map((permission) => `\`${permission}\``).join(' or ');
-  const where = { root: "at the environment's root", null: 'somewhere; answers keep to where it is held' }[String(at)];
+  const where = { root: "at the environment's root", null: 'at one node or more, and is limited to where it is held' }[
+    String(at)
+  ];
   return {
     text: `Requires ${names} ${where ?? `at the node that \`${at}\` names`}.`,
     'x-permission': { any_of: [...anyOf], at: at ?? 'somewhere' },

@@ -25,7 +25,7 @@ export const noneIsNull = (id: string | undefined): string | null | undefined =>
 export const Timestamp = Type.String({ format: 'date-time' });
 export const SessionEnd = Type.String({
   format: 'date-time',
-  description: 'At the latest: one that nobody uses ends earlier where the environment has `session_idle_ttl_seconds`.',
+  description: 'At the latest: an unused session ends earlier if the environment has `session_idle_ttl_seconds`.',
 });
 export const Url = Type.String({ format: 'uri', maxLength: 2048 });
 /** Of what others put into links and pictures: no `javascript:`, whatever they do with it. */
@@ -38,16 +38,16 @@ export const LogoUrl = Type.String({
   ...Url,
   pattern: worded(
     '^([Hh][Tt][Tt][Pp][Ss]://|data:image/(png|jpeg|gif|webp|svg\\+xml)[;,])',
-    'must be an https URL, or a picture in a data: URL',
+    'must be an https URL, or an image in a data: URL',
   ),
-  description: 'By `https`, or a picture in a `data:` URL.',
+  description: 'An `https` URL, or an image in a `data:` URL.',
 });
 /** An address that is to be somebody's, within the bounds of RFC 5321 (`isMailAddress`). */
 export const Email = Type.String({ format: 'email', maxLength: 254 });
 /** One that is looked up, and may be from before there were bounds. Nobody's is answered as anybody's is. */
 export const TypedEmail = Type.String({ format: 'idn-email', maxLength: 254 });
 const printable = `[^${offLine}]`;
-const onOneLine = 'must be without control characters';
+const onOneLine = 'must not contain control characters';
 export const anyPrintable = worded(`^${printable}*$`, onOneLine);
 /**
  * Text of one line: no control characters, and not only what shows nothing (contract §1); trimmed by whoever takes it. Each
@@ -67,7 +67,7 @@ export const Label = line(100);
 export const Slug = Type.String({
   pattern: worded(
     '^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$',
-    'must be 1 to 63 of a-z, 0-9 and -, with no - at either end',
+    'must be 1 to 63 of a-z, 0-9 and -, without - at either end',
   ),
 });
 export const Metadata = Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true });
@@ -106,6 +106,6 @@ export const Message = single(Type.Object({ message: Type.String() }));
 export function instantOf(text: string, field: string): Date {
   const instant = new Date(text);
   const year = instant.getUTCFullYear(); // not a number where there is no such moment
-  if (!(year >= 1 && year <= 9999)) throw invalidField(field, 'instant', 'is not a moment that can be stored');
+  if (!(year >= 1 && year <= 9999)) throw invalidField(field, 'instant', 'is not a time that can be stored');
   return instant;
 }

@@ -51,7 +51,7 @@ export function shedLoad(app: FastifyInstance, options: SheddingOptions): void {
   const { registry, log, maxLoopDelayMs, mostWaitingForDatabase, waitingForDatabase, isHashingFull } = options;
   const refused = new Counter({
     name: 'gatehouse_requests_shed_total',
-    help: 'Requests refused because there was more to do than could be done, by what there was too much of.',
+    help: 'Requests refused because of too much load, by the resource that was short.',
     labelNames: ['reason'],
     registers: [registry],
   });

@@ -3,7 +3,7 @@ import type { ErrorObject } from 'ajv';
 type Finding = Pick<ErrorObject, 'keyword' | 'params' | 'message'> & Partial<Pick<ErrorObject, 'instancePath'>>;
 
 const formats: Record<string, string> = {
-  'date-time': 'must be a date and time with an offset, as 2026-01-31T12:00:00Z (RFC 3339)',
+  'date-time': 'must be a date and time with an offset, such as 2026-01-31T12:00:00Z (RFC 3339)',
   email: 'must be an email address',
   'idn-email': 'must be an email address',
   uri: 'must be an absolute URL',
@@ -23,7 +23,7 @@ export function wordsOf({ keyword, params, instancePath, message = 'is not valid
   if (keyword === 'type' && instancePath === '') return 'the body must be a JSON object';
   if (keyword === 'additionalProperties') {
     const known: string[] = params.known ?? [];
-    return known.length > 0 ? `is not known here: there is ${known.join(', ')}` : 'is not known here';
+    return known.length > 0 ? `is not supported here; supported: ${known.join(', ')}` : 'is not supported here';
   }
   if (keyword === 'enum') return `must be one of ${params.allowedValues.map(String).join(', ')}`;
   if (keyword === 'format') return formats[params.format] ?? message;

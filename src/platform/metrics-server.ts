@@ -15,7 +15,7 @@ export const createRegistry = (process: string): Registry => {
   const { version } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8'));
   new Gauge({
     name: 'gatehouse_build_info',
-    help: 'Always 1; which version this is.',
+    help: 'Always 1; labelled with the version.',
     labelNames: ['version'],
     registers: [registry],
   }).set({ version }, 1);
@@ -28,7 +28,7 @@ export function watchPools(registry: Registry, db: Pick<Db, 'pools'>): void {
   const registers = [registry];
   new Gauge({
     name: 'gatehouse_postgres_pool_connections',
-    help: 'Connections to PostgreSQL: in use, or idle.',
+    help: 'Connections to PostgreSQL, in use or idle.',
     labelNames: ['pool', 'state'],
     registers,
     collect() {
@@ -40,7 +40,7 @@ export function watchPools(registry: Registry, db: Pick<Db, 'pools'>): void {
   });
   new Gauge({
     name: 'gatehouse_postgres_pool_waiting',
-    help: 'Transactions or statements that wait for a connection.',
+    help: 'Transactions or statements waiting for a connection.',
     labelNames: ['pool'],
     registers,
     collect() {
@@ -49,7 +49,7 @@ export function watchPools(registry: Registry, db: Pick<Db, 'pools'>): void {
   });
   new Gauge({
     name: 'gatehouse_postgres_pool_limit',
-    help: 'The most connections that a pool opens.',
+    help: 'Maximum number of connections that a pool opens.',
     labelNames: ['pool'],
     registers,
     collect() {

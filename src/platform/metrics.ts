@@ -25,12 +25,11 @@ function gauge(name: string, help: string): Gauge {
   return made;
 }
 
-export const eventsRecorded = counter('gatehouse_events_total', 'Events that were committed, by their type.', [
-  'action',
-]);
+export const eventsRecorded = counter('gatehouse_events_total', 'Events that were committed, by type.', ['action']);
 export const signIns = counter(
   'gatehouse_sign_ins_total',
-  'Sign-ins by whose they are, the first factor, and what came of it: succeeded, failed (it was wrong) or refused (it was right).',
+  'Sign-ins by type of actor, first factor and outcome: succeeded, failed (the factor was wrong) or refused (the ' +
+    'factor was correct).',
   ['actor_type', 'method', 'outcome'],
 );
 export const secondFactors = counter('gatehouse_second_factors_total', 'Answers with a second factor.', [
@@ -40,29 +39,32 @@ export const secondFactors = counter('gatehouse_second_factors_total', 'Answers 
 ]);
 export const tokenGrants = counter(
   'gatehouse_token_grants_total',
-  'Requests of the token endpoint by grant type: issued, or the error code of the answer.',
+  'Requests to the token endpoint by grant type: issued, or the error code of the response.',
   ['grant_type', 'outcome'],
 );
-export const throttled = counter('gatehouse_throttled_total', 'What a rate limit refused, by its policy.', ['limit']);
+export const throttled = counter('gatehouse_throttled_total', 'Requests refused by a rate limit, by its policy.', [
+  'limit',
+]);
 export const hashesRefused = counter(
   'gatehouse_password_hashes_refused_total',
-  'Passwords that were not hashed because too many waited.',
+  'Passwords that were not hashed because too many were waiting.',
 );
 export const largeMessagesRefused = counter(
   'gatehouse_large_messages_refused_total',
-  'Large bodies that were not read, and large answers that were not made, because too many waited, or waited too long.',
+  'Large bodies that were not read, and large responses that were not created, because too many were waiting or waited ' +
+    'too long.',
 );
 export const logLinesLost = counter(
   'gatehouse_log_lines_lost_total',
-  'Lines of the log that nobody took in time, or for which there was no room.',
+  'Log lines that were dropped because nobody read them in time, or there was no room.',
 );
 export const broadReadsRefused = counter(
   'gatehouse_broad_reads_refused_total',
-  'Searches and counts that were not made because too many waited, or waited too long.',
+  'Searches and counts that were not executed because too many were waiting or waited too long.',
 );
 const dependencyFailures = counter(
   'gatehouse_dependency_failures_total',
-  'Questions that a service of others did not answer.',
+  'Requests to third-party services that were not answered.',
   ['dependency'],
 );
 const whileAway = {
@@ -76,38 +78,40 @@ export const notingOutages =
     dependencyFailures.inc({ dependency });
     log.warn({ err: error }, whileAway[dependency]);
   };
-export const mails = counter('gatehouse_mails_total', 'Mails that have ended, by how.', ['status']);
+export const mails = counter('gatehouse_mails_total', 'Emails that have ended, by outcome.', ['status']);
 export const mailDelay = histogram(
   'gatehouse_mail_delay_seconds',
-  'From the moment a mail was asked for until the mail server took it.',
+  'Time from the request for an email until the mail server accepted it.',
   [1, 2, 5, 15, 60, 300, 1800, 7200, 86_400],
 );
 export const webhookAttempts = counter(
   'gatehouse_webhook_attempts_total',
-  "Calls of webhooks' receivers, by the class of the answer's status or what was in the way.",
+  'Calls of webhook receivers, by the class of the response status, or the reason why there was none.',
   ['outcome'],
 );
-export const webhookDeliveries = counter('gatehouse_webhook_deliveries_total', 'Deliveries that have ended, by how.', [
-  'status',
-]);
-export const domainLooks = counter('gatehouse_sso_domain_looks_total', "Looks for claimed domains' records.", [
+export const webhookDeliveries = counter(
+  'gatehouse_webhook_deliveries_total',
+  'Deliveries that have ended, by outcome.',
+  ['status'],
+);
+export const domainLooks = counter('gatehouse_sso_domain_looks_total', 'Checks for the records of claimed domains.', [
   'outcome',
 ]);
 export const workflowsRestarted = counter(
   'gatehouse_workflows_restarted_total',
-  'Workflows that were gone while their row still waited, and were started again.',
+  'Lost workflows that were started again because their row was still waiting.',
   ['workflow_type'],
 );
 
 export const workflowsUnhealed = counter(
   'gatehouse_workflows_unhealed_total',
-  'Workflows of rows that wait, which Temporal could not look at or start again.',
+  'Workflows of waiting rows that Temporal could not describe or start again.',
   ['workflow_type'],
 );
 
 export const clockAhead = gauge(
   'gatehouse_clock_ahead_seconds',
-  "How far this process's clock is ahead of PostgreSQL's; below zero, behind it.",
+  "How far this process's clock is ahead of PostgreSQL's; negative if behind.",
 );
 
 /** Has a process show what it counts. A registry of its own, since tests have several processes in one. */

@@ -46,10 +46,10 @@ export function watchBacklog(registry: Registry, db: Pick<Db, 'statement'>): voi
         if (row) this.set(of(row));
       },
     });
-  gauge('gatehouse_outbox_messages', 'Workflows that wait to be started', ({ outbox }) => outbox);
+  gauge('gatehouse_outbox_messages', 'Workflows waiting to be started', ({ outbox }) => outbox);
   gauge('gatehouse_outbox_oldest_seconds', 'Age of the oldest message in the outbox', ({ outboxAge }) => outboxAge);
-  gauge('gatehouse_webhook_events', 'Events that wait to be given to their subscriptions', ({ events }) => events);
-  gauge('gatehouse_webhook_events_oldest_seconds', 'Age of the oldest of these', ({ eventsAge }) => eventsAge);
+  gauge('gatehouse_webhook_events', 'Events waiting to be passed on to their subscriptions', ({ events }) => events);
+  gauge('gatehouse_webhook_events_oldest_seconds', 'Age of the oldest of these events', ({ eventsAge }) => eventsAge);
   watchProcesses(registers, db);
   watchStanding(registers, db);
 }
@@ -58,7 +58,7 @@ function watchProcesses(registers: Registry[], db: Pick<Db, 'statement'>): void 
   const processes = remembered(slowlyMs, () => countWaitingProcesses(db));
   new Gauge({
     name: 'gatehouse_processes',
-    help: 'Durable processes that wait, by kind and state; at most 20000 of a kind are counted.',
+    help: 'Waiting durable processes, by kind and state; at most 20000 of a kind are counted.',
     labelNames: ['kind', 'state'],
     registers,
     async collect() {
@@ -67,7 +67,7 @@ function watchProcesses(registers: Registry[], db: Pick<Db, 'statement'>): void 
   });
   new Gauge({
     name: 'gatehouse_processes_overdue',
-    help: 'Of these, those that had to go on by themselves more than five minutes ago.',
+    help: 'Those that should have continued by themselves more than five minutes ago.',
     labelNames: ['kind', 'state'],
     registers,
     async collect() {
@@ -80,7 +80,7 @@ function watchStanding(registers: Registry[], db: Pick<Db, 'statement'>): void {
   const read = remembered(slowlyMs, async () => (await db.statement<Standing>(standing, []))[0]);
   new Gauge({
     name: 'gatehouse_signing_keys_end_timestamp_seconds',
-    help: 'When the last of the signing keys stops to sign; a rotation that runs keeps it a week ahead.',
+    help: 'When the last signing key stops signing; a running rotation keeps it a week ahead.',
     registers,
     async collect() {
       const row = await read();

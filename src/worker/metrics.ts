@@ -24,7 +24,7 @@ export function createMetrics(db: Pick<Db, 'pools' | 'statement'>, more: () => P
     showWorking(isWorking: () => boolean): void {
       new Gauge({
         name: 'gatehouse_worker_working',
-        help: 'Whether the worker takes work of every queue from Temporal (1) or not (0)',
+        help: '1 if the worker takes work of every queue from Temporal, otherwise 0',
         registers: [registry],
         collect() {
           this.set(isWorking() ? 1 : 0);

@@ -247,7 +247,7 @@ describe('errors', () => {
         {
           field: 'nickname',
           code: 'unknown_field',
-          message: expect.stringMatching(/^is not known here: .*\blast_name,/),
+          message: expect.stringMatching(/^is not supported here; supported: .*\blast_name,/),
         },
         { field: 'first_name', code: 'type', message: expect.any(String) },
       ]),

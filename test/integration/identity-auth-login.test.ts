@@ -158,7 +158,7 @@ describe('one refusal', () => {
     expect(refused[0]).toMatchObject({
       statusCode: 401,
       headers: { 'www-authenticate': 'Bearer' },
-      error: { code: null, message: 'The credentials are not right' },
+      error: { code: null, message: 'The credentials are not valid' },
     });
   });
 

@@ -326,7 +326,7 @@ test.each([
   const { page, browser, totp } = await newChallenge();
   const swapped = await browser.submit(page, { code: totp.code(), [name]: value });
   expect(swapped.statusCode).toBe(400);
-  expect(swapped.body).toContain(`${name} is not what the sign-in began with`);
+  expect(swapped.body).toContain(`${name} differs from the value that the sign-in started with`);
   codeIn(await browser.submit(page, { code: totp.code() }));
 });
 

@@ -278,7 +278,7 @@ test.each([
   expect((await post({ enrollment_token: 'x'.repeat(43) })).statusCode).toBe(400);
   expect((await post({ enrollment_token: hidden(challenge, 'challenge_token') })).body).toContain('has expired');
   const swapped = await post({ enrollment_token: token, redirect_uri: 'http://127.0.0.1/cb' });
-  expect(swapped.body).toContain('redirect_uri is not what the sign-in began with');
+  expect(swapped.body).toContain('redirect_uri differs from the value that the sign-in started with');
   expect((await post({ enrollment_token: token }, { origin: 'https://evil.example' })).statusCode).toBe(403);
 });
 

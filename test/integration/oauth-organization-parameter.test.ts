@@ -79,7 +79,7 @@ describe('which organization', () => {
     const twin = await newOrganization(world, environment, { slug: 'twin', parent: above });
     expect(await refused(world.browser(), { organization: 'twin' })).toEqual([
       400,
-      expect.stringContaining('send its id'),
+      expect.stringContaining('send the ID instead'),
     ]);
     expect((await world.browser().get(authorizeUrl(client, { organization: twin.id }))).statusCode).toBe(200);
     const twice = await world
@@ -98,7 +98,10 @@ describe('which organization', () => {
     const browser = world.browser();
     const { page } = await passwordStep(browser, client, ana, { organization: mine.id });
     const changed = await browser.submit(page, { code: '000000', organization: other.id });
-    expect([changed.statusCode, changed.body]).toEqual([400, expect.stringContaining('organization is not what')]);
+    expect([changed.statusCode, changed.body]).toEqual([
+      400,
+      expect.stringContaining('organization differs from the value'),
+    ]);
   });
 });
 

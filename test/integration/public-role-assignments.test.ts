@@ -162,7 +162,7 @@ test('of parallel ones that overlap exactly one is made', async () => {
 test.each([
   ['ends before it begins', { effective_from: '2031-01-01T00:00:00Z', effective_to: '2030-01-01T00:00:00Z' }],
   ['ends as it begins', { effective_from: '2031-01-01T00:00:00Z', effective_to: '2031-01-01T00:00:00Z' }],
-  ['is over already', { effective_to: '2020-01-01T00:00:00Z' }],
+  ['has already passed', { effective_to: '2020-01-01T00:00:00Z' }],
   ['has begun and is over already', { effective_from: '2019-01-01T00:00:00Z', effective_to: '2020-01-01T00:00:00Z' }],
 ])('a window that %s is refused', async (_name, window) => {
   const path = `/identities/${await newIdentity()}/role-assignments`;

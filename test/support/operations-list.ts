@@ -40,7 +40,7 @@ export function operationsList(document: OpenApiDocument): string {
     section('AuthZEN, `/access/v1`', authzenOperations.map(lineOf)),
     section('Administrators, `/v1/auth`', routes(/^\/v1\/auth\//)),
     section('End users, `/v1/identity/auth`', routes(/^\/v1\/identity\//)),
-    section('Directories of customers, SCIM 2.0', routes(/^\/scim\//)),
+    section('SCIM 2.0', routes(/^\/scim\//)),
     section('OAuth 2.0, OpenID Connect and the hosted pages', routes(/^\/(oauth|sso|\.well-known)\//)),
   ].join('\n\n');
 }
@@ -106,7 +106,7 @@ function table(lines: Line[]): string {
     ['permission', ({ permission }) => permission],
     ['capability', ({ capability }) => capability],
     ['`If-Match`', ({ ifMatch }) => (ifMatch ? 'required' : '–')],
-    ['refusals of its own', ({ codes }) => listed(codes.filter((one) => !everywhere.includes(one)))],
+    ['own errors', ({ codes }) => listed(codes.filter((one) => !everywhere.includes(one)))],
     ['events', ({ events }) => listed(events)],
   ];
   const used = columns.filter(([, cell]) => lines.some((line) => cell(line) !== '–'));

@@ -130,10 +130,10 @@ describe('explaining', () => {
   });
 
   test.each([
-    ['identity_not_found', 'There is no such identity in the environment'],
+    ['identity_not_found', 'No such identity in the environment'],
     ['identity_inactive', 'The identity is inactive in the environment'],
-    ['node_not_found', 'There is no such node in the environment'],
-    ['permission_not_found', 'There is no such permission in the environment'],
+    ['node_not_found', 'No such node in the environment'],
+    ['permission_not_found', 'No such permission in the environment'],
     ['granted', 'door.open: granted'],
   ] as const)('%s in words', (code, words) => expect(inWords.plain(code, check)).toBe(words));
 
@@ -150,9 +150,9 @@ describe('explaining', () => {
     const said = (code: 'outside_window' | 'removed', changes: Partial<FoundAssignment>) =>
       inWords.of(code, found(changes), now);
     expect(said('outside_window', { effectiveTo: later(-ms) })).toBe(`${what} ended ${words} ago`);
-    expect(said('removed', { removedAt: later(-ms) })).toBe(`${what} was taken away ${words} ago`);
+    expect(said('removed', { removedAt: later(-ms) })).toBe(`${what} was removed ${words} ago`);
     if (ms === 0) return;
-    expect(said('outside_window', { effectiveFrom: later(ms) })).toBe(`${what} begins in ${words}`);
+    expect(said('outside_window', { effectiveFrom: later(ms) })).toBe(`${what} starts in ${words}`);
   });
 
   test.each([

@@ -46,7 +46,7 @@ test('the document has the data of each event that is told, and of no other', ()
       role_ids: {
         type: 'array',
         items: { type: 'string', format: 'uuid' },
-        description: 'The roles that they were given there.',
+        description: 'The roles that were assigned there.',
       },
     },
   });

@@ -85,7 +85,7 @@ describe('shown on a page, never redirected', () => {
 
   test('a client_id that is missing or given twice', () => {
     expect(() => clientIdOf(readParameters({}))).toThrow('client_id is missing');
-    expect(() => clientIdOf(readParameters({ client_id: ['a', 'b'] }))).toThrow('client_id must be given once');
+    expect(() => clientIdOf(readParameters({ client_id: ['a', 'b'] }))).toThrow('client_id must be sent once');
     expect(clientIdOf(readParameters({ client_id: 'app' }))).toBe('app');
   });
 });

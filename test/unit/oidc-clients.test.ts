@@ -240,7 +240,7 @@ describe('a sign-out', () => {
       'needs id_token_hint or client_id',
     ],
     ['another address', { client_id: 'app', post_logout_redirect_uri: 'https://evil.example' }, 'is not registered'],
-    ['a state given twice', { state: ['a', 'b'] }, 'state must be given once'],
+    ['a state given twice', { state: ['a', 'b'] }, 'state must be sent once'],
     ['a long state', { state: 'x'.repeat(8193) }, 'a parameter is too long'],
     ['a long hint', { id_token_hint: 'x'.repeat(12_289) }, 'a parameter is too long'],
   ])('%s is refused', async (_name, parameters, refusal) =>
@@ -310,7 +310,7 @@ describe('the way to a page of the own account', () => {
     const asked = { destination: 'account', client_id: 'app' };
     const twice = readParameters(asked, { [name]: asked[name as 'client_id'] });
     const refusal = await refusalOf(() => parseAccountRequest(twice, 'https://id.example'));
-    expect(refusal).toMatch(`${name} must be given once`);
+    expect(refusal).toMatch(`${name} must be sent once`);
   });
 
   test('what OpenID Connect refuses by a redirect is refused here too', () => {

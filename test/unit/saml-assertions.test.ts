@@ -207,7 +207,7 @@ describe('times hold to the second, give or take a minute', () => {
     const unasked = (age: number) =>
       outcomeOf(xmlOf({ inResponseTo: null, issueInstant: later(-age) }), { inResponseTo: null });
     expect(unasked(660_000)).toBe('taken');
-    expect(unasked(660_001)).toBe('expired: Nobody asked for it, and it is older than ten minutes');
+    expect(unasked(660_001)).toBe('expired: It is unsolicited, and older than ten minutes');
     expect(outcomeOf(xmlOf({ issueInstant: later(-660_001) }))).toBe('taken');
   });
 });

@@ -181,7 +181,7 @@ describe('whatever fails by our key fails alike:', () => {
     const refusal = await refusalOf(xml());
     expect([refusal.code, refusal.message]).toEqual([
       'decryption_failed',
-      expect.stringMatching(/^It cannot be decrypted by the connection's key: /),
+      expect.stringMatching(/^It cannot be decrypted with the key of the connection: /),
     ]);
   });
 

@@ -128,7 +128,7 @@ describe('a provider that refuses', () => {
     [
       'Requester',
       `${saml}InvalidNameIDPolicy`,
-      'The provider says Requester InvalidNameIDPolicy, so have it name people as saml_name_id_format asks, or change that',
+      'The provider says Requester InvalidNameIDPolicy: have it send the NameID format of saml_name_id_format, or change that setting',
     ],
   ])('is told in its last words: %s %s', async (code, detail, message) => {
     await expect(verify(saying(code, detail))).rejects.toMatchObject({ code: 'status_not_success', message });

@@ -71,7 +71,7 @@ describe('the metadata of a provider', () => {
     refused(entity(content, { attributes }), /valid until/);
     refused(entity(content, { role: attributes }), /valid until/);
     refused(all(entity(content, { attributes })), /valid until/);
-    refused(entity(content, { attributes: ' validUntil="soon"' }), /no instant/);
+    refused(entity(content, { attributes: ' validUntil="soon"' }), /not a valid time/);
     expect(parseMetadata(entity(content, { attributes: ' validUntil="2026-11-23T00:00:00Z"' }), now)).toBeDefined();
   });
 
@@ -80,7 +80,7 @@ describe('the metadata of a provider', () => {
     refused(entity(certified + post), /HTTP-Redirect/);
     refused(entity(redirect), /no signing certificate/);
     refused(entity(keyDescriptor('AAAA') + redirect), /cannot be read/);
-    refused(entity(certified + sso('HTTP-Redirect', 'nowhere')), /no URL/);
+    refused(entity(certified + sso('HTTP-Redirect', 'nowhere')), /not a URL/);
     refused(entity(certified + redirect, { id: '' }), /entityID/);
     refused(entity(certified + redirect).replace('SAML:2.0:protocol', 'SAML:1.1:protocol'), /no identity provider/);
   });

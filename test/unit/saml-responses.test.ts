@@ -262,7 +262,7 @@ describe('an answer is refused that', () => {
       return verify(xml).catch(({ message }: Error) => message);
     };
     const ours =
-      'The provider says Requester InvalidNameIDPolicy, so have it name people as saml_name_id_format asks, or change that';
+      'The provider says Requester InvalidNameIDPolicy: have it send the NameID format of saml_name_id_format, or change that setting';
     expect(await said('')).toBe(ours);
     const message = (text: string) => `<samlp:StatusMessage>${text}</samlp:StatusMessage>`;
     expect(await said(message(' MSIS7070:\n\tthe policy\u202e '))).toBe(`${ours}: MSIS7070: the policy`);

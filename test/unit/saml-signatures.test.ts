@@ -66,37 +66,37 @@ test('what it is on is told, of the message and of its assertion', () => {
 });
 
 test.each<[string, string, string]>([
-  ['somewhere else', `<x>${signature()}</x>${assertionOf('')}`, 'has a signature elsewhere'],
+  ['somewhere else', `<x>${signature()}</x>${assertionOf('')}`, 'is not directly in the message'],
   [
     'somewhere else, beside one in its place',
     `<x>${signature()}</x>${assertionOf(signature())}`,
-    'has a signature elsewhere',
+    'is not directly in the message',
   ],
-  ['deeper in the assertion', assertionOf(`<x>${signature()}</x>`), 'has a signature elsewhere'],
+  ['deeper in the assertion', assertionOf(`<x>${signature()}</x>`), 'is not directly in the message'],
   ['twice', assertionOf(signature() + signature()), 'Assertion has more than one signature'],
   ['twice at the message', signature({ id: 'r' }).repeat(2) + assertionOf(''), 'Response has more than one signature'],
   ['without what it signs', assertionOf(signature({ hasInfo: false })), 'does not refer to exactly one element'],
   ['about nothing', assertionOf(signature({ references: 0 })), 'does not refer to exactly one element'],
   ['about two elements', assertionOf(signature({ references: 2 })), 'does not refer to exactly one element'],
-  ['about another element', assertionOf(signature({ id: 'r' })), 'is about another element'],
-  ['at the message, about its assertion', signature() + assertionOf(''), 'is about another element'],
-  ['about an element without an id', assertionOf(signature({ id: '' }), ''), 'is about another element'],
+  ['about another element', assertionOf(signature({ id: 'r' })), 'covers another element'],
+  ['at the message, about its assertion', signature() + assertionOf(''), 'covers another element'],
+  ['about an element without an id', assertionOf(signature({ id: '' }), ''), 'covers another element'],
   ['with an Object', assertionOf(signature({ more: '<Object/>' })), 'has an Object'],
   [
     'in too many steps',
     assertionOf(signature({ transforms: [exclusive, exclusive, exclusive] })),
     'too many transformations',
   ],
-  ['of an id that stands twice', `<x ID="a"/>${assertionOf(signature())}`, 'stands on more than one element'],
+  ['of an id that stands twice', `<x ID="a"/>${assertionOf(signature())}`, 'is used on more than one element'],
   [
     'of an id that stands twice, once as Id',
     `<x Id="a"/>${assertionOf(signature())}`,
-    'stands on more than one element',
+    'is used on more than one element',
   ],
   [
     'of an id that stands twice, once as id',
     `<x id="r"/>${assertionOf(signature())}`,
-    'stands on more than one element',
+    'is used on more than one element',
   ],
 ])('a signature %s is refused', (_, content, words) => {
   expect(refusalOf(content)).toMatch(new RegExp(`^signature_invalid: .*${words}`));

@@ -371,7 +371,7 @@ test('a resource is an object, and so are its extensions', () => {
   expect(readResource(userKind, { userName: 'ana', [enterprise]: { division: null } })).toEqual({ userName: 'ana' });
   expect(readResource(userKind, { userName: 'ana', [enterprise]: null })).toEqual({ userName: 'ana' });
   expect(readResource(userKind, { emails: { value: 'a@b.cd' } })).toEqual({ emails: [{ value: 'a@b.cd' }] });
-  expect(() => readResource(userKind, { name: { givenName: 7 } })).toThrow('name: givenName has to be a text');
+  expect(() => readResource(userKind, { name: { givenName: 7 } })).toThrow('name: givenName must be a string');
 });
 
 test('names are read whatever their case, and what nobody may write is left out', () => {

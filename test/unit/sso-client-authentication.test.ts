@@ -14,7 +14,7 @@ test('a secret goes in the header, else in the body, as the provider takes it', 
   const body = { client_id: 'gate-house', client_secret: 'secret' };
   expect(sentTo(['client_secret_post'], 'secret')).toEqual({ header: '', body });
   expect(sentTo([], null)).toEqual({ header: '', body: { client_id: 'gate-house' } });
-  expect(() => sentTo(['private_key_jwt'], 'secret')).toThrow('takes no client secret');
+  expect(() => sentTo(['private_key_jwt'], 'secret')).toThrow('does not accept client secrets');
 });
 
 test('what need not be escaped in the header is not: some providers do not undo it', () => {

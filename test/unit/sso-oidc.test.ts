@@ -389,7 +389,7 @@ describe('a hostile answer is refused', () => {
     expect(await said(denied)).toBe('The provider answered with invalid_request: Missing parameter: code_challenge');
     const body = { error: 'invalid_client', error_description: 'AADSTS7000215: Invalid client secret provided.' };
     provider.routes.set('/token', () => ({ status: 401, body }));
-    expect(await said()).toBe(`The provider does not take the client id and secret: ${body.error_description}`);
+    expect(await said()).toBe(`The provider does not accept the client ID and secret: ${body.error_description}`);
   });
 
   test('parameters that come twice, or that nobody asked for', async () => {

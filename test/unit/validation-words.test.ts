@@ -27,8 +27,10 @@ test('one of some values, a format and what is missing are said so that a reader
   expect(said('enum', { allowedValues: ['active', 'inactive', null] })).toBe('must be one of active, inactive, null');
   expect(said('format', { format: 'uuid' })).toBe('must be a UUID');
   expect(said('required', { missingProperty: 'email' })).toBe('is missing');
-  expect(said('additionalProperties', { known: ['name', 'slug'] })).toBe('is not known here: there is name, slug');
-  expect(said('additionalProperties', { known: [] })).toBe('is not known here');
+  expect(said('additionalProperties', { known: ['name', 'slug'] })).toBe(
+    'is not supported here; supported: name, slug',
+  );
+  expect(said('additionalProperties', { known: [] })).toBe('is not supported here');
   expect(said('minLength', { limit: 1 })).toBe(raw);
   expect(said('type', { type: 'object' })).toBe(raw);
   const noBody = { keyword: 'type', params: { type: 'object' }, instancePath: '', message: raw };

@@ -13,7 +13,7 @@ export const inWords = {
       case 'granted':
         return `${what} allows it`;
       case 'removed':
-        return `${what} was taken away ${ago(found.removedAt as Date, asOf)}`;
+        return `${what} was removed ${ago(found.removedAt as Date, asOf)}`;
       case 'role_lacks_permission':
         return `${what} does not hold the permission`;
       case 'assigned_elsewhere':
@@ -22,17 +22,17 @@ export const inWords = {
         return `${what} holds the permission, but the role is inactive`;
       default:
         return found.effectiveFrom !== null && asOf < found.effectiveFrom
-          ? `${what} begins in ${span(found.effectiveFrom.getTime() - asOf.getTime())}`
+          ? `${what} starts in ${span(found.effectiveFrom.getTime() - asOf.getTime())}`
           : `${what} ended ${ago(found.effectiveTo as Date, asOf)}`;
     }
   },
 };
 
 const plainly: Partial<Record<Reason, string>> = {
-  identity_not_found: 'There is no such identity in the environment',
+  identity_not_found: 'No such identity in the environment',
   identity_inactive: 'The identity is inactive in the environment',
-  node_not_found: 'There is no such node in the environment',
-  permission_not_found: 'There is no such permission in the environment',
+  node_not_found: 'No such node in the environment',
+  permission_not_found: 'No such permission in the environment',
   no_assignment: 'The identity holds no role at the node or above it',
 };
 

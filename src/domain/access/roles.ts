@@ -238,7 +238,7 @@ export async function permissionsOf(
   const details = keys.flatMap((key, i): ErrorDetail[] =>
     known.has(key)
       ? []
-      : [{ field: `permission_keys[${i}]`, code: 'unknown', message: 'is no permission of the environment' }],
+      : [{ field: `permission_keys[${i}]`, code: 'unknown', message: 'is not a permission of the environment' }],
   );
   if (details.length > 0) throw new DomainError('validation.failed', { details });
   return found;

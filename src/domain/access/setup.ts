@@ -160,7 +160,7 @@ function refuseUnknown(grants: readonly RoleGrant[], known: ReadonlyMap<string, 
             {
               field: `role_permissions[${i}].permission_keys[${k}]`,
               code: 'unknown',
-              message: 'is no permission of the environment',
+              message: 'is not a permission of the environment',
             },
           ],
     ),

@@ -53,7 +53,7 @@ export async function wantedRoles(
   const ids = wanted.map(({ roleId }) => roleId);
   const twice = ids.findIndex((id, i) => ids.indexOf(id) < i);
   if (twice >= 0) {
-    const message = 'is named twice; one role can have several places in its limits';
+    const message = 'is named twice; list all its places in one set of limits';
     throw invalidField(`roles[${twice}].role_id`, 'duplicate', message);
   }
   const found = await findRoles(tx, scope, ids, (i) => `roles[${i}].role_id`);
@@ -78,7 +78,7 @@ export async function findRoles(
   const byId = new Map(rows.map((role) => [role.id, role]));
   const found = ids.map((id) => byId.get(id));
   const details = found.flatMap((role, i): ErrorDetail[] =>
-    role ? [] : [{ field: fieldOf(i), code: 'unknown', message: 'is no role of the account' }],
+    role ? [] : [{ field: fieldOf(i), code: 'unknown', message: 'is not a role of the account' }],
   );
   if (details.length > 0) throw new DomainError('validation.failed', { details });
   return found as AdministratorRole[];

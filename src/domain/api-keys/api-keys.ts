@@ -62,10 +62,14 @@ function holdsEverything(caller: Caller): boolean {
 /** A key that could do nothing, or more than its scopes say, is a mistake. @throws DomainError validation.failed */
 function assertUsable({ accessMode, scopes, expiresAt }: NewApiKey, now: Date): void {
   if (accessMode === 'scoped' && scopes.length === 0)
-    throw invalidField('scopes', 'required', 'a `scoped` key needs at least one');
+    throw invalidField('scopes', 'required', 'at least one is required for a `scoped` key');
   if (accessMode === 'full' && scopes.length > 0)
-    throw invalidField('scopes', 'without_effect', 'a `full` key may do everything: use `scoped`');
-  if (expiresAt && expiresAt <= now) throw invalidField('expires_at', 'past', 'is over already');
+    throw invalidField(
+      'scopes',
+      'without_effect',
+      'has no effect on a `full` key, which may do everything; use `scoped`',
+    );
+  if (expiresAt && expiresAt <= now) throw invalidField('expires_at', 'past', 'has already passed');
 }
 
 const columns = { created_at: ['key.createdAt', 'key.id'], name: ['key.name', 'key.id'] };

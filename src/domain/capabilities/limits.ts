@@ -48,7 +48,7 @@ export async function checkedLimits(
   const limits = normal(wanted);
   const { application_ids, environment_ids, node_ids } = limits;
   if (application_ids.length + environment_ids.length + node_ids.length === 0) {
-    const message = 'names nothing, so that the role would count nowhere; null stands for the whole account';
+    const message = 'must name at least one place; use null for the whole account';
     throw new DomainError('validation.failed', { details: [{ field, code: 'empty', message }] });
   }
   const known = await knownOf(tx, accountId, limits);

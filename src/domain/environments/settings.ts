@@ -104,7 +104,7 @@ async function assertUsable(tx: EntityManager, scope: EnvironmentScope, id: stri
   if (!connection) throw new DomainError('sso_connection.not_found');
   const field = 'default_sso_connection_id';
   if (connection.scope !== 'identity')
-    throw invalidField(field, 'not_of_environment', "is an organization's connection");
+    throw invalidField(field, 'not_of_environment', 'is a connection of an organization');
   if (connection.status !== 'active') throw invalidField(field, 'not_active', 'is not active');
 }
 

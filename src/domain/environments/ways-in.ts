@@ -39,7 +39,7 @@ async function lackingProvider(
 ): Promise<Finding[]> {
   if (left.includes('password') || left.includes('email_otp')) return [];
   if (await tx.existsBy(SsoConnection, { ...within(scope), status: 'active' })) return [];
-  const message = 'without passwords, emailed codes and an active SSO connection nobody new can come in';
+  const message = 'requires passwords, emailed codes or an active SSO connection; without them, nobody new can sign in';
   return [{ code: 'no_way_in', message }];
 }
 
@@ -58,6 +58,6 @@ async function lockedOut(
   );
   return organizations.map(({ id, name }) => ({
     code: 'only_way_of_organization',
-    message: `organization "${name}" (${id}) allows no other way that is left`,
+    message: `organization "${name}" (${id}) allows no other method that would be left`,
   }));
 }

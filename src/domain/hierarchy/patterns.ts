@@ -31,7 +31,7 @@ export function assertHarmless(pattern: string): void {
   try {
     new RegExp(pattern, 'u');
   } catch {
-    throw new UnusableSchema('has a pattern that is no regular expression');
+    throw new UnusableSchema('has a pattern that is not a regular expression');
   }
   let at = 0;
 

@@ -70,10 +70,11 @@ function assertSound({ nodeTypes }: WantedSchema): void {
   for (const [i, { key, allowed_parents, metadata_schema }] of nodeTypes.entries()) {
     const field = `node_types[${i}]`;
     if (key === rootType) details.push({ field: `${field}.key`, code: 'reserved', message: '`root` is built in' });
-    if (keys.indexOf(key) < i) details.push({ field: `${field}.key`, code: 'repeated', message: 'is there already' });
+    if (keys.indexOf(key) < i)
+      details.push({ field: `${field}.key`, code: 'repeated', message: 'is already in the list' });
     for (const [j, parent] of allowed_parents.entries()) {
       if (keys.includes(parent)) continue;
-      const message = parent === rootType ? 'is said with `can_be_root`' : 'is no node type of this schema';
+      const message = parent === rootType ? 'use `can_be_root` instead' : 'is not a node type of this schema';
       details.push({ field: `${field}.allowed_parents[${j}]`, code: 'unknown', message });
     }
     if (details.length > 0 || !metadata_schema) continue; // what is refused already is not compiled
@@ -123,7 +124,7 @@ async function misplaced(
     if (i < 0) return { field: 'node_types', code: 'type_in_use', message: `lack \`${type}\`, the type of ${node}` };
     if (!pairs.includes(`${type}/${parent_type}`)) {
       const field = `node_types[${i}].${parent_type === rootType ? 'can_be_root' : 'allowed_parents'}`;
-      return { field, code: 'parent_in_use', message: `forbids ${node}, which stands under \`${parent_type}\`` };
+      return { field, code: 'parent_in_use', message: `does not allow ${node}, which is below \`${parent_type}\`` };
     }
     return { field: 'max_depth', code: 'too_small', message: `is less than the depth of ${node}` };
   });
@@ -158,7 +159,7 @@ async function withOtherMetadata(
       const problem = pacing.spent() > longestChecking ? tooSlow : found;
       if (!problem) continue;
       const field = `node_types[${nodeTypes.indexOf(nodeType)}].metadata_schema`;
-      const message = `does not fit ${problem.field} of node "${name}" (${id}): ${problem.message}`;
+      const message = `is not valid for ${problem.field} of node "${name}" (${id}): ${problem.message}`;
       details.push({ field, code: problem.code, message });
       if (problem.code === 'too_slow') return details;
     }

@@ -51,7 +51,8 @@ export function createBulkIdentities({ db, passwords, assignments, now }: BulkDe
     if (one.nodeId !== null && one.roleId === null) throw invalidField('node_id', 'without_role', 'needs a `role_id`');
     if (password === null)
       return { ...rest, index, passwordHash: passwordHash && importable(passwordHash, 'password_hash') };
-    if (passwordHash !== null) throw invalidField('password_hash', 'with_password', 'cannot come with a `password`');
+    if (passwordHash !== null)
+      throw invalidField('password_hash', 'with_password', 'cannot be used together with a `password`');
     const context = [...rule.context, one.email, one.firstName, one.lastName];
     await passwords.assertAcceptable(password, { ...rule, context, field: 'password' });
     return { ...rest, index, passwordHash: await passwords.hash(password) };
@@ -134,7 +135,7 @@ async function granted(
 function assertFewPasswords(wanted: readonly (BulkIdentity | DomainError)[]): void {
   const count = wanted.filter((one) => !(one instanceof DomainError) && one.password !== null).length;
   if (count <= mostPasswords) return;
-  const message = `have more than ${mostPasswords} passwords; send their hashes, or fewer at once`;
+  const message = `have more than ${mostPasswords} passwords; send hashes instead, or fewer at once`;
   throw invalidField('identities', 'too_many_passwords', message);
 }
 

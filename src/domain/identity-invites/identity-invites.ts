@@ -118,7 +118,7 @@ export function createIdentityInvites({
     return change(scope, async (tx) => {
       if (roleId === null && nodeId !== null) throw invalidField('node_id', 'without_role', 'needs a `role_id`');
       if (roleId !== null && person.intent === 'directory')
-        throw invalidField('role_id', 'without_environment', 'counts in an environment: use the intent `activate`');
+        throw invalidField('role_id', 'without_environment', 'requires the intent `activate`');
       const roleIds = roleId === null ? [] : [roleId];
       const place = roleId === null ? null : await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId });
       await assertNew(tx, scope, person);

@@ -43,7 +43,7 @@ export const createAskedOrganizations =
     const rows = await db.statement<FoundRow>(statement, [environmentId, idOrSlug]);
     const [row, another] = rows;
     if (!row) throw unknown();
-    if (another) throw new OAuthError('invalid_request', 'organization names several by this slug; send its id');
+    if (another) throw new OAuthError('invalid_request', 'several organizations have this slug; send the ID instead');
     return { ...row, policy: asked(row.policy) };
   };
 

@@ -28,17 +28,17 @@ export type ClientSettings = Pick<
 export function assertClient(client: ClientSettings): void {
   const { clientType, tokenEndpointAuthMethod: method, requirePkce, jwks, jwksUri, initiateLoginUri } = client;
   if ((clientType === 'public') !== (method === 'none')) {
-    throw invalidField('token_endpoint_auth_method', 'mismatch', 'is none for public clients and only for those');
+    throw invalidField('token_endpoint_auth_method', 'mismatch', 'must be none for public clients, and only for those');
   }
   if (clientType === 'public' && !requirePkce) {
-    throw invalidField('require_pkce', 'required', 'cannot be switched off for public clients (RFC 9700 §2.1.1)');
+    throw invalidField('require_pkce', 'required', 'cannot be disabled for public clients (RFC 9700 §2.1.1)');
   }
   if (jwks && jwksUri) throw invalidField('jwks_uri', 'exclusive', 'cannot be used together with jwks');
   if ((method === 'private_key_jwt') !== Boolean(jwks || jwksUri)) {
-    throw invalidField('jwks', 'mismatch', 'private_key_jwt needs jwks or jwks_uri, and nothing else uses them');
+    throw invalidField('jwks', 'mismatch', 'jwks or jwks_uri is required for private_key_jwt, and only for that');
   }
   if (jwks?.keys.some((key) => 'd' in key || 'k' in key)) {
-    throw invalidField('jwks', 'private_key', 'holds a private key; register public ones only');
+    throw invalidField('jwks', 'private_key', 'contains a private key; register only public keys');
   }
   if (jwksUri && !isSecure(jwksUri)) throw invalidField('jwks_uri', 'scheme', 'must use https');
   if (initiateLoginUri !== null && !isSecure(initiateLoginUri))
@@ -98,7 +98,7 @@ export function problemOfRedirectUri(uri: string): string | null {
   if (/^https?:/i.test(uri) && !/^https?:\/\/[^/]/i.test(uri))
     return 'must have two slashes and a host behind its scheme';
   if (hash || uri.includes('#')) return 'must not have a fragment (RFC 6749 §3.1.2)';
-  if (username || password) return 'must not hold credentials';
+  if (username || password) return 'must not contain credentials';
   if (uri.includes('*')) return 'must not hold a wildcard';
   if (/^https?:$/.test(protocol) && !/^(?:[a-z0-9._-]+|\[[\da-f:.]+\])$/.test(hostname))
     return 'must name a host as DNS has them';

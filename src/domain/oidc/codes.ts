@@ -112,4 +112,5 @@ const rowOf = (code: string, client: Client, request: AuthorizeRequest, session:
 
 export type Codes = ReturnType<typeof createCodes>;
 
-const refused = () => new OAuthError('invalid_grant', 'the code is unknown, expired, spent or was issued otherwise');
+const refused = () =>
+  new OAuthError('invalid_grant', 'the code is unknown, expired, already used, or does not match this request');

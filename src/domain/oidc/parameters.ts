@@ -31,6 +31,6 @@ export function readParameters(...inputs: unknown[]): ReadParameters {
  */
 export function onlyOnce({ values, malformed }: ReadParameters, names: readonly string[]): Parameters {
   const refused = malformed.find((name) => names.includes(name));
-  if (refused !== undefined) throw new OAuthError('invalid_request', `${refused} must be given once, as a text`);
+  if (refused !== undefined) throw new OAuthError('invalid_request', `${refused} must be sent once, as a string`);
   return values;
 }

@@ -80,15 +80,15 @@ async function assertUsable(
     allowed_methods?.length &&
     !allowed_methods.some((method) => ways.includes(method))
   ) {
-    const message = `names no way of signing in that the environment has switched on: ${ways.join(', ')}`;
+    const message = `names no sign-in method that the environment has enabled: ${ways.join(', ')}`;
     details.push({ field: 'allowed_methods', code: 'not_offered', message });
   }
   if (require_sso && allowed_methods && !allowed_methods.includes('sso')) {
-    const message = 'needs sso among the allowed methods, or no list of them';
+    const message = 'requires sso among the allowed methods, or no list of them';
     details.push({ field: 'require_sso', code: 'not_allowed', message });
   }
   if (require_mfa && lackingFactorToEnroll(mfaAllowedFactors)) {
-    const message = 'needs totp or webauthn among the factors that the environment allows';
+    const message = 'requires totp or webauthn among the factors that the environment allows';
     details.push({ field: 'require_mfa', code: 'no_factor', message });
   }
   if (
@@ -96,7 +96,7 @@ async function assertUsable(
     session_ttl_seconds !== null &&
     session_ttl_seconds > sessionTtlSeconds
   ) {
-    const message = `is longer than sessions of the environment last: ${sessionTtlSeconds} seconds`;
+    const message = `is longer than the environment's sessions: ${sessionTtlSeconds} seconds`;
     details.push({ field: 'session_ttl_seconds', code: 'too_long', message });
   }
   if (details.length > 0) throw new DomainError('validation.failed', { details });

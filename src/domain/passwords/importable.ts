@@ -63,7 +63,7 @@ function workExceededBy(hash: Salted) {
   }
   if (hash.algorithm === 'pbkdf2') {
     const work = hash.iterations * Math.ceil(hash.digest.length / hashBytes[hash.hash]);
-    const message = `asks for more than ${limits.pbkdf2Iterations} iterations`;
+    const message = `has more than ${limits.pbkdf2Iterations} iterations`;
     return work > limits.pbkdf2Iterations ? (['pbkdf2_iterations', message] as const) : null;
   }
   if (hash.memoryKib > limits.argon2MemoryKib)

@@ -25,16 +25,16 @@ export async function assertMayMove(
   const isVouchedFor = await vouchesFor(tx, directory, row.email);
   const holder = await holderOf(tx, directory, to);
   if (holder === 'another')
-    throw new ScimRefused('forbidden', 'The domain of the new address is verified by somebody else');
+    throw new ScimRefused('forbidden', 'The domain of the new email address is verified by another owner');
   if (isVouchedFor && (directory.organizationId === null || holder === 'owner')) return identity;
   const { passwordHash, emailVerifiedAt } = identity;
   const isUnproved = row.madeMembership && passwordHash === null && (isVouchedFor || emailVerifiedAt === null);
   if (isUnproved && !(await isElsewhere(tx, directory, row.id)) && !(await isUsed(tx, directory, row.id)))
     return identity;
-  const which = isVouchedFor ? 'of the new address' : 'of the one that it was';
+  const which = isVouchedFor ? 'of the new one' : 'of the previous one';
   throw new ScimRefused(
     'forbidden',
-    `The address is in use, and the domain ${which} is not verified by ${ownerOf(directory)}`,
+    `The email address is in use, and the domain ${which} is not verified by ${ownerOf(directory)}`,
   );
 }
 

@@ -13,7 +13,7 @@ export function matches(filter: Filter, attribute: Attribute, value: Record<stri
     case 'not':
       return !matches(filter.filter, attribute, value);
     case '[]':
-      throw new ScimRefused('invalidFilter', 'There is nothing in brackets within brackets');
+      throw new ScimRefused('invalidFilter', 'Brackets cannot be nested');
     default: {
       const sub = subAttribute(attribute, filter.path);
       if (!sub) throw new ScimRefused('invalidFilter', `${attribute.name} has no ${filter.path.slice(0, 200)}`);

@@ -46,7 +46,7 @@ export function conditionOf(filter: Filter, columnOf: ColumnOf, values: Values):
     return anyOf(column.rows, conditionOf(filter.filter, column.of, values));
   }
   if (filter.op === 'pr') return presence(column, filter.path);
-  if (column.type === 'complex') throw invalid(`${filter.path} is compared by its parts`);
+  if (column.type === 'complex') throw invalid(`${filter.path} can only be compared by its sub-attributes`);
   if (column.type !== 'several') return comparison(filter.op, column, filter.value, values);
   // Without a sub-attribute, the value is meant (RFC 7644 §3.4.2.2).
   return anyOf(column.rows, conditionOf({ ...filter, path: 'value' }, column.of, values));
@@ -73,24 +73,24 @@ type Single = Exclude<Column, { type: 'several' | 'complex' }>;
 
 function comparison(op: Comparison, column: Single, value: FilterValue, values: Values): string {
   if (value === null) {
-    if (op !== 'eq' && op !== 'ne') throw invalid(`null is compared by eq and ne only`);
+    if (op !== 'eq' && op !== 'ne') throw invalid('null can only be compared with eq and ne');
     return `${column.sql} is ${op === 'eq' ? '' : 'not '}null`;
   }
   if (column.type === 'boolean') {
     const meant = asBoolean(value);
     if (typeof meant !== 'boolean' || (op !== 'eq' && op !== 'ne'))
-      throw invalid('a boolean is compared by eq and ne only');
+      throw invalid('a boolean can only be compared with eq and ne');
     return `(${column.sql}) is ${op === 'eq' ? 'not ' : ''}distinct from ${meant}`;
   }
-  if (typeof value !== 'string') throw invalid(`${String(value)} is compared with a text`);
-  if (!isStorable(value)) throw invalid('a value has a character that no attribute can have');
+  if (typeof value !== 'string') throw invalid(`${String(value)} cannot be compared with a string`);
+  if (!isStorable(value)) throw invalid('a value contains a character that is not allowed');
   if (column.type === 'id') return sameId(op, column.sql, value, values);
   return column.type === 'instant' ? instant(op, column.sql, value, values) : text(op, column, value, values);
 }
 
 /** Compared as what it is, so that an index can find it. */
 function sameId(op: Comparison, sql: string, value: string, values: Values): string {
-  if (op !== 'eq' && op !== 'ne') throw invalid(`ids are compared by eq and ne only`);
+  if (op !== 'eq' && op !== 'ne') throw invalid('IDs can only be compared with eq and ne');
   // As they are answered: in lower case (RFC 7643 §3.1, `caseExact`).
   if (!isUuid(value) || value !== value.toLowerCase()) return String(op === 'ne');
   return `${sql} ${op === 'eq' ? '=' : '<>'} ${values.put(value)}::uuid`;
@@ -100,8 +100,8 @@ const signs = { gt: '>', ge: '>=', lt: '<', le: '<=' } as const;
 
 function instant(op: Comparison, sql: string, value: string, values: Values): string {
   const at = new Date(value);
-  if (Number.isNaN(at.getTime())) throw invalid(`${value} is no moment`);
-  if (op === 'co' || op === 'sw' || op === 'ew') throw invalid(`moments are not compared by ${op}`);
+  if (Number.isNaN(at.getTime())) throw invalid(`${value} is not a date and time`);
+  if (op === 'co' || op === 'sw' || op === 'ew') throw invalid(`dates and times cannot be compared with ${op}`);
   const sign = op === 'eq' ? '=' : op === 'ne' ? '<>' : signs[op];
   // As it is written: to the millisecond.
   return `coalesce(date_trunc('milliseconds', ${sql}) ${sign} ${values.put(at)}::timestamptz, ${op === 'ne'})`;

@@ -33,7 +33,7 @@ function tokensOf(text: string): Token[] {
   while (at < text.length) {
     patterns.lastIndex = at;
     const found = patterns.exec(text)?.[0];
-    if (!found) throw invalid(`cannot be read from character ${at + 1} on`);
+    if (!found) throw invalid(`cannot be parsed from character ${at + 1}`);
     if (found.trim() !== '') tokens.push({ kind: kindOf(found), text: found, at });
     at += found.length;
   }
@@ -127,7 +127,7 @@ function createReader(tokens: Token[]) {
   return {
     or,
     end() {
-      if (peek().kind !== 'end') throw invalid(`goes on where it could end, at character ${peek().at + 1}`);
+      if (peek().kind !== 'end') throw invalid(`has unexpected text at character ${peek().at + 1}`);
     },
   };
 }
@@ -140,5 +140,5 @@ function literalOf({ kind, text, at }: Token): FilterValue {
   } catch {
     // Said below: it is the same fault.
   }
-  throw invalid(`needs a value as in JSON at character ${at + 1}`);
+  throw invalid(`needs a JSON value at character ${at + 1}`);
 }

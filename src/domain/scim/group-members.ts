@@ -28,7 +28,7 @@ export function memberIdsOf(value: unknown): string[] {
     ...new Set(
       members.map(({ value: id, type }) => {
         if (typeof id !== 'string' || !isUuid(id) || (typeof type === 'string' && type.toLowerCase() !== 'user'))
-          throw new ScimRefused('invalidValue', 'A value of members is no id of a user');
+          throw new ScimRefused('invalidValue', 'A value of members is not the ID of a user');
         return id.toLowerCase();
       }),
     ),
@@ -65,7 +65,7 @@ export async function patchMembers(
 ): Promise<MemberChanges> {
   if (sub) throw new ScimRefused('mutability', `${sub.name} of a member cannot be changed`);
   if (filter) {
-    if (op !== 'remove') throw new ScimRefused('mutability', 'Members are added and removed, not changed');
+    if (op !== 'remove') throw new ScimRefused('mutability', 'Members can be added and removed, but not changed');
     const named = lookUpsOf(filter, byId)?.map(({ value }) => value.toLowerCase());
     const among = named?.filter((id) => isUuid(id)) ?? (await idsIn(tx, directory, groupId));
     work.count(among.length, filter);
@@ -125,7 +125,7 @@ export async function membersAfter(
   const after = membersAtMost + added.length - removed.length;
   if (after <= mostMembers) return after;
   const counted = (await idsIn(tx, directory, id)).length;
-  if (counted > mostMembers) throw new ScimRefused('invalidValue', `A group has at the most ${mostMembers} members`);
+  if (counted > mostMembers) throw new ScimRefused('invalidValue', `A group can have at most ${mostMembers} members`);
   return counted;
 }
 

@@ -133,6 +133,6 @@ export const membersOf = (
 /** @throws ScimRefused notFound */
 export async function findGroup(tx: EntityManager, { scope, directoryId }: Directory, id: string): Promise<ScimGroup> {
   const group = isUuid(id) && (await tx.findOneBy(ScimGroup, { ...within(scope), directoryId, id }));
-  if (!group) throw new ScimRefused('notFound', 'There is no such group');
+  if (!group) throw new ScimRefused('notFound', 'No such group');
   return group;
 }

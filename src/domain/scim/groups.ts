@@ -205,7 +205,7 @@ async function store(
 
 function assertExpected(isExpected: IsExpected | null, group: ScimGroup): void {
   if (isExpected && !isExpected(groupVersion(group)))
-    throw new ScimRefused('versionMismatch', 'The group has changed since; read it again');
+    throw new ScimRefused('versionMismatch', 'The group has changed in the meantime; read it again');
 }
 
 async function withMembersOf(tx: EntityManager, directory: Directory, group: ScimGroup, isWanted: boolean) {

@@ -57,7 +57,7 @@ export function orderOf({ sortBy, sortOrder }: ListRequest, columnOf: ColumnOf, 
   // Of several values the main one counts, else any (RFC 7644 §3.4.2.3), by its `value`.
   const single = column?.type === 'several' ? sortedValue(column) : column;
   if (!single || single.type === 'complex')
-    throw new ScimRefused('invalidPath', `Nothing is sorted by ${sortBy.slice(0, 200)}`);
+    throw new ScimRefused('invalidPath', `Sorting by ${sortBy.slice(0, 200)} is not supported`);
   const sql = single.type === 'text' ? `lower(${single.sql})` : single.sql;
   return sortOrder === 'descending' ? `${sql} desc nulls first` : `${sql} asc nulls last`;
 }

@@ -145,7 +145,7 @@ export function createScimGroupMappings({ db, assignments, now }: ScimGroupMappi
     if (organizationId === null) return placed;
     const node = await tx.findOneByOrFail(Node, { ...within(scope), id: placed });
     if (!node.path.includes(organizationId))
-      throw invalidField('node_id', 'outside', 'is not inside the organization whose directory it is');
+      throw invalidField('node_id', 'outside', 'is not inside the organization of the directory');
     return placed;
   }
 }

@@ -15,7 +15,7 @@ export function createPatchWork(): PatchWork {
   return {
     count(values, filter) {
       left -= values * (1 + termsOf(filter));
-      if (left < 0) throw new ScimRefused('tooMany', 'The operations look through too many values: send fewer at once');
+      if (left < 0) throw new ScimRefused('tooMany', 'The operations examine too many values: send fewer at once');
     },
   };
 }

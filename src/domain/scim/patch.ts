@@ -27,7 +27,7 @@ export function readPatch(kind: ResourceKind, body: unknown): PatchOperation[] {
     ? body[Object.keys(body).find((key) => /^operations$/i.test(key)) ?? '']
     : undefined;
   if (!Array.isArray(operations) || operations.length === 0)
-    throw new ScimRefused('invalidSyntax', 'The body has to have a list of Operations');
+    throw new ScimRefused('invalidSyntax', 'The body must have a list of Operations');
   if (operations.length > mostOperations)
     throw new ScimRefused('tooMany', `There are more than ${mostOperations} operations`);
   return operations.flatMap((one) => readOperation(kind, one));
@@ -37,16 +37,16 @@ function readOperation(kind: ResourceKind, operation: unknown): PatchOperation[]
   const { op: name, path, value } = isObject(operation) ? operation : {};
   const op = typeof name === 'string' ? name.toLowerCase() : '';
   if (op !== 'add' && op !== 'remove' && op !== 'replace')
-    throw new ScimRefused('invalidSyntax', 'The op of an operation is add, remove or replace');
+    throw new ScimRefused('invalidSyntax', 'The op of an operation must be add, remove or replace');
   if (path !== undefined && path !== null) {
     if (typeof path !== 'string' || path.length > 4000)
-      throw new ScimRefused('invalidPath', 'The path of an operation is a text');
+      throw new ScimRefused('invalidPath', 'The path of an operation must be a string');
     const target = patchTargetOf(kind, path);
     assertWritable(op, target, value);
     return [{ op, target, value }];
   }
-  if (op === 'remove') throw new ScimRefused('noTarget', 'What is removed is named by a path');
-  if (!isObject(value)) throw new ScimRefused('invalidValue', 'Without a path, the value is an object');
+  if (op === 'remove') throw new ScimRefused('noTarget', 'A remove operation needs a path');
+  if (!isObject(value)) throw new ScimRefused('invalidValue', 'Without a path, the value must be an object');
   return Object.entries(value).flatMap(([key, one]) => {
     // Resources that are sent back have an id and more that nobody can change.
     if (/^(id|schemas|meta)$/i.test(key)) return [];
@@ -62,7 +62,7 @@ function assertWritable(op: PatchOp, { attribute, sub, filter }: PatchTarget, va
   // What names the values that go (`changeAll`) leaves others.
   const isSome = sub || filter || (attribute?.multiValued && !isUnassigned(value));
   if (op === 'remove' && attribute?.required && !isSome)
-    throw new ScimRefused('mutability', `${attribute.name} has to be there`);
+    throw new ScimRefused('mutability', `${attribute.name} is required`);
 }
 
 /**
@@ -91,7 +91,7 @@ function apply(kind: ResourceKind, resource: Resource, { op, target, value }: Pa
   if (attribute) change(extension, target as Change, op, value, work);
   else if (op === 'remove') delete resource[schema.id];
   else {
-    if (!isObject(value)) throw new ScimRefused('invalidValue', `${schema.id} has to be an object`);
+    if (!isObject(value)) throw new ScimRefused('invalidValue', `${schema.id} must be an object`);
     for (const [name, one] of Object.entries(value)) {
       const named = attributeOf(schema, name, kind);
       if (named) change(extension, { schema, attribute: named, sub: null, filter: null }, op, one, work);
@@ -198,7 +198,7 @@ function changeSome(
   }
   if (op === 'remove') return before;
   // Entra ID replaces what is not there yet, against RFC 7644 §3.5.2.3, and tries a refused change again for ever.
-  if (!filter) throw new ScimRefused('noTarget', `No value of ${attribute.name} is meant`);
+  if (!filter) throw new ScimRefused('noTarget', `The path matches no value of ${attribute.name}`);
   const added = changed(asAskedFor(filter, attribute));
   return isOver(added) ? before : [...before, added];
 }
@@ -212,7 +212,7 @@ function asAskedFor(filter: Filter, attribute: Attribute): Resource {
   if (filter.op === 'and')
     return Object.assign({}, ...filter.filters.map((one) => asAskedFor(one, attribute))) as Resource;
   const sub = filter.op === 'eq' ? subAttribute(attribute, filter.path) : undefined;
-  if (filter.op !== 'eq' || !sub) throw new ScimRefused('noTarget', `No value of ${attribute.name} is meant`);
+  if (filter.op !== 'eq' || !sub) throw new ScimRefused('noTarget', `The path matches no value of ${attribute.name}`);
   return { [sub.name]: readValue(sub, filter.value) };
 }
 

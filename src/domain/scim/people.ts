@@ -35,7 +35,7 @@ export async function join(tx: EntityManager, directory: Directory, wanted: Want
   const { email, firstName, lastName } = wanted;
   const holder = await holderOf(tx, directory, email);
   // Whether there is such a person or not: they would be somebody else's from the start.
-  if (holder === 'another') throw taken('The domain of this address is verified by somebody else');
+  if (holder === 'another') throw taken('The domain of this email address is verified by another owner');
   const isVouchedFor = holder === 'owner';
   const made = newIdentity(scope, { email, emailVerified: isVouchedFor, firstName, lastName }, null, at);
   const identity = { ...made, verifiedByWord: false }; // the domain's owner says so
@@ -44,12 +44,12 @@ export async function join(tx: EntityManager, directory: Directory, wanted: Want
   if (isNew) return { id: identity.id, isKnown: false, madeMembership: true };
   const known = await identityByAddress(tx, scope, email);
   if (known && !(await stays(tx, known)))
-    throw taken('The user with this address is being deleted; send it again in a moment');
+    throw taken('The user with this email address is being deleted; try again in a moment');
   if (!isVouchedFor)
     throw taken(
-      `There is a user with this address; ${ownerOf(directory)} can have them provisioned once its domain is verified`,
+      `There is already a user with this email address; ${ownerOf(directory)} can provision them once its domain is verified`,
     );
-  if (!known) throw taken('This address has just been taken');
+  if (!known) throw taken('This email address has just been taken');
   const isMember = await tx.existsBy(EnvironmentMembership, { ...within(scope), identityId: known.id });
   if (!isMember) await addKnown(tx, scope, identity);
   else await assertNotThere(tx, directory, known, at);
@@ -61,7 +61,7 @@ async function assertNotThere(tx: EntityManager, directory: Directory, known: Id
   const { scope, organizationId } = directory;
   const where = { ...within(scope), identityId: known.id };
   const isThere = organizationId === null || (await tx.existsBy(OrganizationMember, { ...where, organizationId }));
-  if (isThere) throw taken('There is a user with this address already');
+  if (isThere) throw taken('There is already a user with this email address');
   if (!(await takeOver(tx, directory, known, at))) throw elsewhere('uniqueness');
 }
 
@@ -74,7 +74,7 @@ export async function assertNameIsFree(
   userName: string,
 ): Promise<void> {
   const key = { ...within(scope), directoryId, userNameKey: userName.toLowerCase() };
-  if (await tx.existsBy(ScimUser, key)) throw taken('There is a user with this userName already');
+  if (await tx.existsBy(ScimUser, key)) throw taken('There is already a user with this userName');
 }
 
 const elsewhere = (refusal: 'uniqueness' | 'forbidden') =>
@@ -123,7 +123,7 @@ export async function link(
 export async function adopt(tx: EntityManager, directory: Directory, row: UserRow, at: Date): Promise<void> {
   if (row.userName !== null) return;
   if (!(await vouchesFor(tx, directory, row.email)))
-    throw new ScimRefused('forbidden', `The domain of the address is not verified by ${ownerOf(directory)}`);
+    throw new ScimRefused('forbidden', `The domain of the email address is not verified by ${ownerOf(directory)}`);
   if (!(await takeOver(tx, directory, row, at))) throw elsewhere('forbidden');
   const wanted = { userName: row.email, externalId: null, attributes: {} };
   await assertNameIsFree(tx, directory, row.email);

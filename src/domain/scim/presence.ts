@@ -62,10 +62,10 @@ export function createPresence({ assignments, now }: PresenceDeps) {
   async function letIn(tx: EntityManager, directory: Directory, row: UserRow): Promise<void> {
     const { scope, organizationId } = directory;
     if (organizationId !== null && (await isOfAnother(tx, directory, row)))
-      throw new ScimRefused('forbidden', 'The domain of the address is verified by somebody else');
+      throw new ScimRefused('forbidden', 'The domain of the email address is verified by another owner');
     if (!row.isLetIn) {
       if (!(await isItsDoing(tx, directory, row)))
-        throw new ScimRefused('forbidden', 'The person was deactivated in the environment, and not by this directory');
+        throw new ScimRefused('forbidden', 'The user was deactivated in the environment, and not by this directory');
       await setActive(tx, scope, row.id, { isActive: true, at: now() });
     }
     if (organizationId !== null && !row.isMember)

@@ -35,18 +35,24 @@ export type Resource = Record<string, unknown>;
 
 /** Of every resource (RFC 7643 §3.1); not part of any schema's attributes. */
 export const commonAttributes: readonly Attribute[] = [
-  { name: 'id', type: 'string', description: 'Its id.', caseExact: true, mutability: 'readOnly', returned: 'always' },
-  { name: 'externalId', type: 'string', description: 'Its id in the directory.', caseExact: true },
+  { name: 'id', type: 'string', description: 'The ID.', caseExact: true, mutability: 'readOnly', returned: 'always' },
+  { name: 'externalId', type: 'string', description: 'The ID in the directory.', caseExact: true },
   {
     name: 'meta',
     type: 'complex',
-    description: 'About the resource itself.',
+    description: 'Metadata of the resource.',
     mutability: 'readOnly',
     subAttributes: [
-      { name: 'resourceType', type: 'string', description: 'Its kind.', caseExact: true, mutability: 'readOnly' },
-      { name: 'created', type: 'dateTime', description: 'When it was made.', mutability: 'readOnly' },
+      {
+        name: 'resourceType',
+        type: 'string',
+        description: 'The resource type.',
+        caseExact: true,
+        mutability: 'readOnly',
+      },
+      { name: 'created', type: 'dateTime', description: 'When it was created.', mutability: 'readOnly' },
       { name: 'lastModified', type: 'dateTime', description: 'When it last changed.', mutability: 'readOnly' },
-      { name: 'location', type: 'reference', description: 'Its address.', caseExact: true, mutability: 'readOnly' },
+      { name: 'location', type: 'reference', description: 'Its URI.', caseExact: true, mutability: 'readOnly' },
       { name: 'version', type: 'string', description: 'Its ETag.', caseExact: true, mutability: 'readOnly' },
     ],
   },

@@ -32,14 +32,11 @@ export const isOfAnother = async (tx: EntityManager, directory: Directory, { ema
 export async function assertMayRename(tx: EntityManager, directory: Directory, person: Person): Promise<void> {
   if (await vouchesFor(tx, directory, person.email)) return;
   if (await isInProduction(joining(tx), directory.scope, person.id))
-    throw new ScimRefused(
-      'forbidden',
-      'The person is in a production environment, and of a domain that is not verified',
-    );
+    throw new ScimRefused('forbidden', 'The user is in a production environment, and of a domain that is not verified');
   if (!(await isItsOwn(tx, directory, person)))
     throw new ScimRefused(
       'forbidden',
-      'The person is not of this directory alone, nor of a domain that its owner has verified',
+      'The user does not belong only to this directory, nor to a domain that its owner has verified',
     );
 }
 

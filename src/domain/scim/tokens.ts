@@ -44,7 +44,7 @@ export function createScimTokens({ db, now }: { db: Db; now: Clock }) {
     /** The secret is answered here and never again. @throws DomainError environment.not_found, organization.not_found */
     async create(scope: AccountScope, input: NewScimToken): Promise<{ token: ScimToken; secret: string }> {
       const at = now();
-      if (input.expiresAt && input.expiresAt <= at) throw invalidField('expires_at', 'past', 'is over already');
+      if (input.expiresAt && input.expiresAt <= at) throw invalidField('expires_at', 'past', 'has already passed');
       return db.transaction(scope, async (tx) => {
         const place = await environmentScope(tx, scope, input.environmentId);
         if (input.organizationId !== null) await findOrganization(tx, place, input.organizationId);

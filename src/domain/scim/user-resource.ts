@@ -88,12 +88,12 @@ function addresses(userName: string, emails: Resource[], before: Resource): { em
   const main = mainOf(emails);
   if (!main) {
     if (isAddress(userName)) return { email: userName, kept: [] };
-    throw invalid('Where userName is no mail address, emails has to have one');
+    throw invalid('If userName is not an email address, emails must have one');
   }
   // A further address whose value is taken away goes with it; the main one has to stay one.
   const said = emails.filter((one) => one === main || !isUnsaid(one));
   for (const { value } of said) {
-    if (typeof value !== 'string' || !isAddress(value)) throw invalid('A value of emails is no mail address');
+    if (typeof value !== 'string' || !isAddress(value)) throw invalid('A value of emails is not an email address');
   }
   const { value, ...rest } = main;
   return { email: value as string, kept: said.map((one) => (one === main ? rest : one)) };
@@ -142,7 +142,7 @@ export function patchedUser(before: Resource, operations: readonly PatchOperatio
   if (main !== mainAddress(before) && known.includes(main))
     throw new ScimRefused(
       'mutability',
-      'The main one of emails cannot be taken away while no other one is made primary',
+      'The primary email address cannot be removed unless another one is made primary',
     );
   return after;
 }

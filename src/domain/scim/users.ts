@@ -136,7 +136,7 @@ export function createScimUsers({ db, broadReads, assignments, processes, now }:
 
 export type ScimUsers = ReturnType<typeof createScimUsers>;
 
-const nameTaken = () => new ScimRefused('uniqueness', 'There is a user with this userName already');
+const nameTaken = () => new ScimRefused('uniqueness', 'There is already a user with this userName');
 const namesOf = ({ firstName, lastName }: WantedUser) => ({ firstName, lastName });
 /** Of somebody who is known already, what is not said is not taken away. */
 const saidNamesOf = ({ firstName, lastName }: WantedUser) => ({
@@ -146,7 +146,7 @@ const saidNamesOf = ({ firstName, lastName }: WantedUser) => ({
 
 function assertExpected(isExpected: IsExpected | null, row: UserRow): void {
   if (isExpected && !isExpected(versionOf(row)))
-    throw new ScimRefused('versionMismatch', 'The user has changed since; read it again');
+    throw new ScimRefused('versionMismatch', 'The user has changed in the meantime; read it again');
 }
 
 async function found(
@@ -156,7 +156,7 @@ async function found(
   withGroups: boolean,
 ): Promise<UserWithGroups> {
   const [row] = isUuid(id) ? await readUsers(tx, directory, [id]) : [];
-  if (!row) throw new ScimRefused('notFound', 'There is no such user');
+  if (!row) throw new ScimRefused('notFound', 'No such user');
   const [one] = await withTheirGroups(tx, directory, [row], withGroups);
   return one as UserWithGroups;
 }

@@ -19,13 +19,13 @@ const invalid = (problem: string) => new ScimRefused('invalidValue', problem);
  * @throws ScimRefused invalidSyntax, invalidValue
  */
 export function readResource(kind: ResourceKind, body: unknown): Resource {
-  if (!isObject(body)) throw new ScimRefused('invalidSyntax', 'The body has to be an object');
+  if (!isObject(body)) throw new ScimRefused('invalidSyntax', 'The body must be an object');
   const resource: Resource = {};
   for (const [name, value] of Object.entries(body)) {
     const extension = schemaOf(kind, name);
     if (extension && extension !== kind.schema) {
       if (isUnassigned(value)) continue;
-      if (!isObject(value)) throw invalid(`${extension.id} has to be an object`);
+      if (!isObject(value)) throw invalid(`${extension.id} must be an object`);
       const read = readSubs(extension.attributes, value, extension.id);
       if (Object.keys(read).length > 0) resource[extension.id] = read;
     } else {
@@ -77,17 +77,17 @@ function readOne(attribute: Attribute, value: unknown): unknown {
   if (type === 'complex') {
     // A manager or an address that is only a text is its value, as some directories send them.
     const object = typeof value === 'string' && subAttribute(attribute, 'value') ? { value } : value;
-    if (!isObject(object)) throw invalid(`${name} has to be an object`);
+    if (!isObject(object)) throw invalid(`${name} must be an object`);
     const read = readSubs(subAttributes ?? [], object, name);
     // Entra ID clears a manager so.
     return !attribute.multiValued && read.value === '' ? undefined : read;
   }
   if (type === 'boolean') {
     const read = asBoolean(value);
-    if (typeof read !== 'boolean') throw invalid(`${name} has to be true or false`);
+    if (typeof read !== 'boolean') throw invalid(`${name} must be true or false`);
     return read;
   }
-  if (typeof value !== 'string') throw invalid(`${name} has to be a text`);
+  if (typeof value !== 'string') throw invalid(`${name} must be a string`);
   if (value.length > longestText) throw invalid(`${name} is longer than ${longestText} characters`);
   if (!isStorable(value)) throw invalid(`${name} has a character that cannot be stored`);
   return value;

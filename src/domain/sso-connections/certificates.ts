@@ -28,9 +28,9 @@ export function readCertificates(
   const blocks = text.match(block) ?? [];
   if (blocks.length === 0 || text.replace(block, '').trim() !== '')
     return { code: 'malformed', message: 'must be certificates in PEM, and nothing else' };
-  if (blocks.length > most) return { code: 'too_many', message: `must be ${most} certificates at most` };
+  if (blocks.length > most) return { code: 'too_many', message: `must be at most ${most} certificates` };
   const certificates = blocks.map(parsed);
-  if (certificates.includes(null)) return { code: 'malformed', message: 'holds a certificate that cannot be read' };
+  if (certificates.includes(null)) return { code: 'malformed', message: 'contains a certificate that cannot be read' };
   const read = certificates as X509Certificate[];
   const known = new Set(readIn(inUse ?? '').map(String));
   const problem = read.map((one) => problemOf(one, now, known.has(String(one)))).find((one) => one !== null);

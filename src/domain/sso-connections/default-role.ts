@@ -23,7 +23,7 @@ export async function assertDefaultRole(
     throw invalidField(
       'default_role_id',
       'not_assignable',
-      'is no role that can be given: see GET /organizations/{id}/roles',
+      'is not a role that can be assigned: see GET /organizations/{id}/roles',
     );
   await assignments.assertMayGive(tx, scope, caller, { roleIds: [roleId], nodeId: organizationId });
 }

@@ -56,7 +56,7 @@ async function fetched({ outbound, guard }: MetadataDeps, url: string): Promise<
   try {
     const { status, body } = await outbound.ask(url, { method: 'GET', headers, atMost: metadataBytes });
     if (status === 200) return body.toString('utf8');
-    throw unreadable('metadata_url', 'unreachable', `was answered with status ${status}; redirects are not followed`);
+    throw unreadable('metadata_url', 'unreachable', `returned status ${status}; redirects are not followed`);
   } catch (error) {
     if (error instanceof OutboundError) throw unreadable('metadata_url', error.reason, error.message);
     throw error;

@@ -92,7 +92,7 @@ export function settledSettings(
   const other = current.type === 'saml' ? 'oidc' : 'saml';
   for (const [field, value] of Object.entries(wanted)) {
     const isOfOther = field.startsWith(other) && !isSame(value, current[field as keyof Stored] ?? null);
-    if (isOfOther) refuse(field, 'not_of_type', `is no setting of a connection of the type ${current.type}`);
+    if (isOfOther) refuse(field, 'not_of_type', `is not a setting of connections of the type ${current.type}`);
   }
   for (const [field, by] of urls) {
     const url = wanted[field];
@@ -103,16 +103,12 @@ export function settledSettings(
     wanted.samlSigningCert == null ? null : readCertificates(wanted.samlSigningCert, now, current.samlSigningCert);
   if (certificates && 'code' in certificates) refuse('samlSigningCert', certificates.code, certificates.message);
   if (current.type === 'oidc' && wanted.oidcScopes && !wanted.oidcScopes.includes('openid'))
-    refuse('oidcScopes', 'openid_missing', 'must have openid');
+    refuse('oidcScopes', 'openid_missing', 'must include openid');
   if (wanted.defaultRoleId && current.scope === 'admin')
-    refuse('defaultRoleId', 'not_of_scope', 'is of end users: administrators get their roles by invites');
+    refuse('defaultRoleId', 'not_of_scope', 'is for end users: administrators get their roles through invites');
   if (current.ownedByOrganization && wanted.attributeMapping?.external_id !== undefined)
     // The name of somebody in the developers' own system: whoever could choose it could choose whom they are taken for.
-    refuse(
-      'attributeMapping.external_id',
-      'not_of_organization',
-      'is set by the account that the organization is of only',
-    );
+    refuse('attributeMapping.external_id', 'not_of_organization', 'can only be set by the account of the organization');
   if (details.length > 0) throw new DomainError('validation.failed', { details });
   return {
     ...wanted,
@@ -128,7 +124,7 @@ export function faultOfUrl(
 ): { code: string; message: string } | null {
   if (!URL.canParse(url)) return { code: 'url', message: 'must be an absolute URL' };
   const { username, password } = new URL(url);
-  if (username || password) return { code: 'credentials', message: 'must not hold credentials' };
+  if (username || password) return { code: 'credentials', message: 'must not contain credentials' };
   if (url.includes('#')) return { code: 'fragment', message: 'must not have a fragment' };
   return faultOfTarget(guard, url, by);
 }
@@ -142,7 +138,7 @@ const required = {
 const missingOf = (connection: SsoConnection): ErrorDetail[] =>
   required[connection.type]
     .filter((field) => !connection[field])
-    .map((field) => ({ field: inSnakeCase(field).replace(/_sealed$/, ''), code: 'missing', message: 'is needed' }));
+    .map((field) => ({ field: inSnakeCase(field).replace(/_sealed$/, ''), code: 'missing', message: 'is required' }));
 
 /** @throws DomainError sso_connection.incomplete naming what is missing */
 export function assertComplete(connection: SsoConnection): void {

@@ -65,7 +65,7 @@ export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
       const known = kept.get(connection.id);
       if (known) return known;
       const row = (await find(connection)) ?? (await makeOnce(connection));
-      if (!row) throw new SsoRefused('connection_disabled', 'The connection is gone');
+      if (!row) throw new SsoRefused('connection_disabled', 'The connection no longer exists');
       const key = {
         certificate: row.certificate,
         privateKey: createPrivateKey(sealing.open(row.privateKeySealed, signingKeyContext(connection.id))),

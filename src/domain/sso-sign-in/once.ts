@@ -18,7 +18,7 @@ export async function assertOnce(
   what: What = 'answer',
 ): Promise<void> {
   if (await spend(db, `sso:${connectionId}:${id}`, until)) return;
-  throw new SsoRefused('replayed', `This ${what} was taken before`);
+  throw new SsoRefused('replayed', `This ${what} has already been used`);
 }
 
 /** The same in a transaction: what is not done in the end was not taken. @throws SsoRefused replayed */

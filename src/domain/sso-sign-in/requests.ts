@@ -123,7 +123,7 @@ select id, sealed_answer as "sealedAnswer" from sso_requests
 where connection_id = $1 and purpose <> 'test' and sealed_answer is not null and completed_at is null and expires_at > $2
 order by id for update`;
 const withdrawn: SsoOutcome = {
-  refusal: { code: 'provider_error', message: 'The provider has ended the session since' },
+  refusal: { code: 'provider_error', message: 'The provider has ended the session in the meantime' },
 };
 
 const secretsContext = (id: string) => `sso-secrets:${id}`;

@@ -88,8 +88,7 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
     { protocol, verify }: { protocol: SsoConnection['type']; verify: Verify },
   ): Promise<SsoOutcome> {
     try {
-      if (connection.type !== protocol)
-        throw new SsoRefused('state_mismatch', 'The connection speaks another protocol');
+      if (connection.type !== protocol) throw new SsoRefused('state_mismatch', 'The connection uses another protocol');
       if (!connection.isOpen && request.purpose !== 'test')
         throw new SsoRefused('connection_disabled', 'The connection is not active, or its organization is not');
       const assertion = await verify(connection, request);
@@ -118,7 +117,7 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
     const { loginHint = null, forceAuthn = false, selectAccount = false, maxAge = null } = wishes;
     const [requestId, state, cookie] = [uuidv7(), newSecret(), browser ?? newSecret()];
     const protocol = protocols[connection.type];
-    if (!protocol) throw new SsoRefused('configuration_incomplete', 'This protocol is not spoken here');
+    if (!protocol) throw new SsoRefused('configuration_incomplete', 'This protocol is not supported');
     // SAML can ask for neither an age nor an account: there it is signed in anew or not.
     const isMore = connection.type === 'saml' && (maxAge !== null || selectAccount);
     const isAnew = forceAuthn || connection.forceAuthn || isMore;
@@ -128,7 +127,7 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
     if (!(await requests.begin(request))) {
       const { accountId, id } = connection;
       const its = await readConnection(alone(db, { accountId }), { accountId, id });
-      if (!its) throw new SsoRefused('connection_disabled', 'The connection is gone');
+      if (!its) throw new SsoRefused('connection_disabled', 'The connection no longer exists');
       return start({ connection: its, purpose, parameters, browser, ...wishes }); // it has another provider by now
     }
     return { url, requestId, browser: cookie, expiresAt: after(now(), rememberedFor) };

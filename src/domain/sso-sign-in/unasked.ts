@@ -119,7 +119,7 @@ export function createUnasked({ db, protocol, requests, now }: UnaskedDeps) {
 async function assertStillIts(tx: EntityManager, connection: SsoConnection, { issuer }: Assertion): Promise<void> {
   const { id, accountId, oidcDiscoveryUrl } = connection;
   const its = await tx.query<unknown[]>(stillItsText, [id, accountId, issuer, oidcDiscoveryUrl]);
-  if (its.length === 0) throw new SsoRefused('issuer_mismatch', 'The connection has another provider by now');
+  if (its.length === 0) throw new SsoRefused('issuer_mismatch', 'The connection now has another provider');
 }
 
 const stillItsText = connectionToBeginAt({

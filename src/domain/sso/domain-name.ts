@@ -48,12 +48,12 @@ export function domainIn(text: string): string | null {
  */
 export function claimableDomain(text: string): string {
   const domain = domainIn(text);
-  if (!domain) throw refusal('sso_domain.malformed', 'is no domain such as acme.com');
+  if (!domain) throw refusal('sso_domain.malformed', 'is not a domain such as acme.com');
   // What registries and hosters hand out names below: nobody owns all of it.
   const { domain: registrable } = parse(domain, { allowPrivateDomains: true, validateHostname: false });
-  if (!registrable) throw refusal('sso_domain.public_suffix', 'is a suffix that everybody has names below');
+  if (!registrable) throw refusal('sso_domain.public_suffix', 'is a public suffix');
   if (publicProviders().has(domain) || publicProviders().has(registrable))
-    throw refusal('sso_domain.public_provider', 'is of a provider at which everybody can have an address');
+    throw refusal('sso_domain.public_provider', 'belongs to a public email provider');
   return domain;
 }
 

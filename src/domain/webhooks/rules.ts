@@ -11,11 +11,15 @@ export const eventTypesOf = ({ environmentId }: WebhookScope): readonly EventAct
 /** `*` alone, or types that the scope has. @throws DomainError validation.failed naming the first that is not */
 export function assertEventTypes(scope: WebhookScope, types: readonly string[]): void {
   if (types.length > 1 && types.includes('*'))
-    throw invalidField(`event_types[${types.indexOf('*')}]`, 'exclusive', '`*` is all types and stands alone');
+    throw invalidField(
+      `event_types[${types.indexOf('*')}]`,
+      'exclusive',
+      '`*` means all types and must be the only one',
+    );
   const known = new Set<string>(['*', ...eventTypesOf(scope)]);
   const wrong = types.findIndex((type) => !known.has(type));
   if (wrong >= 0)
-    throw invalidField(`event_types[${wrong}]`, 'unsupported', 'is no event type that can be subscribed to here');
+    throw invalidField(`event_types[${wrong}]`, 'unsupported', 'is not an event type that can be subscribed to here');
 }
 
 /**
@@ -26,7 +30,7 @@ export function assertReceiver(url: string, guard: Pick<Guard, 'enter'>): void {
   const refuse = (code: string, message: string) => invalidField('url', code, message);
   if (!URL.canParse(url)) throw refuse('url', 'must be an absolute URL');
   const { username, password } = new URL(url);
-  if (username || password) throw refuse('credentials', 'must not hold credentials; verify the signature instead');
+  if (username || password) throw refuse('credentials', 'must not contain credentials; verify the signature instead');
   if (url.includes('#')) throw refuse('fragment', 'must not have a fragment');
   const fault = faultOfTarget(guard, url);
   if (fault) throw refuse(fault.code, fault.message);

@@ -18,7 +18,7 @@ const Acceptance = Body({
   first_name: Name,
   last_name: Name,
   password: Type.Optional(
-    Type.String({ maxLength: 1024, description: '8 to 128 characters, not known from a breach.' }),
+    Type.String({ maxLength: 1024, description: '8 to 128 characters, in no known data breach.' }),
   ),
 });
 
@@ -31,8 +31,8 @@ export const acceptInvite: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
     {
       schema: {
         operationId: 'acceptInvitePage',
-        summary: 'Show the form of the link of an invite',
-        description: 'Asks for what is missing of the person: names, a password. Nothing is consumed.',
+        summary: 'Show the form of an invite link',
+        description: 'Asks for what is missing: names, a password. Nothing is used up.',
         tags,
         querystring: Type.Object({ token: Type.String() }),
         response: { 200: { description: 'The page', ...Html }, ...errors('invite.link_invalid') },
@@ -53,12 +53,13 @@ export const acceptInvite: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
       onRequest: [sameOrigin(pages), limits.exact(perIp)],
       schema: {
         operationId: 'acceptInvite',
-        summary: 'Become an administrator of an account',
+        summary: 'Accept an invite to administer an account',
         description:
-          'Creates the user as verified, or verifies an unverified one with the names and the password given here. ' +
-          'Of a verified user nothing changes: names and password of the request are not looked at, and none is needed, ' +
-          'unless the user has no password yet: setting the first one ends their sessions, and a mail tells them. Otherwise a password is required, where no admin SSO covers the address. ' +
-          'Starts no session. JSON is answered with JSON, a form, also one sent twice within a minute, with a page. 5 per hour per IP.',
+          'Creates the user as verified, or verifies an unverified user with the names and the password in the request. A ' +
+          'verified user does not change: the names and the password in the request are ignored and not required, unless the ' +
+          'user has no password yet: setting the first one ends their sessions, and they are notified by email. In all other ' +
+          'cases a password is required, unless admin SSO covers the email address. Does not start a session. JSON is answered ' +
+          'with JSON; a form, even if sent twice within a minute, with a page. 5 per hour and IP address.',
         tags,
         body: Acceptance,
         response: {

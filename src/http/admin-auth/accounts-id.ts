@@ -26,7 +26,8 @@ export const accountsId: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (ap
         operationId: 'leaveAccount',
         summary: 'Leave an account',
         description:
-          'Ends the own access to it at once, whatever the roles; your sign-in and your other accounts stay. The last Owner makes somebody else one first, or closes the account.',
+          'Ends your access to the account immediately, whatever your roles; your sign-in and your other accounts stay. The ' +
+          'last Owner must make somebody else an Owner first, or close the account.',
         response: { 204: Type.Null(), ...errors('member.last_owner', ...refusals) },
       },
     },
@@ -54,9 +55,11 @@ export const accountsId: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (ap
         operationId: 'closeAccount',
         summary: 'Close an account',
         description:
-          'For Owners, in a session of the last ten minutes, with a second factor where there is one. Repeat the slug in `confirm`: this cannot be undone. ' +
-          'Delete its applications first. The account is gone with the answer and its slug is free: no administrator is in it, and invites, identity providers, ' +
-          'domains and webhooks of it end. A mail tells every Owner. What is left is deleted within a day. The people who administered it keep their sign-in.',
+          'Only for Owners, in a session with a sign-in within the last ten minutes, with a second factor if there is one. ' +
+          'Repeat the slug in `confirm`: this cannot be undone. Delete its applications first. The account is gone once the ' +
+          'response is sent, and its slug is free: no administrator has access, and its invites, identity providers, domains ' +
+          'and webhooks stop working. Every Owner is notified by email. The rest is deleted within a day. Its former ' +
+          'administrators keep their sign-in.',
         querystring: Type.Object(
           { confirm: Type.Optional(Type.String({ description: 'Required: the slug of the account.' })) },
           { additionalProperties: false },

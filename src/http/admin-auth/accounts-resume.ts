@@ -26,9 +26,10 @@ export const accountsResume: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
       schema: {
         ...common,
         operationId: 'readParkedAccount',
-        summary: 'Read the names of the account that is waiting to be created',
+        summary: 'Get the names of the account that is waiting to be created',
         description:
-          'Somebody who was not signed in wrote them: have them reviewed before resuming. Of several parked wishes the newest counts; resuming it ends the older ones.',
+          'They were entered by somebody who was not signed in: have them reviewed before you resume. If several requests are ' +
+          'waiting, the latest one counts; resuming it discards the older ones.',
         response: {
           200: single(Type.Object({ account_name: Type.String(), application_name: Type.String() })),
           ...errors(...refusals, 'account_intent.not_found'),
@@ -50,7 +51,7 @@ export const accountsResume: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
         ...common,
         operationId: 'discardParkedAccount',
         summary: 'Discard the accounts that are waiting to be created',
-        description: 'Every parked wish of the user. Having none is not an error.',
+        description: 'Discards all waiting requests of the user. It is not an error if there are none.',
         response: { 204: Type.Null(), ...errors(...refusals) },
       },
     },
@@ -76,9 +77,13 @@ export const accountsResume: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
       schema: {
         ...common,
         operationId: 'resumeAccount',
-        summary: 'Create the account that waits',
+        summary: 'Create the account that is waiting to be created',
         description:
-          'The wish is claimed before anything is created, so that of many calls one gets the account and the others 404. A retry with the same `Idempotency-Key` gets it again. Starts a session as the creation of an account does. A user without a password is refused with `account.password_required`, as there; the wish goes on waiting for the link that was mailed. While our processes cannot answer it is 503; the same request, with the same key, may then be repeated. 10 per hour per user.',
+          'The request is claimed before anything is created, so of several concurrent calls one gets the account and the ' +
+          'others 404. A retry with the same `Idempotency-Key` gets the account again. Starts a session in the same way as ' +
+          'creating an account. A user without a password is refused with `account.password_required`, as there; the request ' +
+          'keeps waiting for the link that was emailed. While the processes of the service are unavailable, the response is ' +
+          '503; the same request with the same key may then be repeated. 10 per hour and user.',
         response: {
           201: single(Type.Object(SignedInFields)),
           ...errors(

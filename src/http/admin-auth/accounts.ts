@@ -27,7 +27,11 @@ export const accounts: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
         operationId: 'createAccount',
         summary: 'Create an account',
         description:
-          'With a Free subscription, the caller as its Owner, its first application and that one’s environments `development` and `production`. Starts a session that is bound to them and sets both cookies; the session that asked goes on. A user without a password (who signs in by SSO only) is refused with `account.password_required`: the wish is parked (24 hours unless configured otherwise) and a link to set a password is mailed. 10 per hour per user, and none for who is a member of 1 000 accounts. Takes an `Idempotency-Key`.',
+          'Creates it with a Free subscription, the caller as its Owner, a first application, and the environments ' +
+          '`development` and `production` of that application. Starts a session that is bound to them, and sets both cookies; ' +
+          'the calling session continues. A user without a password (who signs in only through SSO) is refused with ' +
+          '`account.password_required`: the request waits (24 hours unless configured otherwise), and a link for setting a ' +
+          'password is emailed. 10 per hour and user, and none for a member of 1 000 accounts. Takes an `Idempotency-Key`.',
         tags: ['Admin authentication'],
         security: [{ bearer: [] }],
         body: Body({

@@ -25,7 +25,8 @@ export const SignedInFields = {
   application: Nullable(NamedView),
   mfa_enrollment_required: Type.Boolean({
     description:
-      'The account requires a second factor, and the user has none: until they enroll one with this token, the Portal API refuses it there.',
+      'The account requires a second factor and the user has none: until they enroll one with this token, the Portal API ' +
+      'refuses it in this account.',
   }),
 };
 

@@ -7,7 +7,7 @@ import type { AdminAuthOptions } from './options.js';
 const perIp = { name: 'admin-invite-info', points: 10, windowSeconds: 60 };
 
 /** The token of a mailed link. Whatever is wrong with one, the answer is the same. */
-export const InviteToken = Type.String({ description: 'From the link in the mail.' });
+export const InviteToken = Type.String({ description: 'From the emailed link.' });
 
 export const inviteInfo: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, limits }) => {
   app.post(
@@ -17,9 +17,10 @@ export const inviteInfo: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (ap
       onRequest: limits.exact(perIp),
       schema: {
         operationId: 'inviteInfo',
-        summary: 'Read whom the link of an invite is for',
+        summary: 'Get the details of an invite link',
         description:
-          'Nothing is consumed. An unknown, expired, accepted or revoked token is 400, each alike. 10 per minute per IP.',
+          'Nothing is used up. An unknown, expired, accepted or revoked token is answered with the same 400. 10 per minute and ' +
+          'IP address.',
         tags: ['Admin authentication'],
         body: Body({ token: InviteToken }),
         response: {
@@ -29,7 +30,8 @@ export const inviteInfo: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (ap
               first_name: Type.String(),
               last_name: Type.String(),
               sso_available: Type.Boolean({
-                description: 'An active admin SSO connection of the account covers the domain of the address.',
+                description:
+                  'Whether an active admin SSO connection of the account covers the domain of the email address.',
               }),
             }),
           ),

@@ -24,7 +24,12 @@ export const login: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
         operationId: 'login',
         summary: 'Sign in with a password',
         description:
-          'Answers by `outcome`. Who has a second factor is asked for it (`mfa_required`), whatever else is to come. A session comes with the admin refresh cookie and the session-marker cookie. Whatever is wrong, the refusal is the same, after the same time, whether or not anybody has the address: 401, or `sso_required` for every address of a domain whose account has it verified and an active connection for its administrators. 5 per 15 minutes per IP; for an address, wherever it is tried from, 10 failures in 15 minutes and 50 in a day, which a new password by `password/forgot` ends.',
+          'The result is in `outcome`. A user with a second factor is always asked for it first (`mfa_required`). A session ' +
+          'comes with the admin refresh cookie and the session-marker cookie. Every failure gets the same response, after the ' +
+          'same time, whether or not the email address is known: 401, or `sso_required` for every email address at a domain ' +
+          'that an account has verified and for which it has an active connection for its administrators. 5 per 15 minutes and ' +
+          'IP address; per email address, from any network, 10 failures in 15 minutes and 50 in a day, which a new password ' +
+          'through `password/forgot` resets.',
         tags: ['Admin authentication'],
         body: Body({
           email: TypedEmail,

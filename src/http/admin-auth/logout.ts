@@ -21,7 +21,9 @@ export const logout: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, o
         operationId: 'logout',
         summary: 'Sign out',
         description:
-          'Revokes the session of the admin refresh cookie, of the bearer token, or of both, and clears both cookies. Nothing to revoke is no error. Where it began by an SSO connection whose provider is left as well (`single_logout_enabled`), the answer is 200 with the address for the browser to go to, once and within ten minutes.',
+          'Revokes the session of the admin refresh cookie, of the bearer token, or of both, and clears both cookies. It is ' +
+          'not an error if there is nothing to revoke. If the session was started through an SSO connection with single logout ' +
+          '(`single_logout_enabled`), the response is 200 with the URL to which to send the browser, once and within ten minutes.',
         tags: ['Admin authentication'],
         response: {
           200: single(Leaving),

@@ -22,13 +22,13 @@ const Me = Resource('SignedInAdministrator', {
   }),
   session: Type.Object({
     authenticated_at: Timestamp,
-    amr: Type.Array(Type.String(), { description: 'How it was proved (RFC 8176).' }),
+    amr: Type.Array(Type.String(), { description: 'The authentication methods used (RFC 8176).' }),
     acr: Acr,
   }),
   accounts: Type.Array(
     Type.Object({
       ...NamedView.properties,
-      require_mfa: Type.Boolean({ description: 'Whether it lets only sessions with a second factor in.' }),
+      require_mfa: Type.Boolean({ description: 'Whether the account admits only sessions with a second factor.' }),
       roles: Type.Array(Role),
     }),
   ),
@@ -50,9 +50,9 @@ export const me: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { use
       schema: {
         ...common,
         operationId: 'me',
-        summary: 'Read who is signed in',
+        summary: 'Get the signed-in user',
         description:
-          'The user, their accounts with their roles there, how the session was proved and what it is bound to.',
+          'Returns the user, their accounts with their roles there, how the session was authenticated, and what it is bound to.',
         response: { 200: single(Me), ...errors(...refusals) },
       },
     },
@@ -68,7 +68,9 @@ export const me: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { use
         operationId: 'updateMe',
         summary: 'Change your name',
         description:
-          'What the other administrators of all accounts of the user, and mails, call them. A session of an account’s identity provider that says nothing to another account of the user changes it not: `account.other_sign_in_required`.',
+          'The name is shown to the other administrators of all accounts of the user, and in emails. A session through an ' +
+          "account's identity provider that is not accepted by another account of the user cannot change it: " +
+          '`account.other_sign_in_required`.',
         body: Body({ first_name: Type.Optional(Name), last_name: Type.Optional(Name) }),
         response: { 200: single(Me), ...errors('validation.failed', 'account.other_sign_in_required', ...refusals) },
       },
@@ -90,9 +92,10 @@ export const me: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { use
         operationId: 'deleteMe',
         summary: 'Delete your sign-in',
         description:
-          'Leaves every account and deletes the user with password, second factors and sessions; their address can register anew. This cannot be undone, and needs a ' +
-          'sign-in of the last ten minutes, with a second factor where there is one. Whoever is the last Owner of an account makes somebody else one first: `details` name its slug. ' +
-          'Audit logs keep what the user did, without a name.',
+          'Leaves every account, and deletes the user with their password, second factors and sessions; their email address ' +
+          'can register again. This cannot be undone, and requires a sign-in within the last ten minutes, with a second factor ' +
+          'if there is one. The last Owner of an account must make somebody else an Owner first: `details` name the slug of ' +
+          'the account. Audit logs keep what the user did, without a name.',
         response: {
           204: Type.Null(),
           ...errors(...ofDeletion, ...refusals),

@@ -14,7 +14,7 @@ const MfaRequired = Type.Object(
     available_factors: Type.Array(OneOf(['totp', 'webauthn', 'recovery_code'])),
     expires_at: Timestamp,
   },
-  { description: 'What was proved was right, and the user has a second factor to show. No session yet.' },
+  { description: 'The credentials are correct, and the user has a second factor to verify. No session yet.' },
 );
 const SelectionRequired = Type.Object(
   {
@@ -22,16 +22,19 @@ const SelectionRequired = Type.Object(
     selection_token: Type.String({ description: 'For `select-application`; works once, within five minutes.' }),
     applications: Type.Array(Type.Object({ ...NamedView.properties, account: NamedView })),
   },
-  { description: 'All was right, and there are several applications to choose from. No session yet.' },
+  { description: 'Authentication is complete, and there are several applications to choose from. No session yet.' },
 );
 const SsoRequired = Type.Object(
   {
     outcome: OneOf(['sso_required']),
-    redirect_to: Type.String({ description: 'Where to send the browser: `sso/start`, with what was sent here.' }),
+    redirect_to: Type.String({
+      description: 'Where to send the browser: `sso/start`, with the parameters of this request.',
+    }),
   },
   {
     description:
-      'The password let nobody in, and the address’s domain has an identity provider for administrators. Whether anybody has the address is not said.',
+      'The password was not accepted, and the domain of the email address has an identity provider for administrators. ' +
+      'This does not reveal whether the email address is known.',
   },
 );
 

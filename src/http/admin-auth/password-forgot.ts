@@ -21,9 +21,10 @@ export const passwordForgot: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
       ),
       schema: {
         operationId: 'forgotPassword',
-        summary: 'Have a link mailed that sets a new password',
+        summary: 'Email a link for setting a new password',
         description:
-          'The answer and its time are the same for every address, known or not. The link works once, for an hour; a newer one makes it void. 5 per hour per IP and 3 per hour per address.',
+          'The response and its timing are the same for every email address, known or not. The link works once, for an hour; a ' +
+          'newer link invalidates it. 5 per hour and IP address, and 3 per hour and email address.',
         tags: ['Admin authentication'],
         body: Body({ email: TypedEmail }),
         response: { 200: Message, ...errors('validation.failed', 'rate_limit.exceeded', 'service.unavailable') },

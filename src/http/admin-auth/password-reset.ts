@@ -28,8 +28,8 @@ export const passwordReset: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
     {
       schema: {
         operationId: 'resetPasswordPage',
-        summary: 'Show the form of a link to set a password',
-        description: 'Nothing is consumed.',
+        summary: 'Show the form for setting a password',
+        description: 'Nothing is used up.',
         tags,
         querystring: Type.Object({ token: Type.String() }),
         response: { 200: { description: 'The page', ...Html }, ...errors('password.link_invalid') },
@@ -55,13 +55,15 @@ export const passwordReset: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
       onRequest: [sameOrigin(options), limits.exact(perIp)],
       schema: {
         operationId: 'resetPassword',
-        summary: 'Set a password with a mailed link',
+        summary: 'Set a password with an emailed link',
         description:
-          'Ends every session of the user, counts the address as verified, and mails a notice. A refused password leaves the link as it was. JSON is answered with JSON, a form, also one sent twice within a minute, with a page. 20 per hour per IP.',
+          'Ends every session of the user, marks the email address as verified, and notifies the user by email. If the ' +
+          'password is refused, the link keeps working. JSON is answered with JSON; a form, even if sent twice within a ' +
+          'minute, with a page. 20 per hour and IP address.',
         tags,
         body: Body({ token: Type.String(), password: Password }),
         response: {
-          200: { description: 'A message, or the page for a form', ...bothForms },
+          200: { description: 'A message; or the page, for a form', ...bothForms },
           ...errors(
             'validation.failed',
             'password.link_invalid',

@@ -7,7 +7,7 @@ import type { AdminAuthOptions } from './options.js';
 import { subjectOf } from './signed-in.js';
 
 /** More than any password that can be set; normalizing a megabyte would hold up everyone else. */
-export const Password = Type.String({ maxLength: 1024, description: '8 to 128 characters, not known from a breach.' });
+export const Password = Type.String({ maxLength: 1024, description: '8 to 128 characters, in no known data breach.' });
 
 export const password: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users }) => {
   app.put(
@@ -18,7 +18,9 @@ export const password: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
         operationId: 'changePassword',
         summary: 'Change your password',
         description:
-          'Ends the other sessions of the user, keeps the one that asks, and mails a notice. Ten wrong current passwords in 15 minutes, or fifty in a day, stop further guesses. A user without a password sets one by `password/forgot`.',
+          'Ends the other sessions of the user, keeps the calling one, and notifies the user by email. Ten wrong current ' +
+          'passwords in 15 minutes, or fifty in a day, block further attempts. A user without a password sets one through ' +
+          '`password/forgot`.',
         tags: ['Admin authentication'],
         security: [{ bearer: [] }],
         body: Body({ current_password: Type.String({ maxLength: 1024 }), new_password: Password }),

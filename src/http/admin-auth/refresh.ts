@@ -17,9 +17,9 @@ export const refresh: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, 
       onRequest: sameOrigin({ baseUrl, adminAppUrl }),
       schema: {
         operationId: 'refresh',
-        summary: 'Get the next access token with the admin refresh cookie',
+        summary: 'Refresh the access token with the admin refresh cookie',
         description:
-          'The cookie is replaced. A cookie that was replaced more than ten seconds ago ends the session when it comes back.',
+          'The cookie is replaced. If a cookie that was replaced more than ten seconds ago is sent again, the session ends.',
         tags: ['Admin authentication'],
         response: {
           200: single(Type.Object(TokenFields)),

@@ -24,15 +24,17 @@ export const register: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
       preHandler: limits.exact(perMailAddress, ({ body }) => countedAddress((body as { email: string }).email)),
       schema: {
         operationId: 'register',
-        summary: 'Register as a platform admin',
+        summary: 'Register as an administrator',
         description:
-          'Mails a link, valid for 24 hours unless configured otherwise, that creates the account. The answer is the same for every address, known or not, with a cookie by which this browser confirms with one click. 5 per hour per IP, and 5 per hour per address.',
+          'Emails a link, valid for 24 hours unless configured otherwise, that creates the account. The response is the same ' +
+          'for every email address, known or not, and sets a cookie with which this browser confirms with one click. 5 per ' +
+          'hour and IP address, and 5 per hour and email address.',
         tags: ['Admin authentication'],
         body: Body({
           email: Email,
           password: Type.String({
             maxLength: 1024,
-            description: '8 to 128 characters, not known from a breach, more than a name or an address.',
+            description: '8 to 128 characters, in no known data breach, more than a name or an address.',
           }),
           first_name: Name,
           last_name: Name,

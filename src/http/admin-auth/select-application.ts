@@ -20,8 +20,8 @@ export const selectApplication: FastifyPluginAsyncTypebox<AdminAuthOptions> = as
       onRequest: sameOrigin({ baseUrl, adminAppUrl }),
       schema: {
         operationId: 'selectApplication',
-        summary: 'Finish signing in by choosing an application',
-        description: 'For the `selection_token` of `login`. Sets the same cookies.',
+        summary: 'Complete a sign-in by choosing an application',
+        description: 'Takes the `selection_token` of `login`, and sets the same cookies.',
         tags: ['Admin authentication'],
         body: Body({ selection_token: Type.String({ maxLength: 2048 }), application_id: Id }),
         response: {

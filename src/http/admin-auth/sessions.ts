@@ -12,13 +12,13 @@ import { subjectOf } from './signed-in.js';
 
 const SessionView = Resource('AdministratorSession', {
   id: Id,
-  current: Type.Boolean({ description: 'Whether it is the session that asks.' }),
+  current: Type.Boolean({ description: 'Whether it is the calling session.' }),
   created_at: Timestamp,
   last_used_at: Timestamp,
   ip_address: Nullable(Type.String()),
   user_agent: Nullable(Type.String()),
   authenticated_at: Timestamp,
-  amr: Type.Array(Type.String(), { description: 'How it was proved (RFC 8176).' }),
+  amr: Type.Array(Type.String(), { description: 'The authentication methods used (RFC 8176).' }),
   acr: Acr,
 });
 
@@ -29,9 +29,10 @@ export const sessions: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
     {
       schema: {
         operationId: 'listSessions',
-        summary: 'List the live sessions of the signed-in user',
+        summary: 'List your active sessions',
         description:
-          '`q` looks into address and user agent. Whoever signed in by the identity provider of one account, and has others, is shown the sessions that the account’s providers began.',
+          '`q` searches the address and the user agent. A user who signed in through the identity provider of one account, and ' +
+          "has others, sees the sessions that were started through that account's providers.",
         tags: ['Admin authentication'],
         security: [{ bearer: [] }],
         querystring: listQuery(['created_at', 'last_used_at']),
@@ -55,7 +56,7 @@ export const sessions: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
       schema: {
         operationId: 'revokeSession',
         summary: 'Revoke one of your sessions',
-        description: 'Its tokens stop working at once. Revoking the current session clears both cookies.',
+        description: 'Its tokens stop working immediately. Revoking the current session clears both cookies.',
         tags: ['Admin authentication'],
         security: [{ bearer: [] }],
         params: Type.Object({ id: Id }),

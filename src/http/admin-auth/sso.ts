@@ -20,13 +20,21 @@ import { verifyEmailErrors } from './verify-email-error.js';
 const perIp = { name: 'admin-sso-start', points: 30, windowSeconds: 15 * 60 };
 const tags = ['Admin authentication'];
 const Onward = Type.Object({ redirect_to: Type.String() });
-const onward = { description: 'On, to the identity provider or from it', type: 'null' } as const;
+const onward = { description: 'To the identity provider, or onward from it', type: 'null' } as const;
 
 const startSchema = {
   operationId: 'startAdminSso',
-  summary: 'Sign in by the identity provider of an address',
+  summary: 'Sign in through the identity provider of an email address',
   description:
-    'Sends the browser to the identity provider of the account that has the address’s domain verified and an active connection for its administrators, whether or not anybody has the address. Without one: 404 `admin_sso.not_available`. Whoever comes back is signed in as by `login`, with both cookies, and led to the administrators’ application; with several applications and no `application_id`, a page asks which. With `prompt=login` the provider asks anew, whatever session it has, and whoever has a second factor is asked for it also where the provider says `mfa`: that is the sign-in of the last ten minutes which `auth.reauthentication_required` wants. An answer that does not say so is refused (`sso.reauthentication_missing`, `sso.auth_time_missing`). With `Accept: application/json` the answers are JSON. 30 per 15 minutes per IP.',
+    'Redirects the browser to the identity provider of the account that has verified the domain of the email address and ' +
+    'has an active connection for its administrators, whether or not the email address is known. If there is none: 404 ' +
+    '`admin_sso.not_available`. On return, the user is signed in as by `login`, with both cookies, and led to the ' +
+    "administrators' application; with several applications and no `application_id`, a page asks which one. With " +
+    '`prompt=login`, the provider authenticates the user again, whatever session it has, and a user with a second factor ' +
+    'is asked for it even if the provider reports `mfa`: this is the sign-in within the last ten minutes that ' +
+    '`auth.reauthentication_required` asks for. A response that does not confirm it is refused ' +
+    '(`sso.reauthentication_missing`, `sso.auth_time_missing`). With `Accept: application/json`, the responses are JSON. ' +
+    '30 per 15 minutes and IP address.',
   tags,
   querystring: Type.Object({
     email: TypedEmail,
@@ -35,7 +43,7 @@ const startSchema = {
   }),
   response: {
     200: {
-      description: 'On, for a program',
+      description: 'Where to go next, for scripts',
       content: { 'application/json': { schema: Onward }, ...Html.content },
     },
     303: onward,
@@ -45,13 +53,13 @@ const startSchema = {
 
 const callbackSchema = {
   operationId: 'adminSsoCallback',
-  summary: 'Where an OpenID provider may send administrators back to',
-  description: 'The same as `/sso/oidc/{connection_id}/callback`, where it leads.',
+  summary: 'Receive administrators from an OpenID provider',
+  description: 'The same as `/sso/oidc/{connection_id}/callback`, to which it redirects.',
   tags,
   params: Type.Object({ connection_id: Id }),
   response: {
     200: {
-      description: 'On, for a program',
+      description: 'Where to go next, for scripts',
       content: { 'application/json': { schema: Onward }, ...Html.content },
     },
     303: onward,
@@ -61,13 +69,13 @@ const callbackSchema = {
 
 const selectSchema = {
   operationId: 'selectApplicationAfterSso',
-  summary: 'Finish signing in on the page that asks for an application',
+  summary: 'Complete a sign-in on the page that asks for an application',
   description: 'The form of that page. Programs use `select-application`.',
   tags,
   consumes: ['application/x-www-form-urlencoded'],
   body: Type.Object({ selection_token: Type.String({ maxLength: 4096 }), application_id: Id }),
   response: {
-    200: { description: 'The page that says so', ...Html },
+    200: { description: 'A page that confirms it', ...Html },
     303: onward,
     ...errors('validation.failed', 'auth.invalid_credentials', 'origin.foreign', 'application.not_found'),
   },

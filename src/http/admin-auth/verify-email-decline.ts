@@ -18,14 +18,15 @@ export const verifyEmailDecline: FastifyPluginAsyncTypebox<AdminAuthOptions> = a
       onRequest: sameOrigin(pages),
       schema: {
         operationId: 'declineRegistration',
-        summary: 'Discard a registration that the owner of the address did not make',
+        summary: 'Discard a registration that the owner of the email address did not make',
         description:
-          'Its link works no more, and what was entered for it is deleted. Other registrations of the address stay. JSON is answered with JSON, a form with a page.',
+          'Its link stops working, and the data entered for it is deleted. Other registrations with the email address stay. ' +
+          'JSON is answered with JSON, a form with a page.',
         tags: ['Admin authentication'],
         body: Body({ token: Type.String() }),
         response: {
           200: {
-            description: 'A message, or the page for a form',
+            description: 'A message; or the page, for a form',
             content: {
               'application/json': { schema: Message },
               'text/html': { schema: Type.String() },

@@ -26,7 +26,7 @@ const Confirmation = Body({
   password: Type.Optional(
     Type.String({
       maxLength: 1024,
-      description: 'The one of the registration. Not looked at in the browser that registered.',
+      description: 'The password of the registration. Ignored in the browser that registered.',
     }),
   ),
 });
@@ -44,9 +44,9 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (a
     {
       schema: {
         operationId: 'verifyEmailPage',
-        summary: 'Show what the link of a registration would create',
+        summary: 'Show what a registration link would create',
         description:
-          'A page with a button, and with a field for the password of the registration in every browser but the one that registered. Nothing is consumed.',
+          'A page with a button and, in any browser but the one that registered, a field for the password of the registration. Nothing is used up.',
         tags,
         querystring: Type.Object({ token: Type.String() }),
         response: { 200: { description: 'The page', ...Html }, ...errors('registration.link_invalid') },
@@ -69,7 +69,7 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (a
         operationId: 'verifyEmail',
         summary: 'Confirm a registration',
         description:
-          'Creates the account and signs its owner in, with both cookies. The browser that registered, by its cookie, needs the token alone; whoever else confirms sends the password that was chosen at the registration: who registers with a stranger’s address knows it, and who reads the mail does not. Ten wrong passwords make the link void. JSON is answered with JSON (201), a form with a page (200), also one sent twice within a minute, which starts no second session.',
+          "Creates the account and signs its owner in, with both cookies. The browser that registered, recognized by its cookie, needs only the token; any other browser must send the password that was chosen at registration: somebody who registers with a stranger's email address knows it, and the reader of the email does not. Ten wrong passwords invalidate the link. JSON is answered with JSON (201); a form with a page (200), even if sent twice within a minute, without starting a second session.",
         tags,
         body: Confirmation,
         response: {

@@ -20,7 +20,8 @@ const common = {
   permission: 'authorization.evaluate',
 } as const;
 const about =
-  'Subject type `identity`; resource type `node`, or `environment` with its id for the root; the action is the key of a permission.';
+  'Subject type `identity`; resource type `node`, or `environment` with its ID for the root; the action is the key of ' +
+  'a permission.';
 
 interface Denied {
   allowed: false;
@@ -51,7 +52,7 @@ export const accessEvaluation = operation({
   ...common,
   id: 'accessEvaluation',
   path: '/evaluation',
-  summary: 'Access Evaluation (AuthZEN 1.0 §6)',
+  summary: 'Evaluate access (AuthZEN 1.0 §6)',
   description: about,
   body: Type.Object({ ...Parts, context: Type.Optional(Context) }, { additionalProperties: true }),
   answers: { 200: Decision },
@@ -62,10 +63,10 @@ export const accessEvaluations = operation({
   ...common,
   id: 'accessEvaluations',
   path: '/evaluations',
-  summary: 'Access Evaluations (AuthZEN 1.0 §7)',
+  summary: 'Evaluate access in bulk (AuthZEN 1.0 §7)',
   description:
-    `What an evaluation leaves out, it takes from the request's own. One that is incomplete or malformed all the same is denied with the ` +
-    `reason \`evaluation_invalid\`, and keeps no other from being answered. ${about}`,
+    'An evaluation takes what it leaves out from the request. One that is still incomplete or malformed is denied with ' +
+    `the reason \`evaluation_invalid\`, and does not prevent the others from being evaluated. ${about}`,
   eachAlone: 'evaluations',
   body: Type.Object(
     {

@@ -33,8 +33,9 @@ export function mountAuthzen(
   const schema = {
     operationId: 'getAuthzenConfiguration',
     description:
-      'The endpoints that evaluate, for enforcement points that configure themselves by the issuer. No credential is needed.',
-    summary: 'Metadata of the policy decision point (AuthZEN 1.0 §9)',
+      'Lists the evaluation endpoints, for enforcement points that configure themselves from the issuer. No authentication ' +
+      'is required.',
+    summary: 'Get the metadata of the policy decision point (AuthZEN 1.0 §9)',
     tags: ['Discovery'],
     response: { 200: Type.Record(Type.String(), Type.String()) },
   };

@@ -36,7 +36,7 @@ export const searchSubjects = operation({
   ...common,
   id: 'accessSearchSubject',
   path: '/search/subject',
-  summary: 'Subject Search (AuthZEN 1.0 §8.1): who may do something somewhere',
+  summary: 'Search subjects (AuthZEN 1.0 §8.1): who has a permission at a node',
   body: Type.Object(
     { subject: SubjectType, action: Action, resource: Resource, ...more },
     { additionalProperties: true },
@@ -56,7 +56,7 @@ export const searchResources = operation({
   ...common,
   id: 'accessSearchResource',
   path: '/search/resource',
-  summary: 'Resource Search (AuthZEN 1.0 §8.2): where somebody may do something',
+  summary: 'Search resources (AuthZEN 1.0 §8.2): where a subject has a permission',
   body: Type.Object(
     { subject: Subject, action: Action, resource: ResourceType, ...more },
     { additionalProperties: true },
@@ -83,7 +83,7 @@ export const searchActions = operation({
   ...common,
   id: 'accessSearchAction',
   path: '/search/action',
-  summary: 'Action Search (AuthZEN 1.0 §8.3): what somebody may do somewhere',
+  summary: 'Search actions (AuthZEN 1.0 §8.3): which permissions a subject has at a node',
   body: Type.Object({ subject: Subject, resource: Resource, ...more }, { additionalProperties: true }),
   answers: answer(Type.Object({ name: Type.String() })),
   async handle({ services, scope: { environmentId }, body: { subject, resource, page } }) {
@@ -100,7 +100,7 @@ export const searchActions = operation({
 function pageOf(page: { token?: string; limit?: number } | undefined, form = uuid): SearchPage {
   const { token = '', limit = usual } = page ?? {};
   const after = token === '' ? null : Buffer.from(token, 'base64url').toString();
-  if (after !== null && !form.test(after)) throw invalidField('page.token', 'unknown', 'is no token of a page');
+  if (after !== null && !form.test(after)) throw invalidField('page.token', 'unknown', 'is not a page token');
   return { after, limit };
 }
 

@@ -17,7 +17,7 @@ export const Decision = Type.Object({
   decision: Type.Boolean(),
   context: Type.Object({
     reason: Type.String({
-      description: 'As in `/api/v1/authorization/evaluate`; of one of several also `evaluation_invalid`.',
+      description: 'As for `/api/v1/authorization/evaluate`; in a bulk evaluation also `evaluation_invalid`.',
     }),
   }),
 });
@@ -27,7 +27,7 @@ export const AskedPage = Type.Optional(
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
   }),
 );
-export const AnsweredPage = Type.Object({ next_token: Type.String({ description: 'Empty after the last page.' }) });
+export const AnsweredPage = Type.Object({ next_token: Type.String({ description: 'Empty on the last page.' }) });
 
 export type SubjectValue = { type: string; id: string };
 export type ResourceValue = { type: string; id: string };

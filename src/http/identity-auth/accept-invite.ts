@@ -20,11 +20,11 @@ export const acceptInvite: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asyn
         operationId: 'identityAcceptInvite',
         summary: 'Accept an invite with the token of its link',
         description:
-          'Counts the address as confirmed. A new person becomes an identity with the names and the password given here; names ' +
-          'that are not sent are those of the invite. The password is required where `invite-info` says `asks_password`. Who ' +
-          'has a verified sign-in with the address keeps all of it: names and password of the request are not looked at. Of an ' +
-          'unverified one, the password and the sessions of before end. Initial roles are given as they were decided, as far as ' +
-          'they still exist. Starts no session. 5 per hour per IP.',
+          'Marks the email address as confirmed. A new person becomes an identity with the names and the password in the ' +
+          'request; names that are not sent are taken from the invite. The password is required if `invite-info` returns ' +
+          '`asks_password`. A person who has a verified sign-in with the email address keeps all of it: the names and the ' +
+          'password in the request are ignored. For an unverified one, the previous password and sessions end. Initial roles ' +
+          'are assigned as decided when inviting, if they still exist. Does not start a session. 5 per hour and IP address.',
         tags: ['End-user authentication'],
         body: Body({
           token: InviteToken,
@@ -34,7 +34,8 @@ export const acceptInvite: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asyn
             Nullable(
               Type.String({
                 maxLength: 1024,
-                description: 'As long as the environment asks, in no known breach, and more than a name or an address.',
+                description:
+                  'As long as the environment requires, in no known data breach, and more than a name or an address.',
               }),
             ),
           ),

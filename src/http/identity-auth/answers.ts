@@ -16,11 +16,12 @@ const Challenge = Type.Object({
 export const LoginResult = Resource('LoginResult', {
   requires_application_selection: Type.Boolean({
     description:
-      'The person is no active member of this environment, but of others of the same account and type. Go on with `select-application`.',
+      'The person is not an active member of this environment, but of others of the same account and type. Continue with ' +
+      '`select-application`.',
   }),
-  requires_mfa_challenge: Type.Boolean({ description: 'Go on with one of `mfa/challenge/…`.' }),
+  requires_mfa_challenge: Type.Boolean({ description: 'Continue with one of `mfa/challenge/…`.' }),
   expires_in: Type.Integer({
-    description: 'Seconds that the access token lasts; without one, that the challenge or selection token does.',
+    description: 'Lifetime of the access token in seconds; without one, that of the challenge or selection token.',
   }),
   identity: Type.Object({
     id: Id,
@@ -28,16 +29,16 @@ export const LoginResult = Resource('LoginResult', {
     first_name: Nullable(Type.String()),
     last_name: Nullable(Type.String()),
   }),
-  access_token: Nullable(Type.String({ description: 'JWT of RFC 9068, as the token endpoint issues it.' })),
+  access_token: Nullable(Type.String({ description: 'A JWT (RFC 9068), as issued by the token endpoint.' })),
   token_type: Nullable(OneOf(['Bearer'])),
-  applications: Nullable(Type.Array(NamedView, { description: 'To choose from.' })),
+  applications: Nullable(Type.Array(NamedView, { description: 'The applications to choose from.' })),
   mfa_challenge: Nullable(Challenge),
   mfa_enrollment_pending: Type.Boolean({
-    description: 'A factor has to be enrolled until `grace_expires_at`; the session is a whole one.',
+    description: 'A factor must be enrolled by `grace_expires_at`; until then, the session is a full one.',
   }),
   grace_expires_at: Nullable(Timestamp),
   refresh_token: Nullable(Type.String({ description: 'For `refresh` here, or for the token endpoint.' })),
-  scope: Nullable(Type.String({ description: 'What was granted.' })),
+  scope: Nullable(Type.String({ description: 'The scopes that were granted.' })),
   selection_token: Nullable(Type.String({ description: 'For `select-application`; works once, within five minutes.' })),
 });
 

@@ -14,8 +14,8 @@ const secretText = (description: string) => Type.Optional(Type.String({ maxLengt
 /** Who the client is. Confidential ones prove it as at the token endpoint: by Basic authentication, or in the body. */
 export const ClientFields = {
   client_id: Type.String({ maxLength: 200 }),
-  client_secret: secretText('`client_secret_post`, of confidential clients.'),
-  client_assertion: secretText('`private_key_jwt` (RFC 7523), of confidential clients.'),
+  client_secret: secretText('`client_secret_post`, for confidential clients.'),
+  client_assertion: secretText('`private_key_jwt` (RFC 7523), for confidential clients.'),
   client_assertion_type: secretText('`urn:ietf:params:oauth:client-assertion-type:jwt-bearer`'),
 };
 

@@ -10,7 +10,7 @@ import type { IdentityAuthOptions } from './options.js';
 const perIp = { name: 'identity-invite-info', points: 10, windowSeconds: 60 };
 
 /** The token of a mailed link. Whatever is wrong with one, the answer is the same. */
-export const InviteToken = Type.String({ description: 'From the link in the mail.' });
+export const InviteToken = Type.String({ description: 'From the emailed link.' });
 
 /** The token, which whatever was sent may lack. */
 export const sentToken = ({ body }: FastifyRequest): string => {
@@ -27,10 +27,10 @@ export const inviteInfo: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async 
       preValidation: limits.exact(perIp),
       schema: {
         operationId: 'identityInviteInfo',
-        summary: 'Read whom the link of an invite is for, and where it leads',
+        summary: 'Get the details of an invite link',
         description:
-          'Names no client: the link says which environment it is of. Nothing is consumed. An unknown, expired, accepted or ' +
-          'revoked token is 400, each alike. 10 per minute per IP.',
+          'No client is required: the link identifies the environment. Nothing is used up. An unknown, expired, accepted or ' +
+          'revoked token is answered with the same 400. 10 per minute and IP address.',
         tags: ['End-user authentication'],
         body: Body({ token: InviteToken }),
         response: {
@@ -41,11 +41,13 @@ export const inviteInfo: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async 
               last_name: Nullable(Type.String()),
               intent: OneOf(identityInviteIntents),
               application_name: Type.String(),
-              environment_name: Nullable(Type.String({ description: 'Null where it leads into the directory only.' })),
+              environment_name: Nullable(Type.String({ description: 'Null if it leads only into the directory.' })),
               organization_name: Nullable(Type.String()),
-              invited_by_name: Type.String({ description: 'A person, or the account.' }),
-              asks_names: Type.Boolean({ description: 'Nobody has a verified sign-in with this address yet.' }),
-              asks_password: Type.Boolean({ description: '`accept-invite` requires a password.' }),
+              invited_by_name: Type.String({ description: 'The name of a person, or of the account.' }),
+              asks_names: Type.Boolean({
+                description: 'Whether nobody has a verified sign-in with this email address yet.',
+              }),
+              asks_password: Type.Boolean({ description: 'Whether `accept-invite` requires a password.' }),
               password_min_length: Type.Integer(),
             }),
           ),

@@ -21,9 +21,12 @@ export const login: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app,
       config: { events: attemptEvents, hashes: true },
       schema: {
         operationId: 'identityLogin',
-        summary: 'Sign an end user in with a password',
+        summary: 'Sign in an end user with a password',
         description:
-          'For clients with pages of their own. Whatever is wrong with client, address or password, the refusal is one, after the same time; only the right password is told that the address is not confirmed. Failures count, as on the hosted pages: 10 in 15 minutes and 50 in a day for an address that is tried, 100 in 15 minutes per IP.',
+          'For clients with their own pages. An invalid client, email address or password gets the same error, after the same ' +
+          'time; only with the correct password does the response say that the email address is not confirmed. Failures count ' +
+          'together with those on the hosted pages: 10 in 15 minutes and 50 in a day per email address, 100 in 15 minutes per ' +
+          'IP address.',
         tags: ['End-user authentication'],
         body: Body({
           ...ClientFields,
@@ -33,7 +36,7 @@ export const login: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app,
           'cf-turnstile-response': Type.Optional(
             Type.String({
               maxLength: 2048,
-              description: 'What the captcha answered, where the environment wants one.',
+              description: 'The response of the captcha, if the environment requires one.',
             }),
           ),
         }),

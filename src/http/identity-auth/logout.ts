@@ -16,7 +16,10 @@ const ByRefreshToken = Type.Object(
     ...ClientFields,
     refresh_token: Type.String({ maxLength: 1024 }),
     post_logout_redirect_uri: Type.Optional(
-      Type.String({ maxLength: 2048, description: 'A registered one: where the identity provider’s sign-out leads.' }),
+      Type.String({
+        maxLength: 2048,
+        description: "A registered URI to which the identity provider's sign-out leads.",
+      }),
     ),
   },
   { additionalProperties: false },
@@ -37,7 +40,11 @@ export const logout: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app
         operationId: 'identityLogout',
         summary: 'Sign out',
         description:
-          'Ends the session of the bearer token, or of a refresh token of the client, with everything that was issued in it. Nothing to end is no error. Where it began by an SSO connection whose provider is left as well (`single_logout_enabled`), the answer is 200 with the address for the person’s browser to go to, once and within ten minutes. An application of others (`consent_required`) signs out by its refresh token alone, and no provider is left then.',
+          'Ends the session of the bearer token, or of a refresh token of the client, with everything that was issued in it. ' +
+          'It is not an error if there is nothing to end. If the session was started through an SSO connection with single ' +
+          "logout (`single_logout_enabled`), the response is 200 with the URL to which to send the person's browser, once and " +
+          'within ten minutes. A third-party application (`consent_required`) signs out only with its refresh token, and then ' +
+          'without signing out at the provider.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }, {}],
         body: Nullable(ByRefreshToken),

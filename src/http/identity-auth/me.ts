@@ -37,8 +37,8 @@ export const me: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, { 
       schema: {
         operationId: 'identityMe',
         description:
-          'With an end user’s access token: the person, the application, the environment and the session, as they are now.',
-        summary: 'Read who is signed in',
+          "With an end user's access token: the person, the application, the environment and the session, as they are now.",
+        summary: 'Get the signed-in person',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
         response: {

@@ -20,9 +20,12 @@ export const passwordForgot: FastifyPluginAsyncTypebox<IdentityAuthOptions> = as
       preValidation: limits.exact(perIp),
       schema: {
         operationId: 'identityForgotPassword',
-        summary: 'Have a link mailed that sets a new password',
+        summary: 'Email a link for setting a new password',
         description:
-          'The answer and its time are the same for every address, known or not. Where the environment takes no passwords nobody is mailed anything. The link opens a page of this service; its token may also be sent to `password/reset`. It works once, for an hour, and a newer one makes it void. 5 per hour per IP, and 5 per hour per address.',
+          'The response and its timing are the same for every email address, known or not. If the environment does not allow ' +
+          'passwords, nothing is emailed. The link opens a page of this service; its token may also be sent to ' +
+          '`password/reset`. It works once, for an hour, and a newer one invalidates it. 5 per hour and IP address, and 5 per ' +
+          'hour and email address.',
         tags: ['End-user authentication'],
         body: Body({ ...ClientFields, email: TypedEmail }),
         response: {

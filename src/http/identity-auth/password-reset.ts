@@ -17,9 +17,10 @@ export const passwordReset: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asy
       config: { events: provedAddressEvents },
       schema: {
         operationId: 'identityResetPassword',
-        summary: 'Set a new password with the token of a mailed link',
+        summary: 'Set a new password with the token of an emailed link',
         description:
-          'Ends every session of the person, and counts the address as confirmed. Only for links of the environment of the client. A password that is not good enough leaves the link as it is.',
+          "Ends every session of the person, and marks the email address as confirmed. Accepts only links of the client's " +
+          'environment. If the password is refused, the link keeps working.',
         tags: ['End-user authentication'],
         body: Body({ ...ClientFields, token: Type.String({ maxLength: 200 }), password: Password }),
         response: {

@@ -9,7 +9,8 @@ import { proofOf } from './signed-in.js';
 export const Password = Type.String({
   maxLength: 1024,
   description:
-    'As long as the environment wants it, 128 characters at most, not known from a breach, more than a name or an address.',
+    'As long as the environment requires, at most 128 characters, in no known data breach, and more than a name or an ' +
+    'address.',
 });
 
 export const password: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, { api }) => {
@@ -23,7 +24,10 @@ export const password: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
         operationId: 'identityChangePassword',
         summary: 'Change your password',
         description:
-          'Ends the other sessions of the person in the whole account, keeps the one that asks, and mails a notice. Ten wrong current passwords in 15 minutes, or fifty in a day, stop further guesses. Whoever has an app or a key needs a session with it; whoever has no password sets one by `password/forgot`. 404 where the environment takes no passwords.',
+          'Ends the other sessions of the person in the whole account, keeps the calling one, and notifies the person by ' +
+          'email. Ten wrong current passwords in 15 minutes, or fifty in a day, block further attempts. A person with an ' +
+          'authenticator app or a key needs a session that was authenticated with it; a person without a password sets one ' +
+          'through `password/forgot`. 404 if the environment does not allow passwords.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
         body: Body({ current_password: Type.String({ maxLength: 1024 }), new_password: Password }),

@@ -7,10 +7,10 @@ import { asRefusal, ClientFields, countedClient, namedClient } from './client.js
 import type { IdentityAuthOptions } from './options.js';
 
 const Tokens = Type.Object({
-  access_token: Type.String({ description: 'JWT of RFC 9068' }),
+  access_token: Type.String({ description: 'A JWT (RFC 9068)' }),
   token_type: OneOf(['Bearer']),
   expires_in: Type.Integer({ description: 'Seconds.' }),
-  refresh_token: Type.String({ description: 'The next one; that of a client that does not rotate stays.' }),
+  refresh_token: Type.String({ description: 'The next refresh token; for a client without rotation, the same one.' }),
   scope: Type.String(),
 });
 
@@ -23,9 +23,10 @@ export const refresh: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (ap
       config: { events: ['session.refresh_reuse_detected'] },
       schema: {
         operationId: 'identityRefresh',
-        summary: 'Get the next access token',
+        summary: 'Refresh the access token',
         description:
-          'By the rules of the token endpoint, which takes the same tokens: a spent one ends its grant when it comes back, and within ten seconds is answered once more.',
+          'Follows the rules of the token endpoint, which accepts the same tokens: a used token that is sent again within ten ' +
+          'seconds is answered once more, and later revokes its grant.',
         tags: ['End-user authentication'],
         body: Body({
           ...ClientFields,
@@ -33,7 +34,7 @@ export const refresh: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (ap
           scope: Type.Optional(
             Type.String({
               maxLength: 1024,
-              description: 'A part of what was granted. What a sign-in leaves out is left out.',
+              description: 'A subset of what was granted. Scopes that would be left out at sign-in are left out.',
             }),
           ),
         }),

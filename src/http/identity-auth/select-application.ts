@@ -20,9 +20,10 @@ export const selectApplication: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
       config: { events: signInEvents },
       schema: {
         operationId: 'identitySelectApplication',
-        summary: 'Go on signing in at another application',
+        summary: 'Continue the sign-in at another application',
         description:
-          'For the `selection_token` of `login`. `client_id` is a client of the chosen application, in an environment of which the person is a member; the second factor is asked for as that environment wants it.',
+          'Takes the `selection_token` of `login`. `client_id` is a client of the chosen application, in an environment of ' +
+          'which the person is a member; a second factor is asked for as that environment requires.',
         tags: ['End-user authentication'],
         body: Body({
           ...ClientFields,

@@ -9,7 +9,7 @@ import { proofOf, provenOf, subjectOf } from './signed-in.js';
 
 const SessionView = Resource('OwnSession', {
   id: Id,
-  current: Type.Boolean({ description: 'Whether it is the session that asks.' }),
+  current: Type.Boolean({ description: 'Whether it is the calling session.' }),
   authenticated_at: Timestamp,
   created_at: Timestamp,
   expires_at: SessionEnd,
@@ -23,9 +23,10 @@ export const sessions: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
     {
       schema: {
         operationId: 'identityListSessions',
-        summary: 'List the sessions of the signed-in person',
+        summary: 'List your sessions',
         description:
-          'In this environment, however they were started. One that is over is listed while a client still lives on what it was given. `q` looks into address and user agent.',
+          'Sessions in this environment, however they were started. A session that has ended is listed while a client still ' +
+          'holds tokens issued from it. `q` searches the address and the user agent.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
         querystring: listQuery(['created_at', 'authenticated_at']),
@@ -56,9 +57,9 @@ export const sessions: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
         operationId: 'identityRevokeSession',
         summary: 'End one of your sessions',
         description:
-          'With everything that was issued in it, at once. Where the environment has `session_end_require_recent_sign_in`, another ' +
-          'one than that which asks needs a sign-in of the last ten minutes, with a second factor where the person has one that the ' +
-          'environment takes.',
+          'Ends it immediately, with everything that was issued in it. If the environment has ' +
+          '`session_end_require_recent_sign_in`, ending a session other than the calling one requires a sign-in within the ' +
+          'last ten minutes, with a second factor if the person has one that the environment allows.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
         params: Type.Object({ id: Id }),

@@ -19,8 +19,8 @@ export const verifyEmail: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async
       onRequest: (request, reply) => limits.general('anonymous', request.ip, reply),
       schema: {
         operationId: 'identityVerifyEmailPage',
-        summary: 'Open the page of a mailed link that confirms an address',
-        description: 'The one of the hosted login, to which the mails lead. Nothing is consumed.',
+        summary: 'Open the page of an emailed link that confirms an email address',
+        description: 'Redirects to the page of the hosted login to which the emails link. Nothing is used up.',
         tags,
         querystring: Type.Object({ token: Type.String({ maxLength: 200 }) }),
         response: {
@@ -41,14 +41,18 @@ export const verifyEmail: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async
       config: { events: confirmationEvents },
       schema: {
         operationId: 'identityVerifyEmail',
-        summary: 'Confirm an address with the token of a mailed link',
+        summary: 'Confirm an email address with the token of an emailed link',
         description:
-          'Together with the password that was chosen at sign-up: who signs up with a stranger’s address knows it, and who reads the mail does not. Only for links of the environment of the client. Ten wrong passwords make the link void.',
+          "Requires the password that was chosen at sign-up: somebody who signs up with a stranger's email address knows it, " +
+          "and the reader of the email does not. Accepts only links of the client's environment. Ten wrong passwords " +
+          'invalidate the link.',
         tags,
         body: Body({
           ...ClientFields,
           token: Type.String({ maxLength: 200 }),
-          password: Type.Optional(Type.String({ maxLength: 1024, description: 'Where one was chosen at sign-up.' })),
+          password: Type.Optional(
+            Type.String({ maxLength: 1024, description: 'Required if one was chosen at sign-up.' }),
+          ),
         }),
         response: {
           200: Message,

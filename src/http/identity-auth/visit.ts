@@ -12,14 +12,14 @@ export const VisitFields = {
   scope: Type.Optional(
     Type.String({
       maxLength: 1024,
-      description: '`openid profile email` unless said; those that the client may not be given are left out.',
+      description: '`openid profile email` by default; scopes that the client may not be granted are left out.',
     }),
   ),
   acr_values: Type.Optional(
     Type.String({
       maxLength: 1024,
       description:
-        '`urn:gatehouse:aal2` asks for a second factor whatever the policy; with `urn:gatehouse:aal1` behind it only who has one.',
+        '`urn:gatehouse:aal2` requires a second factor whatever the policy; followed by `urn:gatehouse:aal1`, only of people who have one.',
     }),
   ),
 };

@@ -65,9 +65,9 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
       case 'select-account':
         return showAccounts(visit, session as HostedSession);
       case 'login_required':
-        return hosted.refuse(visit, 'login_required', 'nobody is signed in as the request asks');
+        return hosted.refuse(visit, 'login_required', 'nobody is signed in as the request requires');
       case 'interaction_required':
-        return hosted.refuse(visit, 'interaction_required', 'the person has to confirm who goes on');
+        return hosted.refuse(visit, 'interaction_required', 'the person has to confirm which account to use');
       case 'sign-in':
         return begin(visit);
     }

@@ -11,7 +11,7 @@ const document = (operationId: string, summary: string, description: string, sch
   tags: ['Discovery'],
   response: {
     200: { description: summary, content: { 'application/json': { schema } } },
-    304: { description: 'As the `ETag` in `If-None-Match` has it', type: 'null' },
+    304: { description: 'Not modified: the `ETag` matches `If-None-Match`', type: 'null' },
   },
 });
 
@@ -46,21 +46,21 @@ const Jwks = Type.Object({
 export const discoveryDocumentation: Documentation = {
   'GET /.well-known/openid-configuration': document(
     'getOpenIdConfiguration',
-    'Provider metadata (OpenID Connect Discovery)',
-    'Endpoints, scopes, claims, grants and algorithms, for libraries that configure themselves by the issuer.',
+    'Get the provider metadata (OpenID Connect Discovery)',
+    'Endpoints, scopes, claims, grant types and algorithms, for libraries that configure themselves from the issuer.',
     ProviderMetadata,
   ),
   'GET /.well-known/oauth-authorization-server': document(
     'getAuthorizationServerMetadata',
-    'Provider metadata (RFC 8414)',
-    'The same as `/.well-known/openid-configuration`, for clients of OAuth 2.0 that know nothing of OpenID Connect.',
+    'Get the authorization server metadata (RFC 8414)',
+    'The same as `/.well-known/openid-configuration`, for OAuth 2.0 clients that do not use OpenID Connect.',
     ProviderMetadata,
   ),
   'GET /.well-known/jwks.json': document(
     'getJwks',
-    'Public keys for verifying tokens (RFC 7517)',
-    'A new key is here before it signs, and an old one until what it signed has expired: look a token’s `kid` up, and fetch the set ' +
-      'again where it is missing.',
+    'Get the public keys for verifying tokens (RFC 7517)',
+    'A new key is published before it signs, and an old one until everything that it signed has expired: look up a ' +
+      "token's `kid`, and fetch the set again if it is missing.",
     Jwks,
   ),
 };

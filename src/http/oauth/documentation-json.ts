@@ -8,38 +8,40 @@ export const Shared = <P extends TProperties>(title: string, properties: P, desc
   Type.Object(properties, { title, ...(description && { description }) });
 
 export const RedirectTo = Shared('RedirectTo', {
-  redirect_to: Type.String({ description: 'Where the browser goes on' }),
+  redirect_to: Type.String({ description: 'Where the browser is sent next' }),
   form_post: Type.Optional(
-    Type.Record(Type.String(), Type.String(), { description: 'With `response_mode=form_post`: what it posts there' }),
+    Type.Record(Type.String(), Type.String(), {
+      description: 'With `response_mode=form_post`: the fields to post there',
+    }),
   ),
 });
 
 const refusal = {
-  error: Type.String({ description: 'A code of RFC 6749, of the specification, or of the step that is asked for' }),
+  error: Type.String({ description: 'A code of RFC 6749, of this API, or of the step that is asked for' }),
   error_description: Type.String({ description: 'For developers' }),
 };
 export const OAuthError = Shared('OAuthError', refusal, 'RFC 6749 §5.2');
 const reason = Type.Optional(
-  Type.String({ description: 'The name of what the page would say', example: 'sign_in.error.credentials' }),
+  Type.String({ description: 'The name of the text that the page would show', example: 'sign_in.error.credentials' }),
 );
-export const PageRefusal = Shared('PageRefusal', { ...refusal, reason }, 'What a page would say, for a script');
+export const PageRefusal = Shared('PageRefusal', { ...refusal, reason }, 'What a page would say, for scripts');
 /** What endpoints answer that only the pages' script calls. */
 export const ScriptRefusal = Shared('ScriptRefusal', { error: Type.String() });
 
-const methods = Type.Array(OneOf(Object.values(methodNames)), { description: 'The ways of signing in that are left' });
+const methods = Type.Array(OneOf(Object.values(methodNames)), { description: 'The sign-in methods that are left' });
 export const SignInRequired = Shared('SignInRequired', {
   ...refusal,
   reason,
   resend_ticket: Type.Optional(
-    Type.String({ description: 'Where the address is not confirmed: for `/oauth/verify-email/resend`' }),
+    Type.String({ description: 'If the email address is not confirmed: for `/oauth/verify-email/resend`' }),
   ),
   methods,
 });
 
 const challenge = {
-  challenge_token: Type.String({ description: 'For `/oauth/mfa-challenge` and the others' }),
+  challenge_token: Type.String({ description: 'For `/oauth/mfa-challenge` and the other challenges' }),
   available_factors: Type.Array(OneOf(factorKinds)),
-  code_sent: Type.Boolean({ description: 'Whether a code was mailed' }),
+  code_sent: Type.Boolean({ description: 'Whether a code was emailed' }),
   expires_at: Timestamp,
 };
 export const SecondFactorAsked = Shared('SecondFactorAsked', challenge);
@@ -51,7 +53,7 @@ const enrollment = {
   factors: Type.Array(enrollable),
   expires_at: Timestamp,
   grace_expires_at: Nullable(
-    Type.String({ format: 'date-time', description: 'Until when it can be put off; null where it cannot' }),
+    Type.String({ format: 'date-time', description: 'Until when it can be postponed; null if it cannot' }),
   ),
 };
 export const EnrollmentRequired = Shared('EnrollmentRequired', { ...refusal, ...enrollment });
@@ -60,15 +62,15 @@ const barred = {
   methods,
   sso_connections: Type.Optional(
     Type.Array(Type.Object({ id: Id, name: Nullable(Type.String()), url: Type.String() }), {
-      description: 'With `sso_required`: where each identity provider begins. `name` is of its organization',
+      description: 'With `sso_required`: where to start at each identity provider. `name` is that of its organization',
     }),
   ),
-  sso_recovery_token: Type.Optional(Type.String({ description: 'For `/oauth/sso/recovery`, for ten minutes' })),
+  sso_recovery_token: Type.Optional(Type.String({ description: 'For `/oauth/sso/recovery`; valid for ten minutes' })),
 };
 export const SignInBarred = Shared(
   'SignInBarred',
   { ...refusal, ...barred },
-  'An organization of the person does not take the way in which they have signed in',
+  'An organization of the person does not allow the way in which they signed in',
 );
 
 /** What a step that was right may be answered with, besides the way back: the next one, or that there is none. */
@@ -103,7 +105,10 @@ export const CodesShown = Shared('RecoveryCodesShown', {
 
 export const ConsentRequired = Shared('ConsentRequired', {
   ...refusal,
-  session: Type.String({ format: 'uuid', description: 'Of who is asked; to send with the answer' }),
+  session: Type.String({
+    format: 'uuid',
+    description: 'The session of the person who is asked; send it with the answer',
+  }),
   scope: Type.String(),
 });
 

@@ -13,7 +13,9 @@ export interface Answer {
 export type Answers = Record<number, Answer | { description: string; type: string }>;
 
 export const text = (description: string) => Type.Optional(Type.String({ description }));
-export const signedIn = text('`yes` where a sign-in leads here that has just begun the session, in our own redirect');
+export const signedIn = text(
+  '`yes` if a sign-in that has just started the session leads here; set by our own redirect',
+);
 
 const oneOf = (schemas: TSchema[]) => (schemas.length === 1 ? (schemas[0] as TSchema) : Type.Union(schemas));
 
@@ -42,7 +44,7 @@ export const page = (
   { response, ...more }: { response: Answers; [more: string]: unknown },
 ) => ({ operationId, summary, tags: ['Hosted login'], ...more, response: withScripts(response) });
 
-const Gone = Page('What it is about is there no more', PageRefusal);
+const Gone = Page('Its subject no longer exists', PageRefusal);
 
 function withScripts(answers: Answers): Answers {
   const whole = Object.entries(answers).map(([status, answer]) => {
@@ -51,7 +53,7 @@ function withScripts(answers: Answers): Answers {
   });
   const told: Answers = { 404: Gone, ...Object.fromEntries(whole) };
   if (!told[303]) return told;
-  const { description, content } = (told[200] ?? InJson('In the place of 303, in JSON', RedirectTo)) as Answer;
+  const { description, content } = (told[200] ?? InJson('Instead of 303, in JSON', RedirectTo)) as Answer;
   const shown = content['application/json']?.schema;
   const inJson = shown === RedirectTo ? [RedirectTo] : [RedirectTo, ...(shown ? alternatives(shown) : [])];
   return { ...told, 200: { description, content: { ...content, 'application/json': { schema: oneOf(inJson) } } } };

@@ -13,7 +13,7 @@ import { ssoDocumentation } from './documentation-sso.js';
 import { webauthnDocumentation } from './documentation-webauthn.js';
 
 const Tokens = Type.Object({
-  access_token: Type.String({ description: 'JWT of RFC 9068' }),
+  access_token: Type.String({ description: 'A JWT (RFC 9068)' }),
   token_type: Type.String(),
   expires_in: Type.Integer({ description: 'Seconds' }),
   refresh_token: Type.String(),
@@ -22,22 +22,22 @@ const Tokens = Type.Object({
 });
 const Claims = Type.Object({
   sub: Type.String(),
-  name: text('With the scope `profile`, as the next ones; what is not known is left out'),
+  name: text('With the scope `profile`, like the following claims; unknown values are left out'),
   given_name: Type.Optional(Type.String()),
   family_name: Type.Optional(Type.String()),
   picture: Type.Optional(Type.String()),
   updated_at: Type.Optional(Type.Integer({ description: 'Seconds since 1970' })),
-  email: text('With the scope `email`, as the next one'),
+  email: text('With the scope `email`, like the following claim'),
   email_verified: Type.Optional(Type.Boolean()),
   organizations: Type.Optional(
     Type.Array(Type.Object({ id: Type.String(), slug: Type.String(), name: Type.String() }), {
       maxItems: claimedAtMost,
       description:
-        'With the scope `org`: the active organizations of the person, by slug. Tokens have the same claim, as far as it ' +
-        `takes ${claimedBytesAtMost / 1024} KiB at most`,
+        'With the scope `org`: the active organizations of the person, by slug. Tokens have the same claim, up to ' +
+        `${claimedBytesAtMost / 1024} KiB of it`,
     }),
   ),
-  organizations_truncated: Type.Optional(Type.Boolean({ description: 'True where there are more' })),
+  organizations_truncated: Type.Optional(Type.Boolean({ description: 'True if there are more' })),
 });
 /** What a token says, where it is alive; an access token more than a refresh token. */
 const Introspection = Type.Object(
@@ -52,17 +52,17 @@ const Introspection = Type.Object(
     iat: Type.Optional(Type.Integer()),
     exp: Type.Optional(Type.Integer()),
   },
-  { additionalProperties: true, description: 'RFC 7662 §2.2: `active`, and where it is true the claims of the token' },
+  { additionalProperties: true, description: 'RFC 7662 §2.2: `active` and, if it is true, the claims of the token' },
 );
 const refused = InJson('RFC 6749 §5.2', OAuthError);
 /** RFC 6750 §3.1: who shows nothing is told the scheme, and no error. */
-const challenged = InJson('RFC 6750 §3; without a body where no token was sent', {
+const challenged = InJson('RFC 6750 §3; without a body if no token was sent', {
   ...OAuthError,
   'x-body-optional': true,
 } as TSchema);
 
 const clientAuthentication = {
-  client_id: text('Where the client does not use Basic authentication'),
+  client_id: text('Required if the client does not use Basic authentication'),
   client_secret: text('`client_secret_post`'),
   client_assertion: text(
     '`private_key_jwt`, RFC 7523: `aud` is the issuer, or the token, introspection or revocation endpoint',
@@ -98,38 +98,40 @@ export const oauthDocumentation: Documentation = {
   ...webauthnDocumentation,
   'POST /oauth/token': endpoint(
     'issueTokens',
-    'Exchange a code, or refresh (RFC 6749 §4.1.3, §6)',
-    'A code works once; using it again revokes what it gave. Where refresh tokens rotate, each one works once, too: a used one that comes ' +
-      'back later ends the whole grant.',
+    'Exchange a code, or refresh tokens (RFC 6749 §4.1.3, §6)',
+    'A code works once; using it again revokes what it granted. If refresh tokens rotate, each works once too: a used ' +
+      'one that is presented again later revokes the whole grant.',
     {
       ...clientAuthentication,
       grant_type: Type.String({ description: '`authorization_code` or `refresh_token`' }),
       code: text('With `authorization_code`'),
-      redirect_uri: text('With `authorization_code`: as at authorize'),
+      redirect_uri: text('With `authorization_code`: the same as at `/oauth/authorize`'),
       code_verifier: text('RFC 7636'),
       refresh_token: text('With `refresh_token`'),
-      scope: text('With `refresh_token`: a part of what was granted'),
+      scope: text('With `refresh_token`: a subset of what was granted'),
     },
     { 200: Tokens, 400: refused, 401: refused },
   ),
   'GET /oauth/userinfo': endpoint(
     'getUserinfo',
-    'Claims of the signed-in person (OpenID Connect Core §5.3)',
-    'With an access token that has the scope `openid`, as a bearer token. What the other scopes give is read at the moment of the request.',
+    'Get claims about the signed-in person (OpenID Connect Core §5.3)',
+    'Requires an access token with the scope `openid`, as a bearer token. The claims of the other scopes are read at the ' +
+      'time of the request.',
     null,
     { 200: Claims, 400: refused, 401: challenged, 403: refused },
   ),
   'POST /oauth/userinfo': endpoint(
     'postUserinfo',
-    'Claims of the signed-in person, by form',
-    'As the GET, for clients that send the token in a form rather than in a header.',
+    'Get claims about the signed-in person by form',
+    'Like the GET, for clients that send the token in a form rather than in a header.',
     { access_token: text('RFC 6750 §2.2, instead of the header') },
     { 200: Claims, 400: refused, 401: challenged, 403: refused },
   ),
   'POST /oauth/revoke': endpoint(
     'revokeToken',
     'Revoke a token (RFC 7009)',
-    'A refresh token ends with its whole grant, an access token alone. What is unknown counts as revoked. A token of another client is left as it is, with `invalid_grant`.',
+    'A refresh token is revoked with its whole grant, an access token alone. An unknown token counts as revoked. A token ' +
+      'of another client is left as it is, with `invalid_grant`.',
     { ...clientAuthentication, token: Type.String(), token_type_hint: text('`access_token` or `refresh_token`') },
     {
       200: Type.Object({}, { additionalProperties: false, description: 'Revoked, or there was nothing to revoke' }),
@@ -139,9 +141,9 @@ export const oauthDocumentation: Documentation = {
   ),
   'POST /oauth/introspect': endpoint(
     'introspectToken',
-    'Ask whether a token is alive (RFC 7662); confidential clients',
-    'Only for tokens of the same Environment; of any other, and of none, the answer is `{ active: false }`. It is alive while its session ' +
-      'and its person are.',
+    'Introspect a token (RFC 7662)',
+    'For confidential clients. Only tokens of the same environment are recognized; for any other value, the response is ' +
+      '`{ active: false }`. A token is active as long as its session and its person are.',
     { ...clientAuthentication, token: Type.String(), token_type_hint: text('`access_token` or `refresh_token`') },
     { 200: Introspection, 400: refused, 401: refused },
   ),

@@ -122,7 +122,7 @@ export function createHostedLogin(
       userAgent: request.headers['user-agent'] ?? null,
     });
     browser.set(reply, signedIn.browser, signedIn.expiresAt, now());
-    if (isAnother) return refuse(visit, 'login_required', 'another person signed in than id_token_hint names');
+    if (isAnother) return refuse(visit, 'login_required', 'the person who signed in is not the one in id_token_hint');
     return asksConsent ? askForConsent(visit, justSignedIn) : leave(visit, issued?.code ?? null, justSignedIn);
   }
 
@@ -223,14 +223,14 @@ export function createHostedLogin(
       const asksConsent = await needsConsent(consents, visit, session.identityId);
       // Before anything that is told of the person, such as whether they belong to the organization.
       if (asksConsent && visit.asked.prompt.none)
-        return refuse(visit, 'consent_required', 'the person has not allowed all of this');
+        return refuse(visit, 'consent_required', 'the person has not consented to all of this');
       const first = factorOf(session);
       const decision = await decide(visit, first);
       if (decision.step === 'done') return asksConsent ? askForConsent(visit) : issue(visit, session);
       if (visit.asked.prompt.none) {
         if (decision.step !== 'barred' && decision.step !== 'stranger')
           return refuse(visit, 'interaction_required', 'a second factor is needed');
-        return refuse(visit, 'login_required', 'an organization does not take the sign-in of before');
+        return refuse(visit, 'login_required', 'an organization does not accept the way of the earlier sign-in');
       }
       if (decision.step === 'stranger') return askForAnother();
       return askForMore(visit, first, decision);

@@ -162,7 +162,7 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
           { code: 'login.method_not_allowed', methods: [], connections: [] },
           { isKnown: false },
         );
-      throw new OAuthError('access_denied', 'no way of signing in is switched on');
+      throw new OAuthError('access_denied', 'no sign-in method is enabled');
     },
   };
 }

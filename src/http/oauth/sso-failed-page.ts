@@ -100,7 +100,10 @@ function send(
   if (status === 503) reply.header('retry-after', '30');
   if (wantsJson(request)) {
     const what = words === 'leaving' ? 'sign-out' : 'sign-in';
-    const answer = { error: `sso.${code}`, error_description: `the ${what} by the identity provider does not go on` };
+    const answer = {
+      error: `sso.${code}`,
+      error_description: `the ${what} through the identity provider cannot continue`,
+    };
     return reply.code(status).header('cache-control', 'no-store').send(answer);
   }
   const texts = {

@@ -146,10 +146,10 @@ export function createVisits({ askedOrganizations, baseUrl, clients, keys }: Vis
         return (value !== undefined && value !== pending.parameters[name]) || sent.malformed.includes(name);
       });
       if (changed !== undefined)
-        throw new OAuthError('invalid_request', `${changed} is not what the sign-in began with`);
+        throw new OAuthError('invalid_request', `${changed} differs from the value that the sign-in started with`);
       const visit = await enter(request, reply, readParameters(pending.parameters));
       // The client may have been changed or deleted since.
-      if (visit?.client.id !== pending.oauthClientId) throw new OAuthError('invalid_request', 'the sign-in is over');
+      if (visit?.client.id !== pending.oauthClientId) throw new OAuthError('invalid_request', 'the sign-in has ended');
       return visit;
     },
   };

@@ -13,7 +13,7 @@ export const errorSchemas = {
   Error: {
     ...ErrorEnvelope,
     title: 'Error',
-    description: 'Every refusal (specification, "Errors").',
+    description: 'The body of every error response.',
     properties: { error: { $ref: '#/components/schemas/ErrorBody' } },
   },
   ErrorBody: {
@@ -26,7 +26,7 @@ export const errorSchemas = {
         nullable: true,
         enum: [...new Set(errorCodes.map(shownCode))].sort(),
         description:
-          'Stable; null where only the status counts. New ones may come: go by the status where it is unknown.',
+          'Stable; null if only the status matters. New codes may be added: go by the status if the code is unknown.',
       },
     },
   },

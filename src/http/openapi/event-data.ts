@@ -9,7 +9,8 @@ import { eventFields } from '../../domain/event-fields.js';
 export const eventData = {
   type: 'object',
   description:
-    '`data` of events by their `type`, in the change feed and in what webhooks are told. Fields that do not apply are left out; ignore those that you do not know.',
+    'The `data` of events by their `type`, in the change feed and in webhook deliveries. Fields that do not apply are ' +
+    'left out; ignore fields that you do not know.',
   properties: Object.fromEntries(
     Object.keys(eventCatalogue)
       .filter(isDomainEvent)

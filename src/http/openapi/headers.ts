@@ -6,22 +6,28 @@ const header = (description: string, type: string, example: unknown) => ({ descr
 /** Headers of answers. */
 export const headerComponents = {
   ETag: header('The version of the resource, for `If-Match`.', 'string', '"7"'),
-  'Idempotency-Replayed': header('`true`: the first answer to this Idempotency-Key, again.', 'string', 'true'),
+  'Idempotency-Replayed': header(
+    '`true` if this is the stored first response to this Idempotency-Key.',
+    'string',
+    'true',
+  ),
   Link: header(
-    'Where a list goes on: the same request for the next page, with a cursor where it is sorted by age (RFC 8288). Nothing follows where it is missing.',
+    'The next page of a list: the same request, with a cursor if the list is sorted by age (RFC 8288). Absent on the ' +
+      'last page.',
     'string',
     '</api/v1/identities?take=100&page=2&after=AAZEU43OTE4Bk20vWxx-Sp8-K4xtGk5w>; rel="next"',
   ),
   RateLimit: header(
-    'What is left of a limit that counts this request, and the seconds until it is full again.',
+    'What is left of a limit that applies to this request, and the seconds until it is fully available again.',
     'string',
     '"admin-login";r=3;t=540',
   ),
-  'RateLimit-Policy': header('The limit: its quota and its window in seconds.', 'string', '"admin-login";q=5;w=900'),
-  'Retry-After': header('Seconds after which it is worth trying again.', 'integer', 5),
-  'WWW-Authenticate': header('How to prove who asks.', 'string', 'Bearer'),
+  'RateLimit-Policy': header('The limit: its quota, and its window in seconds.', 'string', '"admin-login";q=5;w=900'),
+  'Retry-After': header('Seconds to wait before the next attempt.', 'integer', 5),
+  'WWW-Authenticate': header('How to authenticate.', 'string', 'Bearer'),
   'X-Request-Id': header(
-    'Names the request in logs and events. A UUID that the request brought is kept; below `/access/v1` whatever it brought is said again.',
+    'Identifies the request in logs and events. A UUID sent by the client is kept; below `/access/v1`, any value sent by ' +
+      'the client is returned.',
     'string',
     '01936d2f-5b1c-7e4a-9f3e-2b8c6d1a4e70',
   ),
@@ -33,8 +39,9 @@ export const parameterComponents: Record<string, DocumentedParameter> = {
     name: 'Idempotency-Key',
     in: 'header',
     description:
-      'A retry with the same key gets the first answer again; kept 24 hours. 1 to 255 visible ASCII characters. What is refused ' +
-      'before it is carried out (who asks, what is wrong with the request itself) takes no key, and can be sent again corrected.',
+      'A retry with the same key gets the first response again; kept for 24 hours. 1 to 255 visible ASCII characters. A ' +
+      'request that is refused before it is carried out (because of its credentials or its form) does not use up the key, ' +
+      'and can be corrected and sent again.',
     schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x21-\\x7e]+$' },
     example: '5f0c3b9e-6a51-4f0e-8d27-1c9b7e2a4d63',
   },
@@ -42,7 +49,7 @@ export const parameterComponents: Record<string, DocumentedParameter> = {
     name: 'If-Match',
     in: 'header',
     required: true,
-    description: 'The version as read, `"7"` or `7`; also `W/"7"`, as proxies that compress pass it on.',
+    description: 'The version that was read, `"7"` or `7`; also `W/"7"`, as compressing proxies send it.',
     schema: { type: 'string', pattern: '^((W/)?"[0-9]{1,9}"|[0-9]{1,9})$' },
     example: '"7"',
   },

@@ -9,12 +9,12 @@ import { scimDocumentation } from '../scim/documentation.js';
 import { completed } from './complete.js';
 import type { OpenApiDocument } from './document.js';
 
-const description = `One service for hosted sign-in, administration of accounts, and permissions.
+const description = `Hosted sign-in, administration of accounts, and permissions in one service.
 
-Errors come in one envelope with a stable \`code\`; lists take \`page\`, \`take\`, \`q\`, \`sort_by\` and \`order\`, and
-say in \`Link\` where they go on; writes take an \`Idempotency-Key\`; resources with a \`version\` are changed with \`If-Match\`. What is refused before any
-operation is known comes in the same envelope: \`request.malformed\` (400), \`request.timed_out\` (408),
-\`request.headers_too_large\` (431, more than 16 KiB of address and headers).`;
+Errors have one format, with a stable \`code\`. Lists take \`page\`, \`take\`, \`q\`, \`sort_by\` and \`order\`, and return the
+next page in \`Link\`. Writes take an \`Idempotency-Key\`. Resources with a \`version\` are changed with \`If-Match\`. Requests
+that are refused before they reach an operation get an error of the same format: \`request.malformed\` (400),
+\`request.timed_out\` (408), \`request.headers_too_large\` (431, if the URL and the headers exceed 16 KiB).`;
 
 /** The OpenAPI 3.0 document of every route with a schema, and readable pages of it at `/docs`. */
 export const openApi = fastifyPlugin<{ baseUrl: string }>(async (app, { baseUrl }) => {

@@ -2,21 +2,22 @@ import { type DocumentedOperation, type DocumentedParameter, isReference } from 
 
 /** What parameters mean that many operations have, where a declaration says nothing of its own. */
 const known: Record<string, string> = {
-  accountSlug: 'Slug of the Account.',
-  appSlug: 'Slug of the Application.',
-  envSlug: 'Slug of the Environment.',
-  page: 'Which page, from 1.',
-  take: 'How many items a page has at most.',
+  accountSlug: 'The slug of the account.',
+  appSlug: 'The slug of the application.',
+  envSlug: 'The slug of the environment.',
+  page: 'The number of the page, from 1.',
+  take: 'The maximum number of items on a page.',
   sort_by:
-    "What to sort by; what is alike in that is sorted by `id`. Texts are in the order of the database's collation, in the embedded " +
-    'one that of code points (`Z` before `a`, `z` before `ä`); addresses of people and names of roles regardless of case.',
-  order: 'Whether the sort ascends or descends.',
-  cascade: 'Whether all that stands below goes as well; without it, what has something below is refused.',
-  depth: 'How many levels below it; without it, all.',
-  format: 'How the rows are written.',
-  limit: 'How many at most.',
-  node_id: 'At this node; without it, at the root.',
-  permission: 'Its key.',
+    "The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which " +
+    'in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of ' +
+    'roles are sorted regardless of case.',
+  order: 'Ascending or descending.',
+  cascade: 'Whether everything below it is deleted too; without it, the request is refused if there is anything below.',
+  depth: 'The number of levels below it; without it, all.',
+  format: 'The format of the rows.',
+  limit: 'The maximum number of items.',
+  node_id: 'The node to check; without it, the root.',
+  permission: 'The key of the permission.',
 };
 
 /** Describes a path's frame and a query; what else a list or an export can be asked for narrows it. */
@@ -25,7 +26,7 @@ export function describeParameters({ parameters = [] }: DocumentedOperation): vo
   const isNarrowed = named.some(({ name }) => name === 'take' || name === 'format');
   for (const parameter of named) {
     const isFilter = isNarrowed && parameter.in === 'query';
-    const description = known[parameter.name] ?? (isFilter ? `Only those whose \`${parameter.name}\` this is.` : null);
+    const description = known[parameter.name] ?? (isFilter ? `Only items with this \`${parameter.name}\`.` : null);
     if (description) parameter.description ??= description;
   }
 }

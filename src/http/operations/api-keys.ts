@@ -10,7 +10,7 @@ const ApiKeyFields = {
   client_id: Type.String(),
   name: Type.String(),
   description: Nullable(Type.String()),
-  key_preview: Type.String({ description: 'Prefix and last four characters.' }),
+  key_preview: Type.String({ description: 'The prefix and the last four characters.' }),
   access_mode: OneOf(['full', 'scoped']),
   scopes: Type.Array(Type.String()),
   is_active: Type.Boolean(),
@@ -21,7 +21,7 @@ const ApiKeyFields = {
 const ApiKeyView = Resource('ApiKey', ApiKeyFields);
 const WithSecret = Resource('ApiKeyWithSecret', {
   ...ApiKeyFields,
-  secret: Type.String({ description: 'The whole key; shown this once.' }),
+  secret: Type.String({ description: 'The complete key. Returned only once.' }),
 });
 const ById = Type.Object({ id: Id });
 
@@ -60,8 +60,8 @@ export const createApiKey = operation({
   path: '/api-keys',
   summary: 'Create an API key',
   description:
-    'A `full` key may do everything in the environment; a `scoped` one what its `scopes` name, at least one permission of the ' +
-    'system. Callers can only give what they hold themselves.',
+    'A `full` key may do everything in the environment; a `scoped` key only what its `scopes` name, which is at least ' +
+    'one system permission. Callers can only grant permissions that they hold themselves.',
   tag: 'API keys',
   level: 'environment',
   permission: 'api_key.manage',
@@ -91,7 +91,7 @@ export const getApiKey = operation({
   id: 'getApiKey',
   method: 'GET',
   path: '/api-keys/:id',
-  summary: 'Read an API key',
+  summary: 'Get an API key',
   tag: 'API keys',
   level: 'environment',
   permission: 'api_key.view',
@@ -107,10 +107,10 @@ export const updateApiKey = operation({
   id: 'updateApiKey',
   method: 'PATCH',
   path: '/api-keys/:id',
-  summary: 'Switch an API key off or on',
+  summary: 'Activate or deactivate an API key',
   description:
-    'A key that is switched off stops authenticating from the next request; switching it on brings it back. Callers can only ' +
-    'switch on what they hold themselves.',
+    'An inactive key stops authenticating from the next request; activating it lets it authenticate again. Callers can ' +
+    'only activate a key whose permissions they hold themselves.',
   tag: 'API keys',
   level: 'environment',
   permission: 'api_key.manage',
@@ -129,10 +129,11 @@ export const rotateApiKey = operation({
   id: 'rotateApiKey',
   method: 'POST',
   path: '/api-keys/:id/rotate',
-  summary: 'Give an API key a new secret',
+  summary: 'Rotate the secret of an API key',
   description:
-    'The old one works for `overlap_seconds` more, so that those who use it can change over; without them it stops at once. One that ' +
-    'still works from the rotation before stops in any case: two secrets work at most. One that has expired is not rotated.',
+    'The previous secret keeps working for `overlap_seconds`, so that clients can switch over; without an overlap it ' +
+    'stops immediately. At most two secrets work at a time: one that still works from an earlier rotation stops in any ' +
+    'case. An expired key cannot be rotated.',
   tag: 'API keys',
   level: 'environment',
   permission: 'api_key.manage',
@@ -157,7 +158,7 @@ export const deleteApiKey = operation({
   method: 'DELETE',
   path: '/api-keys/:id',
   summary: 'Delete an API key',
-  description: 'It stops authenticating from the next request, for good.',
+  description: 'The key stops authenticating from the next request. This cannot be undone.',
   tag: 'API keys',
   level: 'environment',
   permission: 'api_key.manage',

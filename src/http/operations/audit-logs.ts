@@ -46,9 +46,10 @@ export const listAuditLogs = operation({
   id: 'listAuditLogs',
   method: 'GET',
   path: '/audit-logs',
-  summary: 'List what happened',
+  summary: 'List the audit log',
   description:
-    'Refusals too, by `outcome`. `item_count` is exact whatever is filtered, and a page deep in the log costs like the first.',
+    'Includes refusals; filter by `outcome`. `item_count` is exact whatever the filters, and pages deep in the log are ' +
+    'as fast as the first.',
   query: AuditListQuery,
   answers: { 200: listOf(AuditRowView), ...errors('validation.failed') },
   isBroad: always,
@@ -63,10 +64,10 @@ export const exportAuditLogs = operation({
   id: 'exportAuditLogs',
   method: 'GET',
   path: '/audit-logs/export',
-  summary: 'Export what happened',
+  summary: 'Export the audit log',
   description:
-    'Every row that is there when it begins, and none that is written meanwhile. The export is a row of the log itself, ' +
-    '`audit.exported`.',
+    'Contains every row that exists when the export begins, and none written during it. The export itself is recorded in ' +
+    'the log as `audit.exported`.',
   query: AuditExportQuery,
   events: ['audit.exported'],
   waitsMs: Number.POSITIVE_INFINITY,
@@ -84,8 +85,8 @@ export const getAuditLog = operation({
   id: 'getAuditLog',
   method: 'GET',
   path: '/audit-logs/:id',
-  summary: 'Read a row of the audit log, with what surrounds it',
-  description: 'Reading it is a row of the log itself, `audit.row.viewed`.',
+  summary: 'Get a row of the audit log with related rows',
+  description: 'Reading a row is itself recorded in the log as `audit.row.viewed`.',
   params: Type.Object({ id: Id }),
   events: ['audit.row.viewed'],
   answers: { 200: AuditDetailView, ...errors('audit.row_not_found') },

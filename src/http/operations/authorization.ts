@@ -13,8 +13,8 @@ const Decision = Resource('Decision', {
   allowed: Type.Boolean(),
   reason: Type.String({
     description:
-      '`granted`, or why not: `identity_not_found`, `node_not_found`, `permission_not_found`, `identity_inactive`, ' +
-      '`node_inactive`, `no_assignment`, `outside_window`, `role_inactive`.',
+      '`granted`, or the reason for the denial: `identity_not_found`, `node_not_found`, `permission_not_found`, ' +
+      '`identity_inactive`, `node_inactive`, `no_assignment`, `outside_window`, `role_inactive`.',
   }),
 });
 const Named = Type.Object({ id: Id, name: Type.String() });
@@ -35,15 +35,15 @@ const common = {
   capability: 'env_permissions.view',
 } as const;
 const about =
-  "Without `node_id` it is about the environment's root. `as_of` (default now) may be in the past, where assignments count as " +
-  'they were (those that ended longer ago than the audit log is kept are gone), or in the future. `outside_window` is said for a month ' +
-  'after an end.';
+  "Without `node_id`, the check is made at the environment's root. `as_of` (default: now) may be in the future or in " +
+  'the past; for the past, assignments count as they were then, except those that ended longer ago than the audit log ' +
+  'is kept. `outside_window` is returned for a month after an assignment ends.';
 
 export const evaluate = operation({
   ...common,
   id: 'evaluate',
   path: '/authorization/evaluate',
-  summary: 'Ask whether an identity may do something',
+  summary: 'Check whether an identity has a permission',
   description: about,
   body: Body({ ...Check, ...AsOf }),
   events: [],
@@ -58,8 +58,8 @@ export const evaluateBulk = operation({
   ...common,
   id: 'evaluateBulk',
   path: '/authorization/evaluate/bulk',
-  summary: 'Ask up to 1000 such questions at once',
-  description: `Answers come in the order of the checks. ${about}`,
+  summary: 'Check up to 1000 permissions at once',
+  description: `Results are in the order of the checks. ${about}`,
   body: Body({ checks: Type.Array(Body(Check), { minItems: 1, maxItems: 1000 }), ...AsOf }),
   events: [],
   answers: { 200: single(Type.Object({ results: Type.Array(Decision) })) },
@@ -76,15 +76,15 @@ export const explain = operation({
   ...common,
   id: 'explain',
   path: '/authorization/explain',
-  summary: 'Ask why an identity may do something, or what stands in the way',
-  description: `Names the assignment that decides, with its node's path, or every reason why not. ${about}`,
+  summary: 'Explain why an identity has a permission, or why not',
+  description: `Returns the assignment that decides, with the path of its node, or every reason for the denial. ${about}`,
   body: Body({ ...Check, ...AsOf }),
   events: [],
   answers: {
     200: single(
       Resource('Explanation', {
         ...Decision.properties,
-        decision: Nullable(Type.Object({ ...Seen, path: Type.Array(Named, { description: 'Root first.' }) })),
+        decision: Nullable(Type.Object({ ...Seen, path: Type.Array(Named, { description: 'From the root down.' }) })),
         reasons: Type.Array(
           Type.Object({
             code: Type.String({

@@ -10,7 +10,7 @@ const Cursor = (description: string) => Type.String({ description });
 const ChangeView = Resource(
   'Change',
   {
-    cursor: Cursor('Where to go on after this one.'),
+    cursor: Cursor('Send it to continue after this item.'),
     type: Type.String(),
     resource_type: Type.String(),
     resource_id: Nullable(Type.String()),
@@ -38,12 +38,12 @@ export const listChanges = operation({
   path: '/changes',
   summary: 'Read the change feed',
   description:
-    'What happened in the environment, oldest first: the events that webhooks deliver, for whoever would rather ask. Begin ' +
-    'without a cursor, keep `next_cursor` when its items are dealt with, and send it with the next request: nothing is missed ' +
-    'and nothing changes its place, however many write at the same time. A change appears as soon as no older transaction is ' +
-    'under way. Events are kept for 90 days at least; a cursor from before what is kept is 410. With `wait`, an answer without ' +
-    'items comes only after so many seconds. With `types`, `has_more` may be true without items: go on at once. `data` is ' +
-    'described with each type in `docs/events.md`.',
+    'Returns what happened in the environment, oldest first: the same events that webhooks deliver, for polling. Begin ' +
+    'without a cursor, store `next_cursor` once its items are processed, and send it with the next request: nothing is ' +
+    'missed and nothing changes its position, however many requests write at the same time. A change appears as soon as ' +
+    'no older transaction is in progress. Events are kept for at least 90 days; a cursor from before that is refused ' +
+    'with 410. With `wait`, a response without items is only sent after that many seconds. With `types`, `has_more` may ' +
+    'be true although there are no items: continue immediately. `docs/events.md` describes `data` for each type.',
   tag: 'Change feed',
   level: 'environment',
   permission: 'changes.read',
@@ -51,11 +51,14 @@ export const listChanges = operation({
   query: Type.Object(
     {
       cursor: Type.Optional(
-        Type.String({ maxLength: 200, description: 'Of the last answer; without one, from the oldest kept.' }),
+        Type.String({
+          maxLength: 200,
+          description: '`next_cursor` of the last response; without it, the feed begins with the oldest event kept.',
+        }),
       ),
       limit: Type.Integer({ minimum: 1, maximum: 1000, default: 100 }),
       types: Type.Optional(
-        Type.String({ minLength: 1, maxLength: 4000, description: 'As `node.created,node.moved`.' }),
+        Type.String({ minLength: 1, maxLength: 4000, description: 'For example `node.created,node.moved`.' }),
       ),
       wait: Type.Integer({ minimum: 0, maximum: longestWait, default: 0, description: 'Seconds.' }),
     },
@@ -64,8 +67,8 @@ export const listChanges = operation({
   answers: {
     200: Type.Object({
       items: Type.Array(ChangeView),
-      next_cursor: Cursor('Where to go on after all of them; always there.'),
-      has_more: Type.Boolean({ description: 'Whether there is more to read at once.' }),
+      next_cursor: Cursor('Send it to continue after these items. Always present.'),
+      has_more: Type.Boolean({ description: 'Whether more can be read immediately.' }),
     }),
     ...errors('validation.failed', 'changes.cursor_invalid', 'changes.cursor_expired'),
   },
@@ -94,6 +97,7 @@ const present = ({ cursor, type, resourceType, resourceId, occurredAt, data }: C
 function typesOf(text: string): EventAction[] {
   const types = text.split(',').map((type) => type.trim());
   const unknown = types.find((type) => !isDomainEvent(type));
-  if (unknown !== undefined) throw invalidField('query.types', 'unknown', `"${unknown}" is no type of this feed`);
+  if (unknown !== undefined)
+    throw invalidField('query.types', 'unknown', `\`"${unknown}" is not an event type of this feed\``);
   return types as EventAction[];
 }

@@ -12,7 +12,7 @@ const day = 86_400;
 const BrandingFields = {
   name: Nullable(Name),
   logo_url: Nullable(LogoUrl),
-  primary_color: Nullable(Type.String({ pattern: worded('^#[0-9a-fA-F]{6}$', 'must be a color as #1a2b3c') })),
+  primary_color: Nullable(Type.String({ pattern: worded('^#[0-9a-fA-F]{6}$', 'must be a color such as #1a2b3c') })),
   support_email: Nullable(Email),
 };
 const BrandingChanges = Type.Partial(Type.Object(BrandingFields), { additionalProperties: false });
@@ -21,31 +21,36 @@ const brandingIn = (branding: Static<typeof BrandingChanges>): Static<typeof Bra
 const Fields = {
   access_model: OneOf(accessModels, {
     description:
-      'Which nodes stand below the root: none (`flat`), organizations, or all that the node-type schema has (`hierarchy`). A model ' +
-      'that lacks the type of a node that is there is refused, and the nodes are named.',
+      'Which nodes may be below the root: none (`flat`), organizations, or all types of the node-type schema ' +
+      '(`hierarchy`). A model that lacks the type of an existing node is refused, and the error names the nodes.',
   }),
   password_login_enabled: Type.Boolean(),
   password_min_length: Type.Integer({ minimum: 8, maximum: 64 }),
-  email_otp_login_enabled: Type.Boolean({ description: 'Sign-in with a code that is mailed.' }),
+  email_otp_login_enabled: Type.Boolean({ description: 'Sign-in with a code sent by email.' }),
   passkey_login_enabled: Type.Boolean({ description: 'Passkeys as the first factor.' }),
   login_require_captcha: Type.Boolean(),
   allow_self_signup: Type.Boolean(),
   self_signup_require_captcha: Type.Boolean(),
-  daily_self_signup_cap: Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'Sign-ups a day (UTC).' }),
+  daily_self_signup_cap: Type.Integer({ minimum: 0, maximum: 1_000_000, description: 'Sign-ups per day (UTC).' }),
   mfa_policy: OneOf(['off', 'optional', 'required']),
   mfa_grace_period_days: Type.Integer({
     minimum: 0,
     maximum: 365,
-    description: 'Days to enroll a first factor where MFA is required; 0: before the first sign-in goes on.',
+    description:
+      'Days within which a first factor must be enrolled if MFA is required; 0: before the first sign-in can continue.',
   }),
   mfa_allowed_factors: Type.Array(OneOf(factorKinds), { uniqueItems: true }),
-  mfa_trusted_device_days: Type.Integer({ minimum: 0, maximum: 365, description: '0: no device is trusted.' }),
+  mfa_trusted_device_days: Type.Integer({
+    minimum: 0,
+    maximum: 365,
+    description: 'Days for which a browser that was trusted skips the second factor; 0: never.',
+  }),
   totp_drift_steps: Type.Integer({
     minimum: 0,
     maximum: 1,
     description:
-      'How many time steps of 30 seconds before and after the present one codes of an authenticator app may belong to. With 0 ' +
-      'clocks have to be right: telephones that are not fail already when the app is enrolled.',
+      'By how many time steps of 30 seconds, before or after the current one, the code of an authenticator app may be off. ' +
+      'With 0, the clock of the device must be exact: with one that is not, even enrolling the app fails.',
   }),
   default_locale: OneOf(['en', 'de']),
   access_token_ttl_seconds: Seconds(60, day),
@@ -57,38 +62,38 @@ const Fields = {
       minimum: 300,
       maximum: 90 * day,
       description:
-        'Seconds after which a session of the hosted pages ends that nobody has used, a minute less at most; null: when its ' +
-        '`session_ttl_seconds` are over. What applications hold goes by `refresh_token_ttl_seconds`.',
+        'Seconds without activity after which a session of the hosted pages ends; it may end up to a minute earlier. Null: ' +
+        'it ends only after `session_ttl_seconds`. Tokens of applications follow `refresh_token_ttl_seconds`.',
     }),
   ),
   require_pkce: Type.Boolean({
     description:
-      'True: every OAuth client needs PKCE. Those with `require_pkce` false stay and need it too, a second after the change at the ' +
-      'latest, and none can be registered so; once this is false again each goes by its own.',
+      'If true, every OAuth client must use PKCE: within a second of the change also existing clients with `require_pkce` ' +
+      "false, and no client can be registered with it. Once this is false again, each client's own setting applies.",
   }),
   session_end_require_recent_sign_in: Type.Boolean({
     description:
-      'Whether people end other sessions of theirs, and what applications were given, by a sign-in of the last ten minutes ' +
-      'alone, with a second factor where they have one that the environment takes. Signing out never needs one.',
+      'Whether people need to have signed in within the last ten minutes, with a second factor if they have one that the ' +
+      'environment allows, to end their other sessions or the access of applications. Signing out never requires it.',
   }),
   sso_require_confirmation: Type.Boolean({
     description:
-      'Whether somebody who is signed in is asked before an application is told: to go on with one press, or to use another ' +
-      'account. `prompt=none` is then answered `interaction_required`.',
+      'Whether a person who is already signed in is asked before an application learns who they are: continue with one ' +
+      'click, or use another account. `prompt=none` is then answered with `interaction_required`.',
   }),
   default_sso_connection_id: Nullable(
     Type.String({
       format: 'uuid',
       description:
-        "The active connection of the environment's own to which everybody is sent who signs in; null: they are asked. Is taken " +
-        'away when the connection is disabled or deleted.',
+        "The environment's own active connection to which everybody is sent to sign in; null: people are asked how to sign " +
+        'in. It is cleared when the connection is disabled or deleted.',
     }),
   ),
   allowed_origins: Type.Array(
     Type.String({
       pattern: worded(
         '^https?://[^/?#*\\s]+$',
-        'must be an origin as https://app.example.com, without a path or wildcard',
+        'must be an origin such as https://app.example.com, without a path or wildcard',
       ),
       maxLength: 300,
     }),
@@ -96,8 +101,8 @@ const Fields = {
       maxItems: 50,
       uniqueItems: true,
       description:
-        'Origins of pages whose scripts may call the token endpoint, end-user authentication and, with an end user’s token, the Public ' +
-        'API; for public clients those of their redirect URIs may as well.',
+        "Origins of pages whose scripts may call the token endpoint, end-user authentication and, with an end user's token, " +
+        'the Public API; for public clients, the origins of their redirect URIs are allowed too.',
     },
   ),
 };
@@ -146,7 +151,7 @@ export const getEnvironmentSettings = operation({
   id: 'getEnvironmentSettings',
   method: 'GET',
   path: '/settings',
-  summary: 'Read the settings of an environment',
+  summary: 'Get the settings of an environment',
   tag: 'Environments',
   level: 'environment',
   capability: 'env_settings.view',
@@ -158,7 +163,7 @@ export const updateEnvironmentSettings = operation({
   id: 'updateEnvironmentSettings',
   method: 'PATCH',
   path: '/settings',
-  summary: 'Change the settings of an environment',
+  summary: 'Update the settings of an environment',
   tag: 'Environments',
   level: 'environment',
   capability: 'env_settings.manage',

@@ -12,8 +12,8 @@ export const activateIdentity = operation({
   id: 'activateIdentity',
   method: 'POST',
   path: '/identities/:id/activate',
-  summary: 'Let an identity in again',
-  description: 'In this Environment. Who is active already stays so.',
+  summary: 'Activate an identity',
+  description: 'Applies to this environment only. Activating an active identity changes nothing.',
   events: ['identity.activated', 'identity.sessions_revoked', 'auth.identity_signed_out'],
   answers: detail,
   handle: ({ params, ...asking }) =>
@@ -25,9 +25,10 @@ export const deactivateIdentity = operation({
   id: 'deactivateIdentity',
   method: 'POST',
   path: '/identities/:id/deactivate',
-  summary: 'Keep an identity out',
+  summary: 'Deactivate an identity',
   description:
-    'In this Environment. Its sessions there end at once with every token that came from them, and its trusted devices are forgotten.',
+    'Applies to this environment only. Its sessions there end immediately with all tokens issued from them, and its ' +
+    'trusted devices are forgotten.',
   events: ['identity.deactivated', 'identity.sessions_revoked', 'auth.identity_signed_out'],
   answers: detail,
   handle: ({ params, ...asking }) =>
@@ -41,8 +42,8 @@ export const setIdentityPassword = operation({
   path: '/identities/:id/password',
   summary: 'Set the password of an identity',
   description:
-    'By the rules of this Environment. The identity has one password in all Environments of the Account: its sessions end in all ' +
-    'of them, and a mail says so.',
+    'The password must meet the rules of this environment. An identity has one password in all environments of the ' +
+    'account: its sessions in all of them end, and it is notified by email.',
   body: Body({ password: Type.String({ minLength: 1, maxLength: 1024 }) }),
   events: ['identity.password_changed', 'identity.sessions_revoked'],
   answers: {
@@ -71,8 +72,9 @@ export const resetIdentityPassword = operation({
   path: '/identities/:id/password/reset',
   summary: 'Force an identity to choose a new password',
   description:
-    'The password works no more, all sessions end, and a link to choose another one is mailed. It leads back to the client that ' +
-    '`client_id` names, or else to the oldest of the Environment. Who is deactivated is mailed none, and where the Environment takes no passwords there is none to choose.',
+    'The password stops working, all sessions end, and a link to choose a new password is emailed. The link leads back to ' +
+    'the client named by `client_id`, or else to the oldest client of the environment. No link is emailed to a ' +
+    'deactivated identity, or if password sign-in is disabled in the environment.',
   body: Nullable(Body({ client_id: Type.Optional(Type.String({ maxLength: 255 })) })),
   events: ['identity.password_changed', 'identity.sessions_revoked', 'auth.identity_password_link_requested'],
   answers: {
@@ -91,7 +93,7 @@ export const verifyIdentityEmail = operation({
   id: 'verifyIdentityEmail',
   method: 'POST',
   path: '/identities/:id/email/verify',
-  summary: 'Mark the address of an identity as verified',
+  summary: 'Mark the email address of an identity as verified',
   events: ['identity.email_verified'],
   answers: { ...detail, ...errors('identity.not_found', 'identity.in_production') },
   async handle({ params, ...asking }) {
@@ -106,10 +108,11 @@ export const unlockIdentity = operation({
   id: 'unlockIdentity',
   method: 'POST',
   path: '/identities/:id/unlock',
-  summary: 'Let an identity try again',
+  summary: 'Unlock an identity',
   description:
-    'Forgets the wrong passwords, codes and second factors that were counted, in all Environments of the Account: whoever guessed them, their ' +
-    'owner is asked again at once. What is counted by network address stays, and so do mails that were sent. Each call is told of, also where nothing was counted.',
+    'Resets the counts of wrong passwords, codes and second factors in all environments of the account, whoever caused ' +
+    'them, so that the identity can sign in again immediately. Counts by network address and of sent emails stay. Every ' +
+    'call is recorded, even if nothing was counted.',
   events: ['identity.unlocked'],
   answers: { ...detail, ...errors('identity.not_found', 'identity.holds_more', 'identity.in_production') },
   async handle({ params, ...asking }) {
@@ -136,7 +139,8 @@ export const listIdentitySessions = operation({
   path: '/identities/:id/sessions',
   summary: 'List the sessions of an identity',
   description:
-    'In this Environment. One that is over is listed while a client still lives on what it was given. `q` looks into address and user agent.',
+    'Sessions in this environment. A session that has ended is listed while a client still holds tokens issued from it. ' +
+    '`q` searches the address and the user agent.',
   query: listQuery(['created_at', 'authenticated_at']),
   answers: { 200: listOf(SessionView), ...errors('identity.not_found') },
   async handle({ services, scope, params, query: { sort_by: sortBy, ...page } }) {
@@ -158,7 +162,7 @@ export const endIdentitySessions = operation({
   method: 'DELETE',
   path: '/identities/:id/sessions',
   summary: 'End all sessions of an identity',
-  description: 'In this Environment, with every token that came from them.',
+  description: 'Applies to this environment only, and includes all tokens issued from the sessions.',
   events: ['identity.sessions_revoked', 'auth.identity_signed_out'],
   answers: { 204: Type.Null(), ...errors('identity.not_found') },
   handle: ({ services, scope, params }) => services.identityAdministration.endSessions(scope, params.id),

@@ -12,7 +12,7 @@ export const listIdentityApplications = operation({
   path: '/identities/:id/applications',
   summary: 'List the applications with access to an identity',
   description:
-    'OAuth clients of this Environment that hold tokens of the identity, or that it has allowed to; the latest first.',
+    'OAuth clients of this environment that hold tokens of the identity or have its consent; most recent first.',
   answers: {
     200: Type.Object({
       items: Type.Array(
@@ -24,7 +24,7 @@ export const listIdentityApplications = operation({
           scopes: Nullable(
             Type.Array(Type.String(), {
               description:
-                'What the person was asked for and has allowed (`consent_required`); null where nobody asked.',
+                'The scopes that the person has consented to (`consent_required`); null if consent was not asked for.',
             }),
           ),
         }),
@@ -48,10 +48,11 @@ export const endIdentityApplication = operation({
   id: 'endIdentityApplication',
   method: 'DELETE',
   path: '/identities/:id/applications/:oauth_client_id',
-  summary: 'End the access of an application to an identity',
+  summary: 'Revoke the access of an application to an identity',
   description:
-    'All that it was given in this Environment, and what the person has allowed it. Their sessions go on: where they are signed in, the ' +
-    'application gets new tokens when they come back to it, after it has asked them where it has to.',
+    "Revokes everything that the application was granted in this environment, and the person's consent. Sessions " +
+    'continue: where the person is signed in, the application gets new tokens when they return to it, after asking for ' +
+    'consent if it has to.',
   params: Type.Object({ id: Id, oauth_client_id: Id }),
   events: ['auth.grant_revoked', 'identity.consent_withdrawn'],
   answers: { 204: Type.Null(), ...errors('identity.not_found', 'application.not_found') },

@@ -16,8 +16,9 @@ const BulkIdentityFields = {
         minLength: 1,
         maxLength: 512,
         description:
-          'Instead of `password`: a PHC string of argon2i, argon2d, argon2id, scrypt (`$scrypt$ln=…,r=…,p=…$salt$hash`) or PBKDF2 ' +
-          "(`$pbkdf2-sha256$i=…$salt$hash`, also sha1 and sha512, also passlib's form), or bcrypt (`$2a$`, `$2b$`, `$2y$`).",
+          'Instead of `password`: a PHC string of argon2i, argon2d, argon2id, scrypt (`$scrypt$ln=…,r=…,p=…$salt$hash`) or ' +
+          'PBKDF2 (`$pbkdf2-sha256$i=…$salt$hash`, also sha1 and sha512, also in the form of passlib), or bcrypt (`$2a$`, ' +
+          '`$2b$`, `$2y$`).',
       }),
     ),
   ),
@@ -40,7 +41,8 @@ const Results = itemsWith(
   {
     joined: Type.Boolean({
       description:
-        'Whether they were in another Environment of the Account before: what the element says of profile, address and password is not taken then.',
+        'Whether the identity was already in another environment of the account; the profile, email address and password of ' +
+        'the element are then ignored.',
     }),
   },
   'created',
@@ -55,14 +57,16 @@ export const createIdentities = operation({
   path: '/identities/bulk',
   summary: 'Create identities in bulk',
   description:
-    'Each on its own, by the rules of creating one: what is wrong with one keeps no other from being made. `exists` is said of who ' +
-    'is a member already, also by an element before; nothing of them is changed. What an element lacks or has too much is its ' +
-    '`error` (`validation.failed`, with `details`), as is an address or `external_id` that is taken, a role that cannot be given, ' +
-    'or a hash that cannot be imported: `password.hash_unreadable`, or `password.hash_out_of_bounds`, whose `details` name the limit ' +
-    '(argon2: 128 MiB, m·t of 512 MiB, 16 lanes; scrypt: N·r·p of 2^20; PBKDF2: 2 000 000 iterations; bcrypt: cost 4 to 14; salts up ' +
-    'to 128 bytes, digests of 16 to 64). An imported hash is replaced by one of ours at the first sign-in with the right password. ' +
-    'bcrypt looks at the first 72 bytes of a password, and until then so do we. At most 50 elements may have a `password`. The body ' +
-    'may have 8 MiB.',
+    'Each element is processed independently, by the rules for creating a single identity: an invalid element does not ' +
+    'prevent the others from being created. `exists` means that the identity is a member already, possibly because of an ' +
+    'earlier element; nothing about it is changed. An element that fails has an `error`: `validation.failed` with ' +
+    '`details` for missing or unknown fields, or the error for an email address or `external_id` that is taken, a role ' +
+    'that cannot be granted, or a hash that cannot be imported: `password.hash_unreadable`, or ' +
+    '`password.hash_out_of_bounds`, whose `details` name the limit (argon2: 128 MiB, m·t of 512 MiB, 16 lanes; scrypt: ' +
+    'N·r·p of 2^20; PBKDF2: 2 000 000 iterations; bcrypt: cost 4 to 14; salts up to 128 bytes, digests of 16 to 64). An ' +
+    'imported hash is replaced with one of the service at the first sign-in with the correct password. bcrypt uses the ' +
+    'first 72 bytes of a password only, and until then so does the service. At most 50 elements may have a `password`. ' +
+    'The body may have up to 8 MiB.',
   tag: 'Identities',
   level: 'environment',
   bodyLimit: 8 * mebibyte,

@@ -40,8 +40,8 @@ export const getIdentityMfa = operation({
   id: 'getIdentityMfa',
   method: 'GET',
   path: '/identities/:id/mfa',
-  summary: 'Read the second factors of an identity',
-  description: 'One set for all Environments of the Account; nothing secret.',
+  summary: 'Get the second factors of an identity',
+  description: 'Second factors are shared by all environments of the account. The response contains no secrets.',
   answers: { 200: single(MfaView), ...errors('identity.not_found') },
   handle: async ({ services, scope, params }) => ({
     data: presentMfa(await services.identityAdministration.mfa(scope, params.id)),
@@ -54,9 +54,10 @@ export const resetIdentityMfa = operation({
   id: 'resetIdentityMfa',
   method: 'POST',
   path: '/identities/:id/mfa/reset',
-  summary: 'Take the second factors of an identity away',
+  summary: 'Reset the second factors of an identity',
   description:
-    'Factors, recovery codes and trusted devices go, the time to enroll begins anew, and a mail says so. Sessions go on.',
+    'Removes its factors, recovery codes and trusted devices, restarts the grace period for enrolling, and notifies it ' +
+    'by email. Sessions continue.',
   events: ['identity.mfa_reset', 'auth.mfa_grace_reset'],
   answers: { 200: single(MfaView), ...errors('identity.not_found', 'identity.holds_more', 'identity.in_production') },
   async handle({ services, scope, caller, params }) {
@@ -72,9 +73,10 @@ export const getIdentityAuthState = operation({
   id: 'getIdentityAuthState',
   method: 'GET',
   path: '/identities/:id/auth-state',
-  summary: 'Read how an identity can sign in',
+  summary: 'Get the authentication state of an identity',
   description:
-    '`last_login_at` goes as far back as sessions are kept. `grace_expires_at` is until when a second factor has to be enrolled, also once it is over.',
+    '`last_login_at` goes back only as far as sessions are kept. `grace_expires_at` is the deadline for enrolling a ' +
+    'second factor, even if it has passed.',
   answers: {
     200: single(
       Type.Object({
@@ -87,7 +89,8 @@ export const getIdentityAuthState = operation({
         locked_until: Nullable({
           ...Timestamp,
           description:
-            'Until when no password and no code is looked at, after ten wrong ones in a quarter of an hour or fifty in a day; `unlock` ends it.',
+            'Until then, no password or code is checked, because there were ten wrong ones in 15 minutes or fifty in a day; ' +
+            '`unlock` ends it.',
         }),
         sso_connections: Type.Array(
           Type.Object({
@@ -99,7 +102,10 @@ export const getIdentityAuthState = operation({
             linked_at: Timestamp,
             last_login_at: Timestamp,
           }),
-          { description: 'Of this Environment and its organizations, where the person has come by one.' },
+          {
+            description:
+              'Connections of this environment and its organizations through which the person has signed in.',
+          },
         ),
       }),
     ),

@@ -23,8 +23,8 @@ export const listIdentityOrganizations = operation({
   path: '/identities/:id/organizations',
   summary: 'List the organizations of an identity',
   description:
-    'Of which they are a member, inactive ones too; `sort_by=created_at` is by when they became one. What they hold there is among the ' +
-    '`roles` of the identity, by `node_id`. `q` searches the name.',
+    'Organizations of which the identity is a member, including inactive ones; `sort_by=created_at` sorts by when it ' +
+    'became a member. Its roles there are among the `roles` of the identity, by `node_id`. `q` searches the name.',
   query: listQuery(['created_at', 'name', 'slug']),
   answers: { 200: listOf(OrganizationOfIdentity), ...errors('identity.not_found') },
   async handle({ services, scope, params, query: { sort_by: sortBy, ...page } }) {

@@ -10,8 +10,10 @@ export const getEffectivePermissions = operation({
   id: 'getEffectivePermissions',
   method: 'GET',
   path: '/identities/:id/effective-permissions',
-  summary: 'List what an identity may do at a node',
-  description: 'Now, by assignments there and above; without `node_id`, at the root. Decided as by `evaluate`.',
+  summary: 'List the effective permissions of an identity',
+  description:
+    'Permissions held now at the node, through assignments there and above; without `node_id`, at the root. Decided in ' +
+    'the same way as by `evaluate`.',
   query: Type.Object({ node_id: Type.Optional(Id) }, { additionalProperties: false }),
   answers: {
     200: single(
@@ -38,7 +40,8 @@ export const getPermissionLocations = operation({
   path: '/identities/:id/permission-locations',
   summary: 'List where an identity holds a permission',
   description:
-    'The topmost nodes at which it is held now, with the ids from the root to each; it is held at every active node below them too.',
+    'Returns the topmost nodes at which it is held now, with the IDs from the root to each; it is also held at every ' +
+    'active node below them.',
   query: Type.Object({ permission: Type.String({ minLength: 1, maxLength: 200 }) }, { additionalProperties: false }),
   answers: {
     200: single(

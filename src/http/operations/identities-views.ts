@@ -23,7 +23,7 @@ export const IdentityDetail = Resource('Identity', {
   name: Nullable(Type.String()),
   metadata: Metadata,
   email_verified: Type.Boolean(),
-  roles: Type.Array(AssignedRoleView, { description: 'Held now or at a time to come.' }),
+  roles: Type.Array(AssignedRoleView, { description: 'Held now or in the future.' }),
   can_manage: Type.Boolean({ description: 'Whether the caller holds `identity.manage`.' }),
   updated_at: Timestamp,
 });
@@ -39,7 +39,8 @@ export const NewIdentityFields = {
   is_active: Type.Optional(
     Type.Boolean({
       default: true,
-      description: 'False for whoever is not to come in yet, or was kept out where they come from.',
+      description:
+        'False for an identity that must not sign in yet, or is deactivated in the system that it comes from.',
     }),
   ),
   role_id: Type.Optional(Nullable(Id)),

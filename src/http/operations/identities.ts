@@ -37,20 +37,22 @@ export const listIdentities = operation({
   path: '/identities',
   summary: 'List identities',
   description:
-    'Profile data only: no credentials, no assignments. `external_id` finds whom the application knows by that, and `email` the one with that address. `q` searches first name, last name and email; one that finds more than 100 000 is ' +
-    'refused, as is one without three letters or digits in a row where there are more members than that. Without `status` those who are ' +
-    'deactivated are listed, too, with `is_active` false. `sort_by=created_at` is by when they came into this environment: for whoever was in ' +
-    'another one of the account before, that is later than the `created_at` that is shown.',
+    'Returns profile data only: no credentials and no assignments. `external_id` finds the identity with that ID in the ' +
+    'application, and `email` the one with that email address. `q` searches first name, last name and email; a search ' +
+    'with more than 100 000 matches is refused, and so is one without three consecutive letters or digits if there are ' +
+    'more members than that. Without `status`, deactivated identities are included, with `is_active` false. ' +
+    '`sort_by=created_at` sorts by when the identity joined this environment: for one that was in another environment of ' +
+    'the account before, that is later than its `created_at`.',
   tag: 'Identities',
   level: 'environment',
   query: listQuery(personSorts, {
     status: Status,
-    external_id: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'Exactly this one.' })),
+    external_id: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'Exact match.' })),
     email: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 254,
-        description: 'Exactly this address; capital letters are as good as small ones.',
+        description: 'Exact match, regardless of case.',
       }),
     ),
   }),
@@ -74,7 +76,8 @@ export const listIdentitiesWithRoles = operation({
   path: '/identities/with-roles',
   summary: 'List identities with their roles',
   description:
-    'Roles are those held now or at a time to come. `role_id` keeps to who holds that role, `no_assignment` to who holds none. `q` is that of the list of identities.',
+    'Roles are those held now or in the future. `role_id` returns only identities with that role, `no_assignment` only ' +
+    'those without a role. `q` searches as in the list of identities.',
   tag: 'Identities',
   level: 'environment',
   query: listQuery(personSorts, {
@@ -82,7 +85,7 @@ export const listIdentitiesWithRoles = operation({
     role_id: Type.Optional(
       Type.String({
         pattern: worded(`^(no_assignment|${uuidPattern})$`, 'must be a UUID or `no_assignment`'),
-        description: 'The id of a role, or `no_assignment`.',
+        description: 'The ID of a role, or `no_assignment`.',
       }),
     ),
   }),
@@ -101,9 +104,10 @@ export const createIdentity = operation({
   path: '/identities',
   summary: 'Create an identity',
   description:
-    "An address that is in the Account's directory already gets a membership in this Environment, and keeps its profile and " +
-    'password. `role_id` is assigned at `node_id`, or at the root: for that the caller needs `rbac.assign_roles` and every ' +
-    'permission of the role there. While an identity that was deleted is being erased, its address is taken.',
+    "If the email address is already in the account's directory, that identity becomes a member of this environment and " +
+    'keeps its profile and password. `role_id` is assigned at `node_id`, or at the root without one; this requires ' +
+    '`rbac.assign_roles` and every permission of the role there. The email address of a deleted identity remains taken ' +
+    'while the identity is being erased.',
   tag: 'Identities',
   level: 'environment',
   body: Body(NewIdentityFields),
@@ -134,7 +138,7 @@ export const getIdentity = operation({
   id: 'getIdentity',
   method: 'GET',
   path: '/identities/:id',
-  summary: 'Read an identity',
+  summary: 'Get an identity',
   answers: { 200: single(IdentityDetail), ...errors('identity.not_found') },
   handle: ({ params, ...asking }) => detailOf(asking, params.id),
 });
@@ -145,7 +149,7 @@ export const getIdentityDetail = operation({
   id: 'getIdentityDetail',
   method: 'GET',
   path: '/identities/:id/detail',
-  summary: 'Read an identity in detail',
+  summary: 'Get an identity in detail',
   answers: { 200: single(IdentityDetail), ...errors('identity.not_found') },
   handle: ({ params, ...asking }) => detailOf(asking, params.id),
 });
@@ -156,11 +160,11 @@ export const updateIdentity = operation({
   id: 'updateIdentity',
   method: 'PATCH',
   path: '/identities/:id',
-  summary: 'Change an identity',
+  summary: 'Update an identity',
   description:
-    'The profile is one for all Environments of the Account; of who is in a production Environment it is not changed from a ' +
-    'development one. Another address is unverified unless `email_verified` says ' +
-    'otherwise, and links and codes that were mailed to the one before work no more. `metadata` is replaced as a whole.',
+    'The profile is shared by all environments of the account; that of a member of a production environment cannot be ' +
+    'changed from a development one. A new email address is unverified unless `email_verified` says otherwise, and links ' +
+    'and codes emailed to the previous one stop working. `metadata` is replaced as a whole.',
   body: Body({
     email: Type.Optional(Address),
     ...ProfileFields,
@@ -195,10 +199,10 @@ export const deleteIdentity = operation({
   id: 'deleteIdentity',
   method: 'DELETE',
   path: '/identities/:id',
-  summary: 'Remove an identity',
+  summary: 'Delete an identity',
   description:
-    'Ends the membership in this Environment with its sessions and role assignments, at once. Who has no membership left in the ' +
-    'Account is erased.',
+    'Ends the membership in this environment immediately, with its sessions and role assignments. An identity without ' +
+    'any membership left in the account is erased.',
   events: leavingEvents,
   answers: { 204: Type.Null(), ...errors('identity.not_found') },
   handle: ({ services, scope, params }) => services.identityAdministration.remove(scope, params.id),

@@ -17,14 +17,16 @@ export const InviteFields = {
   first_name: Nullable(Type.String()),
   last_name: Nullable(Type.String()),
   name: Nullable(Type.String()),
-  locale: OneOf(['en', 'de'], { description: 'Of its mails.' }),
+  locale: OneOf(['en', 'de'], { description: 'The language of its emails.' }),
   status: InviteState,
-  ended_reason: Nullable(Type.String({ description: 'Why it is expired or revoked, such as `not_accepted_in_time`.' })),
+  ended_reason: Nullable(
+    Type.String({ description: 'Why the invite has expired or was revoked, for example `not_accepted_in_time`.' }),
+  ),
   expires_at: Timestamp,
   ended_at: Nullable(Timestamp),
-  invited_by: Type.String({ description: 'Id of the user, the identity or the API key.' }),
+  invited_by: Type.String({ description: 'The ID of the user, the identity or the API key that created it.' }),
   invited_by_type: OneOf(['platform_admin', 'identity', 'api_key']),
-  identity_id: Nullable(Type.String({ description: 'Who accepted.' })),
+  identity_id: Nullable(Type.String({ description: 'The identity that accepted it.' })),
   created_at: Timestamp,
   process: ProcessOfResource,
 };
@@ -50,9 +52,11 @@ export const presentInvite = ({ accountProcesses }: Presenting, invite: ListedIn
 export const IdentityInviteView = Resource('IdentityInvite', {
   ...InviteFields,
   intent: OneOf(['activate', 'directory']),
-  role_id: Nullable(Type.String({ description: 'Given at acceptance.' })),
-  node_id: Nullable(Type.String({ description: 'Where the role is to count.' })),
-  environment_id: Nullable(Type.String({ description: 'Null where it leads into the directory of the account only.' })),
+  role_id: Nullable(Type.String({ description: 'Assigned on acceptance.' })),
+  node_id: Nullable(Type.String({ description: 'The node at which the role is assigned.' })),
+  environment_id: Nullable(
+    Type.String({ description: 'Null if the invite leads only into the directory of the account.' }),
+  ),
   environment_name: Nullable(Type.String()),
   has_initial_assignment: Type.Boolean(),
 });
@@ -72,15 +76,15 @@ export const resendingInvite = {
   method: 'POST',
   path: '/identity-invites/:id/resend',
   description:
-    'With a new link, which lives as long as a first one; the old link is void at once. An expired invite is pending again. ' +
-    'It renews the offer of a role, so it takes what giving the role takes.',
+    'Emails a new link with the full lifetime; the previous link stops working immediately. An expired invite becomes ' +
+    'pending again. The offer of a role is renewed, which requires the same rights as assigning the role.',
   events: ['identity_invite.resent', 'identity_invite.expired'],
   answers: { 200: single(IdentityInviteView), ...errors(...resendRefusals) },
 } as const;
 export const revokingInvite = {
   method: 'POST',
   path: '/identity-invites/:id/revoke',
-  description: 'Its link is void at once.',
+  description: 'Its link stops working immediately.',
   events: ['identity_invite.revoked'],
   answers: {
     200: single(IdentityInviteView),
@@ -103,7 +107,7 @@ export const presentIdentityInvite = (services: Presenting) => (invite: ListedIn
 
 export const leadingInto = {
   environment_id: Type.Optional(
-    idOrNone('Into which environment they lead; `none`: into the directory of the account only.'),
+    idOrNone('The environment that they lead into; `none`: only into the directory of the account.'),
   ),
 };
 export const IdentityInvitesQuery = listQuery(sorts, { status: Type.Optional(InviteState), ...leadingInto });
@@ -111,7 +115,7 @@ export const IdentityInvitesQuery = listQuery(sorts, { status: Type.Optional(Inv
 export const IdentityInvitesSummaryView = Resource('IdentityInvitesSummary', {
   total_invites: Type.Integer(),
   pending_count: Type.Integer(),
-  pending_with_role_count: Type.Integer({ description: 'Pending ones that carry an initial role.' }),
+  pending_with_role_count: Type.Integer({ description: 'Pending invites with an initial role.' }),
   accepted_count: Type.Integer(),
   expired_count: Type.Integer(),
   revoked_count: Type.Integer(),

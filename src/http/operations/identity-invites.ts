@@ -29,11 +29,11 @@ export const listIdentityInvites = operation({
   id: 'listIdentityInvites',
   method: 'GET',
   path: '/identity-invites',
-  summary: 'List invites',
+  summary: 'List identity invites',
   description:
-    'Those that were made in this environment, whether they lead into it or into the directory of the account only. `q` ' +
-    'searches name and email. Invitations into organizations are lists of their own. An invite is kept for 90 days after ' +
-    'its end.',
+    'Invites created in this environment, whether they lead into it or only into the directory of the account. `q` ' +
+    'searches name and email. Invitations to organizations have lists of their own. An invite is kept for 90 days after ' +
+    'it ends.',
   query: IdentityInvitesQuery,
   answers: { 200: listOf(IdentityInviteView) },
   handle: async ({ services, scope, query: { sort_by: sortBy, environment_id, ...page } }) =>
@@ -49,8 +49,8 @@ export const getIdentityInvitesSummary = operation({
   id: 'getIdentityInvitesSummary',
   method: 'GET',
   path: '/identity-invites/summary',
-  summary: 'Count invites',
-  description: 'By status as of now; over all invites that were made in this environment.',
+  summary: 'Count identity invites',
+  description: 'By current status, over all invites created in this environment.',
   answers: { 200: single(IdentityInvitesSummaryView) },
   isBroad: always,
   handle: async ({ services, scope }) => ({ data: presentSummary(await services.identityInvites.summary(scope)) }),
@@ -62,12 +62,13 @@ export const createIdentityInvite = operation({
   id: 'createIdentityInvite',
   method: 'POST',
   path: '/identity-invites',
-  summary: 'Invite somebody',
+  summary: 'Invite an end user',
   description:
-    'Mails a link, valid for seven days unless configured otherwise. With the intent `activate` it leads into this environment, with `directory` into ' +
-    "the account's directory only, without a membership. `role_id` is given at acceptance, at `node_id` or at the root: for " +
-    'that the caller needs `rbac.assign_roles` and every permission of the role there. One invite per address can be ' +
-    'pending. Who is there already is not invited, whether active or not.',
+    'Emails a link, valid for seven days unless configured otherwise. With the intent `activate` it leads into this ' +
+    'environment; with `directory`, only into the directory of the account, without a membership. `role_id` is assigned ' +
+    'on acceptance, at `node_id` or at the root without one; this requires `rbac.assign_roles` and every permission of ' +
+    'the role there. Only one invite per email address can be pending. Whoever is in the environment (or the directory) ' +
+    'already, active or not, cannot be invited.',
   body: Body({
     intent: Type.Optional(OneOf(['activate', 'directory'], { default: 'activate' })),
     email: Address,
@@ -75,7 +76,9 @@ export const createIdentityInvite = operation({
     last_name: Type.Optional(Nullable(Name)),
     role_id: Type.Optional(Nullable(Id)),
     node_id: Type.Optional(Nullable(Type.String({ format: 'uuid', description: 'Only with `role_id`.' }))),
-    locale: Type.Optional(OneOf(['en', 'de'], { description: "Of the mails; without one, the environment's." })),
+    locale: Type.Optional(
+      OneOf(['en', 'de'], { description: "The language of the emails; without one, the environment's." }),
+    ),
   }),
   events: ['identity_invite.created', 'identity_invite.expired'],
   answers: {
@@ -110,7 +113,7 @@ export const getIdentityInvite = operation({
   id: 'getIdentityInvite',
   method: 'GET',
   path: '/identity-invites/:id',
-  summary: 'Read an invite',
+  summary: 'Get an identity invite',
   answers: { 200: single(IdentityInviteView), ...errors('identity_invite.not_found') },
   handle: async ({ services, scope, params }) => ({
     data: presentIdentityInvite(services)(await services.identityInvites.get(scope, params.id)),
@@ -122,7 +125,7 @@ export const resendIdentityInvite = operation({
   ...changing,
   ...resendingInvite,
   id: 'resendIdentityInvite',
-  summary: 'Send an invite again',
+  summary: 'Resend an identity invite',
   handle: async ({ services, scope, caller, params }) => ({
     data: presentIdentityInvite(services)(await services.identityInvites.resend(scope, caller, params.id)),
   }),
@@ -133,7 +136,7 @@ export const revokeIdentityInvite = operation({
   ...changing,
   ...revokingInvite,
   id: 'revokeIdentityInvite',
-  summary: 'Revoke a pending invite',
+  summary: 'Revoke a pending identity invite',
   handle: async ({ services, scope, params }) => ({
     data: presentIdentityInvite(services)(await services.identityInvites.revoke(scope, params.id)),
   }),

@@ -14,16 +14,16 @@ const MetadataSchema = Type.Unsafe<Record<string, unknown>>({
   additionalProperties: true,
   'x-max-bytes': 16 * 1024,
   description:
-    'A JSON Schema (2020-12) for the `metadata` of such nodes, up to 16 KiB. `$ref` leads to its own `$defs`; no `$id` or ' +
-    '`$anchor`; `uniqueItems` with `maxItems` of at most 200; a `pattern` that cannot take exponentially long, and that no ' +
-    'text longer than 1000 characters matches.',
+    'A JSON Schema (2020-12) for the `metadata` of nodes of this type, up to 16 KiB. `$ref` may only refer to its own ' +
+    '`$defs`; `$id` and `$anchor` are not allowed; `uniqueItems` requires a `maxItems` of at most 200; a `pattern` must ' +
+    'not be able to take exponential time, and never matches a text of more than 1000 characters.',
 });
 const TypeFields = {
   key: Key,
   name: Name,
   description: Nullable(Type.String({ maxLength: 1000 })),
   allowed_parents: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 100, uniqueItems: true }),
-  can_be_root: Type.Boolean({ description: 'It may stand right under the root.' }),
+  can_be_root: Type.Boolean({ description: 'Whether nodes of this type may be directly below the root.' }),
   metadata_schema: Nullable(MetadataSchema),
   icon: Nullable(Type.String({ minLength: 1, maxLength: 200 })),
 };
@@ -46,7 +46,7 @@ export const getNodeTypeSchema = operation({
   ...common,
   id: 'getNodeTypeSchema',
   method: 'GET',
-  summary: 'Read which nodes the tree may have',
+  summary: 'Get the node-type schema',
   permission: somewhere('hierarchy.view'),
   capability: 'env_structure.view',
   inPart: true,
@@ -60,8 +60,8 @@ export const replaceNodeTypeSchema = operation({
   method: 'PUT',
   summary: 'Replace the node-type schema',
   description:
-    'It counts at once, and every node has to fit into it: where some do not, nothing changes, and the answer names them ' +
-    '(up to 20). The type `root` is built in; nodes of type `organization` are organizations.',
+    'Takes effect immediately, and every node must conform to it: if some do not, nothing changes, and the error names ' +
+    'them (up to 20). The type `root` is built in; nodes of type `organization` are organizations.',
   permission: 'hierarchy.manage',
   capability: 'env_structure.manage',
   ifMatch: 'required',

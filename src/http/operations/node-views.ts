@@ -27,7 +27,7 @@ export const SeenNodeFields = {
   ...NodeFields,
   access_state: OneOf(['accessible', 'path_only'], {
     description:
-      '`path_only`: shown because it leads to what the caller may see; without its description and metadata.',
+      '`path_only`: included because it leads to a node that the caller may see; without its description and metadata.',
   }),
   can_access: Type.Boolean(),
   can_manage: Type.Boolean(),

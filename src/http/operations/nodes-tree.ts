@@ -19,7 +19,7 @@ const ById = Type.Object({ id: Id });
 const NodeTree = Resource('NodeTree', {
   ...SeenNodeFields,
   children: Type.Array(Type.Unsafe<object>({ type: 'object', additionalProperties: true, 'x-resource': 'NodeTree' }), {
-    description: 'What stands right below it, by name.',
+    description: 'Its direct children, by name.',
   }),
 });
 
@@ -27,10 +27,11 @@ export const getNodeTree = operation({
   ...common,
   id: 'getNodeTree',
   path: '/nodes/tree',
-  summary: 'Read the tree',
+  summary: 'Get the node tree',
   description:
-    'The root with what the caller may see below it, and what leads there (`path_only`). `depth` is how many levels below the ' +
-    'root; without it, all of them. More than 20 000 nodes, or 16 million characters of descriptions and metadata, are no answer: 400.',
+    'Returns the root, the nodes below it that the caller may see, and the nodes that lead to them (`path_only`). ' +
+    '`depth` is the number of levels below the root; without it, all. A tree with more than 20 000 nodes, or 16 million ' +
+    'characters of descriptions and metadata, is refused with 400.',
   waitsMs: Number.POSITIVE_INFINITY,
   isBroad: always,
   isHeavy: true,
@@ -75,7 +76,7 @@ export const listNodeChildren = operation({
   ...common,
   id: 'listNodeChildren',
   path: '/nodes/:id/children',
-  summary: 'List what stands right under a node',
+  summary: 'List the children of a node',
   permission: at('id', 'hierarchy.view'),
   onTheWay: true,
   params: ById,
@@ -99,8 +100,8 @@ export const listNodeAncestors = operation({
   ...common,
   id: 'listNodeAncestors',
   path: '/nodes/:id/ancestors',
-  summary: 'List the nodes above a node, the root first',
-  description: 'Those that the caller may not see by themselves are `path_only`.',
+  summary: 'List the ancestors of a node, from the root down',
+  description: 'Ancestors that the caller may not see themselves are `path_only`.',
   permission: at('id', 'hierarchy.view'),
   onTheWay: true,
   params: ById,
@@ -118,8 +119,8 @@ export const listNodeIdentities = operation({
   path: '/nodes/:id/identities',
   summary: 'List the identities that hold a role at a node',
   description:
-    'At the node itself, not above it; now or at a time to come. `roles` are those held there. `q` searches first name, last ' +
-    'name and email.',
+    'Considers roles assigned at the node itself, not above it, now or in the future; `roles` lists them. `q` searches ' +
+    'first name, last name and email.',
   capability: 'identities.view',
   permission: at('id', 'hierarchy.view'),
   params: ById,

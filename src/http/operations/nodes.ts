@@ -44,7 +44,7 @@ export const listNodes = operation({
   method: 'GET',
   path: '/nodes',
   summary: 'List nodes',
-  description: 'The nodes that the caller may see, the root among them. `q` searches name and slug.',
+  description: 'Returns the nodes that the caller may see, including the root. `q` searches name and slug.',
   permission: somewhere('hierarchy.view'),
   capability: 'env_structure.view',
   query: nodeQuery(),
@@ -64,9 +64,10 @@ export const createNode = operation({
   path: '/nodes',
   summary: 'Create a node',
   description:
-    'Under `parent_node_id`, or right under the root without one; the permission is needed there. The node-type schema says ' +
-    'which types may stand there, how deep, and with which metadata. Without a `slug` the name gives one, with a short random ' +
-    'ending where a sibling has it. A node of type `organization` is an organization, too.',
+    'Creates it under `parent_node_id`, or directly below the root without one; the permission is required there. The ' +
+    'node-type schema defines which types are allowed there, how deep, and with which metadata. Without a `slug`, one is ' +
+    'derived from the name, with a short random suffix if a sibling has it. A node of type `organization` is also an ' +
+    'organization.',
   permission: somewhere('hierarchy.manage'),
   capability: 'env_structure.manage',
   body: Body({
@@ -101,7 +102,7 @@ export const getNode = operation({
   id: 'getNode',
   method: 'GET',
   path: '/nodes/:id',
-  summary: 'Read a node',
+  summary: 'Get a node',
   permission: at('id', 'hierarchy.view'),
   capability: 'env_structure.view',
   onTheWay: true,
@@ -118,12 +119,12 @@ export const updateNode = operation({
   id: 'updateNode',
   method: 'PATCH',
   path: '/nodes/:id',
-  summary: 'Change a node, and where it stands',
+  summary: 'Update or move a node',
   description:
-    'An inactive node takes everything at and below it out of every decision: no role counts there. An end user, whose ' +
-    'own right ends with it, cannot activate it again; an API key or an administrator can. `parent_node_id` moves it with ' +
-    'everything below it, as `move` does; the permission is needed at both parents, too, unless it is there already. `metadata` is replaced as a whole. ' +
-    'The root can be renamed and described; it is never moved or deactivated.',
+    'An inactive node and everything below it are excluded from every decision: no role counts there. An end user, whose ' +
+    'own rights end with it, cannot activate it again; an API key or an administrator can. `parent_node_id` moves it ' +
+    'with everything below it, as `move` does; the permission is then also required at both parents, unless it is there ' +
+    'already. `metadata` is replaced as a whole. The root can be renamed and described, but never moved or deactivated.',
   permission: at('id', 'hierarchy.manage'),
   capability: 'env_structure.manage',
   retriedWithoutAccess: true,
@@ -166,7 +167,8 @@ export const moveNode = operation({
   path: '/nodes/:id/move',
   summary: 'Move a node under another parent',
   description:
-    'With everything below it. The permission is needed at the parent of before and at the new one, too, unless they are one.',
+    'Everything below it moves with it. The permission is also required at the previous and at the new parent, unless ' +
+    'they are the same.',
   permission: at('id', 'hierarchy.manage'),
   capability: 'env_structure.manage',
   params: ById,
@@ -193,9 +195,10 @@ export const deleteNode = operation({
   path: '/nodes/:id',
   summary: 'Delete a node',
   description:
-    'With `cascade=true` everything below it too. Role assignments, SCIM group mappings and organizations at these nodes, with what ' +
-    'those have to themselves (as when one is deleted), go with them, and there is an event for each. More than 10 000 nodes go from ' +
-    'the lowest up in several transactions: of a request that ends before its answer the rest is left, and the next one goes on with it.',
+    'With `cascade=true`, everything below it is deleted too. Role assignments, SCIM group mappings and organizations at ' +
+    'these nodes, with everything that belongs to those (as when one is deleted), are deleted with them, each with its ' +
+    'own event. More than 10 000 nodes are deleted from the lowest up in several transactions: if the request ends ' +
+    'before its response, the rest remains, and the next request continues.',
   permission: at('id', 'hierarchy.manage'),
   capability: 'env_structure.manage',
   retriedWithoutAccess: true,

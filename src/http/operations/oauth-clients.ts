@@ -16,7 +16,7 @@ const Jwks = Type.Object(
   },
   {
     description:
-      'Public keys, one at least for RS256, PS256 (RSA of 2048 bits or more) or ES256. Several of one type each have a `kid`, which assertions name.',
+      'Public keys, of which at least one is for RS256, PS256 (RSA of 2048 bits or more) or ES256. Several of one type need a `kid` each, which assertions name.',
   },
 );
 const RedirectUris = Type.Array(Type.String({ minLength: 1, maxLength: 2048 }), { maxItems: 100, uniqueItems: true });
@@ -26,22 +26,26 @@ const Settings = {
   redirect_uris: RedirectUris,
   post_logout_redirect_uris: RedirectUris,
   token_endpoint_auth_method: OneOf(methods, {
-    description: 'A secret is taken in the header and in the body alike, whichever of the two is registered.',
+    description: 'A client secret is accepted both in the header and in the body, whichever of the two is registered.',
   }),
   require_pkce: Type.Boolean({
     description:
-      'False only for confidential clients, and not where the environment has `require_pkce`, which counts for all.',
+      'May be false only for confidential clients, and only if the environment does not have `require_pkce`, which applies ' +
+      'to all.',
   }),
-  rotate_refresh_tokens: Type.Boolean({ description: 'Public clients always rotate.' }),
+  rotate_refresh_tokens: Type.Boolean({ description: 'Refresh tokens of public clients are always rotated.' }),
   scopes: Type.Array(OneOf(scopes), {
     minItems: 1,
     uniqueItems: true,
     description:
-      'What the client may be given; whatever else it asks for is left out of its tokens, at the next refresh too. All of them unless said. Without `openid` it is plain OAuth 2.0: no ID token, and no `userinfo`.',
+      'Scopes that the client may be granted; any other scope that it requests is left out of its tokens, also at the next ' +
+      'refresh. All scopes by default. Without `openid`, the client uses plain OAuth 2.0: no ID token, and no `userinfo`.',
   }),
   consent_required: Type.Boolean({
     description:
-      'For applications of others: each person is asked before it is given anything of theirs, and can take that back. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API takes them.',
+      'For third-party applications: each person is asked for consent before the client is granted anything of theirs, and ' +
+      'can withdraw it. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API ' +
+      'accepts them.',
   }),
   jwks: Nullable(Jwks),
   jwks_uri: Nullable(Url),
@@ -49,8 +53,9 @@ const Settings = {
   initiate_login_uri: Nullable({
     ...Url,
     description:
-      'Where the application begins a sign-in by itself when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and mostly `login_hint`. With it, mailed ' +
-      'links of passwords and sign-ups lead there, and so does a sign-in that an identity provider has begun: into a request of the browser that is in front of it.',
+      'Where the application starts a sign-in when it is asked to (OpenID Connect Core 1.0 §4), with `iss` and usually ' +
+      '`login_hint`. If it is set, emailed links for passwords and sign-ups lead there, and so does a sign-in that an ' +
+      'identity provider has started: the application then sends an authorization request from the browser that is in use.',
   }),
 };
 const ClientFields = {
@@ -66,7 +71,7 @@ const ClientFields = {
 const ClientView = Resource('OAuthClient', ClientFields);
 const WithSecret = Resource('OAuthClientWithSecret', {
   ...ClientFields,
-  client_secret: Nullable(Type.String({ description: 'Shown this once; null for a client without one.' })),
+  client_secret: Nullable(Type.String({ description: 'Returned only once; null for a client without a secret.' })),
 });
 const ById = Type.Object({ id: Id });
 
@@ -150,7 +155,7 @@ export const getOAuthClient = operation({
   id: 'getOAuthClient',
   method: 'GET',
   path: '/oauth-clients/:id',
-  summary: 'Read an OAuth client',
+  summary: 'Get an OAuth client',
   capability: 'oauth_clients.view',
   params: ById,
   answers: { 200: single(ClientView), ...errors('oauth_client.not_found') },
@@ -164,7 +169,7 @@ export const updateOAuthClient = operation({
   id: 'updateOAuthClient',
   method: 'PATCH',
   path: '/oauth-clients/:id',
-  summary: 'Change an OAuth client',
+  summary: 'Update an OAuth client',
   capability: 'oauth_clients.manage',
   params: ById,
   body: Type.Partial(Type.Object({ ...Settings, name: Name }), { additionalProperties: false }),
@@ -195,8 +200,8 @@ export const rotateOAuthClientSecret = operation({
   id: 'rotateOAuthClientSecret',
   method: 'POST',
   path: '/oauth-clients/:id/rotate-secret',
-  summary: 'Give an OAuth client a new secret',
-  description: 'The new secret counts at once, and the old one ends within a second.',
+  summary: 'Rotate the secret of an OAuth client',
+  description: 'The new secret works immediately, and the previous one stops working within a second.',
   capability: 'oauth_clients.manage',
   params: ById,
   exists: ({ services, scope, params }) => services.clientManagement.get(scope, params.id),
@@ -214,7 +219,7 @@ export const deleteOAuthClient = operation({
   method: 'DELETE',
   path: '/oauth-clients/:id',
   summary: 'Delete an OAuth client',
-  description: 'Its grants and tokens end with it.',
+  description: 'Its grants and tokens are revoked with it.',
   capability: 'oauth_clients.manage',
   params: ById,
   exists: ({ services, scope, params }) => services.clientManagement.get(scope, params.id),

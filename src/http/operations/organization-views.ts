@@ -7,7 +7,10 @@ import { at } from '../operation.js';
 import { Id, Metadata, Nullable, Resource, Timestamp } from '../schemas.js';
 
 export const OrganizationView = Resource('Organization', {
-  id: Type.String({ format: 'uuid', description: 'Of its node, too: permissions at the organization are held there.' }),
+  id: Type.String({
+    format: 'uuid',
+    description: 'Also the ID of its node: permissions at the organization are held there.',
+  }),
   name: Type.String(),
   description: Nullable(Type.String()),
   slug: Type.String(),

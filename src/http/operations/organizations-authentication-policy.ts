@@ -10,18 +10,22 @@ const Fields = {
     Type.Array(OneOf(['password', 'email_otp', 'passkey', 'sso']), {
       minItems: 1,
       uniqueItems: true,
-      description: 'First factors that members may sign in with; null: all that the environment offers.',
+      description: 'First factors with which members may sign in; null: all that the environment offers.',
     }),
   ),
-  require_mfa: Type.Boolean({ description: 'A second factor of every member, as if the environment required it.' }),
+  require_mfa: Type.Boolean({
+    description: 'Requires a second factor of every member, as if the environment required it.',
+  }),
   require_sso: Type.Boolean({
     description:
-      "Members sign in through the organization's identity provider only. Whoever leaves no other way needs an active connection first.",
+      "Members can sign in only through the organization's identity provider. If no other way to sign in is left, an " +
+      'active connection is required first.',
   }),
   session_ttl_seconds: Nullable(
     Type.Integer({
       minimum: 300,
-      description: "How long a sign-in of a member lasts, at most as long as the environment's; null: as long.",
+      description:
+        "How long the session of a member lasts, at most as long as the environment's; null: as long as the environment's.",
     }),
   ),
 };
@@ -37,8 +41,8 @@ const present = ({ allowed_methods, require_mfa, require_sso, session_ttl_second
 
 const path = '/organizations/:id/authentication-policy';
 const rule =
-  'It adds to what the environment asks, and counts at every sign-in of a member, whichever application they sign in to; of ' +
-  'several organizations the strictest counts.';
+  'The policy adds to what the environment requires, and applies at every sign-in of a member, whichever application ' +
+  'they sign in to; for a member of several organizations, the strictest applies.';
 
 export const getAuthenticationPolicy = operation({
   ...ofOne,
@@ -47,7 +51,7 @@ export const getAuthenticationPolicy = operation({
   id: 'getAuthenticationPolicy',
   method: 'GET',
   path,
-  summary: 'Read how members of an organization may sign in',
+  summary: 'Get the authentication policy of an organization',
   description: rule,
   answers: { 200: single(PolicyView), ...errors('organization.not_found') },
   handle: async ({ services, scope, params }) => ({
@@ -61,8 +65,8 @@ export const replaceAuthenticationPolicy = operation({
   id: 'replaceAuthenticationPolicy',
   method: 'PUT',
   path,
-  summary: 'Replace how members of an organization may sign in',
-  description: `${rule} The version is the policy's own, not that of the organization.`,
+  summary: 'Replace the authentication policy of an organization',
+  description: `${rule} The version is that of the policy, not of the organization.`,
   ifMatch: 'required',
   body: Body(Fields),
   events: ['organization.updated'],

@@ -38,7 +38,7 @@ export const listOrganizationDomains = operation({
   id: 'listOrganizationDomains',
   method: 'GET',
   path: '/organizations/:id/domains',
-  summary: 'List the domains that an organization has claimed',
+  summary: 'List the domain claims of an organization',
   description: '`q` searches the domain.',
   query: SsoDomainsQuery,
   answers: { 200: listOf(SsoDomainView), ...errors('organization.not_found') },
@@ -54,8 +54,8 @@ export const claimOrganizationDomain = operation({
   path: '/organizations/:id/domains',
   summary: 'Claim a domain for an organization',
   description:
-    `${howItIsProved} ${howItIsClaimed} Several organizations of an environment may claim a domain; the first one that proves ` +
-    'it has it, and the claims of the others say so.',
+    `${howItIsProved} ${howItIsClaimed} Several organizations of an environment may claim a domain; the first to prove ` +
+    'it gets it, and the claims of the others show that.',
   body: NewSsoDomain,
   events: ['sso.domain.claimed'],
   answers: { 201: single(SsoDomainView), ...errors('organization.not_found', ...claimRefusals) },
@@ -70,8 +70,8 @@ export const getOrganizationDomain = operation({
   id: 'getOrganizationDomain',
   method: 'GET',
   path: '/organizations/:id/domains/:domain',
-  summary: 'Read the claim of a domain of an organization',
-  description: 'With the TXT record that proves it, and how its check stands.',
+  summary: 'Get a domain claim of an organization',
+  description: 'Includes the TXT record that proves it, and the state of its verification.',
   answers: { 200: single(SsoDomainView), ...errors('organization.not_found', 'sso_domain.not_found') },
   handle: async ({ services, scope, params }) => ({
     data: presentSsoDomain(services)(await services.ssoDomains.get(its(scope, params.id), params.domain)),
@@ -83,7 +83,7 @@ export const verifyOrganizationDomain = operation({
   id: 'verifyOrganizationDomain',
   method: 'POST',
   path: '/organizations/:id/domains/:domain/verify',
-  summary: 'Look for the record of a domain of an organization now',
+  summary: 'Verify a domain claim of an organization now',
   description: whatVerifyDoes,
   events: ['sso.domain.verified', 'sso.domain.failed', 'sso.domain.lapsed'],
   answers: {
@@ -100,8 +100,9 @@ export const deleteOrganizationDomain = operation({
   id: 'deleteOrganizationDomain',
   method: 'DELETE',
   path: '/organizations/:id/domains/:domain',
-  summary: 'Give up the claim of a domain of an organization',
-  description: 'At once it verifies nothing any more, and another organization that proves the domain can have it.',
+  summary: 'Delete a domain claim of an organization',
+  description:
+    'The claim stops verifying anything immediately, and another organization that proves the domain can have it.',
   events: ['sso.domain.deleted'],
   answers: { 204: Type.Null(), ...errors('organization.not_found', 'sso_domain.not_found') },
   handle: ({ services, scope, params }) => services.ssoDomains.remove(its(scope, params.id), params.domain),

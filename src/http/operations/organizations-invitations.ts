@@ -14,7 +14,7 @@ import type { Presenting } from './process-of-resource.js';
 const InvitationView = Resource('OrganizationInvitation', {
   ...InviteFields,
   organization_id: Nullable(Type.String()),
-  role_ids: Type.Array(Id, { description: "Given at acceptance, at the organization's node." }),
+  role_ids: Type.Array(Id, { description: "Assigned on acceptance, at the organization's node." }),
 });
 
 const present = (services: Presenting) => (invitation: ListedInvite) =>
@@ -37,7 +37,7 @@ const ofInvitation = {
 } as const;
 
 const rule =
-  "Whoever gives roles needs `rbac.assign_roles` and every permission of the roles at the organization's node.";
+  "Assigning roles requires `rbac.assign_roles` and every permission of the roles at the organization's node.";
 
 export const listOrganizationInvitations = operation({
   ...ofOne,
@@ -47,7 +47,7 @@ export const listOrganizationInvitations = operation({
   method: 'GET',
   path: '/organizations/:id/invitations',
   summary: 'List the invitations of an organization',
-  description: '`q` searches name and email. An invitation is kept for 90 days after its end.',
+  description: '`q` searches name and email. An invitation is kept for 90 days after it ends.',
   query: listQuery(sorts, { status: Type.Optional(InviteState) }),
   answers: { 200: listOf(InvitationView), ...errors('organization.not_found') },
   handle: async ({ services, scope, params, query: { sort_by: sortBy, ...page } }) =>
@@ -60,18 +60,21 @@ export const createOrganizationInvitation = operation({
   id: 'createOrganizationInvitation',
   method: 'POST',
   path: '/organizations/:id/invitations',
-  summary: 'Invite somebody into an organization',
+  summary: 'Invite a person to an organization',
   description:
-    'Mails a link, valid for seven days unless configured otherwise. Who accepts becomes a member of the organization with these roles, and of the ' +
-    'environment where they are none. One invitation per address and organization can be pending. Who is deactivated in the ' +
-    'environment is mailed nothing, and gets in by no link: send the invitation again once they are active. ' +
+    'Emails a link, valid for seven days unless configured otherwise. Whoever accepts it becomes a member of the ' +
+    'organization with these roles, and a member of the environment if they are not one yet. Only one invitation per ' +
+    'email address and organization can be pending. A person who is deactivated in the environment is sent no email, and ' +
+    'no link lets them in: resend the invitation once they are active. ' +
     rule,
   body: Body({
     email: Address,
     first_name: Type.Optional(Nullable(Name)),
     last_name: Type.Optional(Nullable(Name)),
     role_ids: Type.Optional(Type.Array(Id, { maxItems: 100, uniqueItems: true })),
-    locale: Type.Optional(OneOf(['en', 'de'], { description: "Of the mails; without one, the environment's." })),
+    locale: Type.Optional(
+      OneOf(['en', 'de'], { description: "The language of the emails; without one, the environment's." }),
+    ),
   }),
   events: ['organization.invitation_created', 'organization.invitation_expired'],
   answers: {
@@ -103,10 +106,10 @@ export const resendOrganizationInvitation = operation({
   id: 'resendOrganizationInvitation',
   method: 'POST',
   path: '/organizations/:id/invitations/:invitation_id/resend',
-  summary: 'Send an invitation into an organization again',
+  summary: 'Resend an invitation to an organization',
   description:
-    'With a new link, which lives as long as a first one; the old link is void at once. An expired invitation is pending ' +
-    `again. It renews the offer of roles. ${rule}`,
+    'Emails a new link with the full lifetime; the previous link stops working immediately. An expired invitation becomes ' +
+    `pending again. The offer of roles is renewed. ${rule}`,
   events: ['organization.invitation_resent', 'organization.invitation_expired'],
   answers: {
     200: single(InvitationView),
@@ -122,8 +125,8 @@ export const revokeOrganizationInvitation = operation({
   id: 'revokeOrganizationInvitation',
   method: 'DELETE',
   path: '/organizations/:id/invitations/:invitation_id',
-  summary: 'Revoke a pending invitation into an organization',
-  description: 'Its link is void at once. It stays in the list, as revoked.',
+  summary: 'Revoke a pending invitation to an organization',
+  description: 'Its link stops working immediately. It stays in the list, as revoked.',
   events: ['organization.invitation_revoked'],
   answers: {
     204: Type.Null(),

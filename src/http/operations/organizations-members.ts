@@ -11,10 +11,10 @@ import { managed, ofOne, viewing } from './organization-views.js';
 export const MemberView = Resource('OrganizationMember', {
   identity_id: Id,
   ...PersonFields,
-  is_active: Type.Boolean({ description: 'In the environment.' }),
-  role_ids: Type.Array(Id, { description: 'Of `roles`, each once.' }),
-  roles: Type.Array(AssignedRoleView, { description: "Held at the organization's node, now or at a time to come." }),
-  created_at: Type.String({ format: 'date-time', description: 'When they became a member.' }),
+  is_active: Type.Boolean({ description: 'Whether the identity is active in the environment.' }),
+  role_ids: Type.Array(Id, { description: 'The IDs of `roles`, each once.' }),
+  roles: Type.Array(AssignedRoleView, { description: "Held at the organization's node, now or in the future." }),
+  created_at: Type.String({ format: 'date-time', description: 'When the identity became a member.' }),
 });
 
 export const presentMember = ({ identity, membership, roles, joinedAt }: Member) => ({
@@ -41,8 +41,8 @@ interface Exists {
 const idsOf = (params: Exists['params']) => ({ organizationId: params.id, identityId: params.identity_id });
 
 const rule =
-  "Whoever gives roles needs `rbac.assign_roles` and every permission of the roles at the organization's node; whoever takes " +
-  'them, `rbac.assign_roles` there (administrators: `env_roles.manage`).';
+  "Assigning roles requires `rbac.assign_roles` and every permission of the roles at the organization's node; removing " +
+  'them requires `rbac.assign_roles` there (administrators: `env_roles.manage`).';
 const refusals = ['organization.not_found', 'role.not_found', 'role.cannot_grant'] as const;
 
 export const listOrganizationMembers = operation({
@@ -70,8 +70,8 @@ export const addOrganizationMember = operation({
   path: '/organizations/:id/members',
   summary: 'Add a member to an organization',
   description:
-    "An identity of the environment, with these roles at the organization's node. Who manages a part of the tree only, and may not read " +
-    `all identities, adds those who are members of an organization in that part already, and invites others. ${rule}`,
+    "Adds an identity of the environment, with these roles at the organization's node. Callers who manage only a part of " +
+    `the tree, and may not read all identities, can add members of organizations in that part, and invite others. ${rule}`,
   body: Body({ identity_id: Id, role_ids: Type.Optional(RoleIds) }),
   events: ['organization.member_added', 'role_assignment.created'],
   answers: {
@@ -90,10 +90,10 @@ export const updateOrganizationMember = operation({
   id: 'updateOrganizationMember',
   method: 'PATCH',
   path: '/organizations/:id/members/:identity_id',
-  summary: 'Change the roles of a member',
+  summary: 'Update the roles of a member',
   description:
-    "Afterwards they hold exactly these roles at the organization's node. What they hold of them already stays with its window; " +
-    `others are taken, what is new is open in time. Roles at other nodes stay as they are. ${rule}`,
+    "Replaces the roles held at the organization's node. Roles that the member already holds keep their time window; all " +
+    `others are removed, and new ones have no time limit. Roles at other nodes are not changed. ${rule}`,
   retriedWithoutAccess: true,
   body: Body({ role_ids: RoleIds }),
   events: ['organization.member_updated', 'role_assignment.created', 'role_assignment.deleted'],
@@ -111,9 +111,9 @@ export const removeOrganizationMember = operation({
   path: '/organizations/:id/members/:identity_id',
   summary: 'Remove a member from an organization',
   description:
-    "With their roles at the organization's node and below it, though not in an organization further down of which they are a " +
-    'member, too. An invitation of the organization that waits for their address is revoked. They stay in the environment, with what they ' +
-    'hold elsewhere and above.',
+    "Their roles at the organization's node and below it are removed too, except in an organization further down of " +
+    'which they are also a member. A pending invitation of the organization to their email address is revoked. They stay ' +
+    'in the environment, with their roles elsewhere and above.',
   retriedWithoutAccess: true,
   events: ['organization.member_removed', 'organization.invitation_revoked', 'role_assignment.deleted'],
   answers: { 204: Type.Null(), ...errors('organization.not_found', 'organization.member_not_found') },

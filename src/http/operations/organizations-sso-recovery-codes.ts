@@ -5,9 +5,9 @@ import { Nullable, single, Timestamp } from '../schemas.js';
 import { managed, ofOne, viewing } from './organization-views.js';
 
 const Fields = {
-  count: Type.Integer({ description: 'How many the latest set had; 0 where none was made yet.' }),
+  count: Type.Integer({ description: 'The size of the latest set; 0 if none has been generated yet.' }),
   remaining: Type.Integer({ description: 'How many of them are unused.' }),
-  generation: Type.Integer({ description: 'Counts the sets.' }),
+  generation: Type.Integer({ description: 'The number of sets generated so far.' }),
   created_at: Nullable(Timestamp),
 };
 const present = ({ count, remaining, generation, createdAt }: RecoverySet) => ({
@@ -25,7 +25,7 @@ export const getOrganizationSsoRecoveryCodes = operation({
   id: 'getOrganizationSsoRecoveryCodes',
   method: 'GET',
   path,
-  summary: 'Read how many SSO recovery codes of an organization are left',
+  summary: 'Get the number of SSO recovery codes left in an organization',
   answers: { 200: single(Type.Object(Fields)), ...errors('organization.not_found') },
   handle: async ({ services, scope, params }) => ({
     data: present(await services.ssoRecoveryCodes.read(scope, params.id)),
@@ -38,10 +38,10 @@ export const renewOrganizationSsoRecoveryCodes = operation({
   id: 'renewOrganizationSsoRecoveryCodes',
   method: 'POST',
   path,
-  summary: 'Make new SSO recovery codes of an organization',
+  summary: 'Generate new SSO recovery codes for an organization',
   description:
-    'For the day on which the identity provider is down that the organization requires: each lets a member in once who has proved ' +
-    'who they are in another way. They are answered here and never again, and void those of before.',
+    'For when the identity provider that the organization requires is down: each code lets a member sign in once, after ' +
+    'proving who they are in another way. The codes are returned only once, and invalidate all earlier ones.',
   events: ['organization.sso_recovery_codes_renewed'],
   answers: {
     201: single(Type.Object({ ...Fields, codes: Type.Array(Type.String()) })),

@@ -28,8 +28,8 @@ export const listOrganizations = operation({
   path: '/organizations',
   summary: 'List organizations',
   description:
-    'Those that the caller may see, at any depth of the tree. `q` searches name and slug. An environment whose tree has no ' +
-    'organizations answers an empty list.',
+    'Returns the organizations that the caller may see, at any depth of the tree. `q` searches name and slug. The list ' +
+    'is empty if the tree has no organizations.',
   permission: somewhere(...viewing.permissions),
   capability: viewing.capability,
   query: listQuery(['created_at', 'name', 'slug']),
@@ -49,10 +49,10 @@ export const createOrganization = operation({
   path: '/organizations',
   summary: 'Create an organization',
   description:
-    'A node of type `organization` with the same id, under `parent_node_id` or right under the root without one; the ' +
-    'permission is needed there. The node-type schema says where organizations may stand, and with which metadata; an ' +
-    'environment whose access model is `flat` has none. Without a ' +
-    '`slug` the name gives one, with a short random ending where a sibling has it. Nobody is a member of it yet.',
+    'Creates a node of type `organization` with the same ID, under `parent_node_id` or directly below the root without ' +
+    'one; the permission is required there. The node-type schema defines where organizations are allowed, and with which ' +
+    'metadata; an environment with the access model `flat` has none. Without a `slug`, one is derived from the name, ' +
+    'with a short random suffix if a sibling has it. A new organization has no members.',
   permission: somewhere(...managing.permissions),
   capability: managing.capability,
   body: Body({
@@ -89,10 +89,10 @@ export const deleteOrganizations = operation({
   path: '/organizations',
   summary: 'Delete all organizations',
   description:
-    'For environments of type `development` only. Repeat the slug of the environment in `confirm`: this cannot be undone. ' +
-    'Everything below the organizations goes with them: nodes, memberships, role assignments, and what they have to themselves, as ' +
-    'when one is deleted. Identities stay. A large number is deleted part by part; what is left when that is interrupted is deleted ' +
-    'by the next request.',
+    'Only in environments of type `development`. Repeat the slug of the environment in `confirm`: this cannot be undone. ' +
+    'Everything below the organizations is deleted too: nodes, memberships, role assignments, and everything that ' +
+    'belongs to the organizations, as when one is deleted. Identities stay. A large number is deleted in parts; if this ' +
+    'is interrupted, the next request deletes what is left.',
   permission: atRoot(...managing.permissions),
   capability: managing.capability,
   query: Type.Object(
@@ -112,7 +112,7 @@ export const getOrganization = operation({
   id: 'getOrganization',
   method: 'GET',
   path: '/organizations/:id',
-  summary: 'Read an organization',
+  summary: 'Get an organization',
   permission: at('id', viewing.permissions, 'organization.not_found'),
   capability: viewing.capability,
   answers: { 200: single(OrganizationView), ...errors('organization.not_found') },
@@ -127,10 +127,10 @@ export const updateOrganization = operation({
   id: 'updateOrganization',
   method: 'PATCH',
   path: '/organizations/:id',
-  summary: 'Change an organization',
+  summary: 'Update an organization',
   description:
-    '`metadata` is replaced as a whole. The version is that of the node: moving or deactivating it (see Hierarchy) makes ' +
-    'another one, too. Members and invitations do not.',
+    '`metadata` is replaced as a whole. The version is that of the node: moving or deactivating it (see Hierarchy) ' +
+    'changes the version too; changes of members and invitations do not.',
   ifMatch: 'required',
   body: Body({
     name: Type.Optional(Name),
@@ -158,9 +158,10 @@ export const deleteOrganization = operation({
   path: '/organizations/:id',
   summary: 'Delete an organization',
   description:
-    'With `cascade=true` everything below it too; without it, nothing may stand there. Memberships, role assignments, its SSO ' +
-    'connection, claims of domains, SCIM tokens and group mappings go with it, and there is an event for each. Whoever is signed in ' +
-    'by its connection is signed out. Its members stay in the environment.',
+    'With `cascade=true`, everything below it is deleted too; without it, the request is refused if there is anything. ' +
+    'Memberships, role assignments, its SSO connection, domain claims, SCIM tokens and group mappings are deleted with ' +
+    'it, each with its own event. Everybody who is signed in through its connection is signed out. Its members stay in ' +
+    'the environment.',
   retriedWithoutAccess: true,
   ifMatch: 'required',
   query: Type.Object({ cascade: Type.Optional(Type.Boolean({ default: false })) }, { additionalProperties: false }),
@@ -182,8 +183,8 @@ export const listOrganizationRoles = operation({
   id: 'listOrganizationRoles',
   method: 'GET',
   path: '/organizations/:id/roles',
-  summary: 'List the roles that members of an organization can be given',
-  description: 'All of them, by name: the active roles of the environment but those of the system.',
+  summary: 'List the roles that can be assigned to members of an organization',
+  description: 'Returns all active roles of the environment except system roles, by name.',
   permission: at('id', seeing.permissions, 'organization.not_found'),
   capability: seeing.capability,
   answers: { 200: Type.Object({ items: Type.Array(RoleView) }), ...errors('organization.not_found') },

@@ -9,10 +9,10 @@ import { conflictAs } from '../version-conflict.js';
 
 /** `resource.action`; a colon may stand in the resource, as in `billing:invoice.read`. */
 export const PermissionKey = Type.String({
-  pattern: worded('^[a-z][a-z0-9_:-]*(\\.[a-z0-9][a-z0-9_-]*)+$', 'must be as invoice.view, in lower case'),
+  pattern: worded('^[a-z][a-z0-9_:-]*(\\.[a-z0-9][a-z0-9_-]*)+$', 'must be like invoice.view, in lower case'),
   minLength: 3,
   maxLength: 150,
-  description: 'Of the form `resource.action`.',
+  description: 'Has the form `resource.action`.',
 });
 const Description = Nullable(Type.String({ maxLength: 1000 }));
 
@@ -50,9 +50,9 @@ export const listPermissions = operation({
   id: 'listPermissions',
   method: 'GET',
   path: '/permissions',
-  summary: 'List the permission catalog',
+  summary: 'List permissions',
   description:
-    'The permissions of the service (`system`) and those that applications registered. `q` searches key and name.',
+    'Returns the permissions of the service (`system`) and those registered by applications. `q` searches key and name.',
   query: listQuery(['created_at', 'key', 'name'], {
     category: Type.Optional(Type.String({ maxLength: 100 })),
     source: Type.Optional(OneOf(['system', 'custom'])),
@@ -93,7 +93,7 @@ export const getPermission = operation({
   id: 'getPermission',
   method: 'GET',
   path: '/permissions/:id',
-  summary: 'Read a permission',
+  summary: 'Get a permission',
   params: ById,
   answers: { 200: single(PermissionView), ...errors('permission.not_found') },
   handle: async ({ services, scope, params }) => ({
@@ -106,8 +106,8 @@ export const updatePermission = operation({
   id: 'updatePermission',
   method: 'PATCH',
   path: '/permissions/:id',
-  summary: 'Change a registered permission',
-  description: "Its key stays as it is: applications ask for it. The system's permissions are read-only.",
+  summary: 'Update a registered permission',
+  description: 'The key cannot be changed, because applications refer to it. System permissions are read-only.',
   params: ById,
   ifMatch: 'required',
   body: Body({
@@ -132,8 +132,8 @@ export const removePermission = operation({
   id: 'removePermission',
   method: 'DELETE',
   path: '/permissions/:id',
-  summary: 'Remove a registered permission',
-  description: 'Every role that holds it loses it; `usage` names them.',
+  summary: 'Delete a registered permission',
+  description: 'It is removed from every role that holds it; `usage` lists them.',
   params: ById,
   ifMatch: 'required',
   events: ['permission.deleted', 'role.updated'],
@@ -157,7 +157,7 @@ export const getPermissionUsage = operation({
           id: Id,
           name: Type.String(),
           is_system_role: Type.Boolean(),
-          assignment_count: Type.Integer({ description: 'Assignments of the role, in force now or later.' }),
+          assignment_count: Type.Integer({ description: 'Assignments of the role, now or in the future.' }),
         }),
       ),
     }),

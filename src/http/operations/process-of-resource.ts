@@ -19,7 +19,8 @@ export const ProcessOfResource = Resource(
   },
   {
     description:
-      'Where it stands, when it goes on by itself, and what the Portal’s `/processes/{id}` can do with it; that says more.',
+      'Its state, when it continues by itself, and what can be done with it through `/processes/{id}` of the Portal, which ' +
+      'has the details.',
   },
 );
 

@@ -12,8 +12,8 @@ import { Body, Id, instantOf, listOf, Nullable, Resource, single, Timestamp } fr
 
 export const AssignmentView = Resource('RoleAssignment', {
   assignment_id: Id,
-  id: Type.String({ description: 'Of the role.' }),
-  name: Type.String({ description: 'Of the role.' }),
+  id: Type.String({ description: 'The ID of the role.' }),
+  name: Type.String({ description: 'The name of the role.' }),
   node_id: Id,
   node_name: Type.String(),
   effective_from: Nullable(Timestamp),
@@ -41,8 +41,8 @@ const Wanted = {
     Type.Boolean({
       default: false,
       description:
-        'Whether the holder gets a mail when a window that lies ahead begins, before it ends (a week and a day, unless configured ' +
-        'otherwise) and when it has ended. One that exists alike stays as it is in this.',
+        'Whether the holder is emailed when a future window begins, before it ends (a week and a day, unless configured ' +
+        'otherwise) and when it has ended. An identical assignment that exists already keeps its value.',
     }),
   ),
 };
@@ -51,9 +51,10 @@ const instant = (text: string | null | undefined, field: string) => (text == nul
 
 const ById = Type.Object({ id: Id });
 const rule =
-  'The caller needs `rbac.assign_roles` and every permission of the role at the node. Without `node_id` it is the root; ' +
-  'null bounds are open. One that exists alike is answered as it is (200). An administrator whose role is limited to nodes gives roles ' +
-  'at and below them, to those who hold one there or are members of an organization there.';
+  'The caller needs `rbac.assign_roles` and every permission of the role at the node. Without `node_id`, the role is ' +
+  'assigned at the root; a bound of null is open. If an identical assignment exists, it is returned with 200. An ' +
+  'administrator whose role is limited to nodes can assign roles at and below them, to identities that hold a role ' +
+  'there or are members of an organization there.';
 const common = { tag: 'Role assignments', level: 'environment', capability: 'env_roles.manage', inPart: true } as const;
 const mayAssign = somewhere('rbac.assign_roles');
 
@@ -74,7 +75,8 @@ export const listIdentityRoleAssignments = operation({
   path: '/identities/:id/role-assignments',
   summary: 'List the role assignments of an identity',
   description:
-    'Also those whose window has not begun yet, or is over. To an administrator whose role is limited to nodes, those at and below them.',
+    'Includes assignments whose window has not begun yet or has ended. An administrator whose role is limited to nodes ' +
+    'sees those at and below them.',
   permission: 'rbac.view_roles',
   capability: 'env_roles.view',
   params: ById,
@@ -131,7 +133,7 @@ export const unassignRole = operation({
   id: 'unassignRole',
   method: 'DELETE',
   path: '/identities/:id/role-assignments/:assignment_id',
-  summary: 'Take a role assignment away',
+  summary: 'Delete a role assignment',
   permission: mayAssign,
   retriedWithoutAccess: true,
   params: Type.Object({ id: Id, assignment_id: Id }),
@@ -153,8 +155,8 @@ export const assignRoles = operation({
   path: '/role-assignments',
   summary: 'Assign roles in bulk',
   description:
-    'Each on its own: what is wrong with one, be it its form, keeps no other from being made, and is its `error` ' +
-    `(\`validation.failed\`, with \`details\`, for its form). ${rule}`,
+    'Each assignment is processed independently: an invalid one, even if malformed, does not prevent the others from ' +
+    `being created, and has an \`error\` (\`validation.failed\` with \`details\` if it is malformed). ${rule}`,
   permission: mayAssign,
   eachAlone: 'role_assignments',
   body: Body({ role_assignments: Type.Array(Element, { minItems: 1, maxItems: 1000 }) }),
@@ -204,7 +206,7 @@ export const unassignRoles = operation({
   id: 'unassignRoles',
   method: 'DELETE',
   path: '/role-assignments',
-  summary: 'Take role assignments away in bulk',
+  summary: 'Delete role assignments in bulk',
   permission: mayAssign,
   retriedWithoutAccess: true,
   body: Body({ assignment_ids: Type.Array(Id, { minItems: 1, maxItems: 1000 }) }),

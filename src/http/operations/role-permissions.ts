@@ -10,7 +10,7 @@ import { managed, PermissionKeys, viewed } from './roles.js';
 const ById = Type.Object({ id: Id });
 const Held = Resource('RolePermissions', {
   role_id: Id,
-  version: Type.Integer({ description: 'The version of the role, which its list shares.' }),
+  version: Type.Integer({ description: 'The version of the role, which its permissions share.' }),
   permission_keys: Type.Array(Type.String()),
   permissions: Type.Array(PermissionView),
 });
@@ -29,7 +29,7 @@ export const getRolePermissions = operation({
   id: 'getRolePermissions',
   method: 'GET',
   path: '/roles/:id/permissions',
-  summary: 'Read the permissions of a role',
+  summary: 'Get the permissions of a role',
   params: ById,
   answers: { 200: single(Held), ...errors('role.not_found') },
   handle: async ({ services, scope, params }) => present(await services.roles.permissions(scope, params.id)),

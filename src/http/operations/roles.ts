@@ -27,7 +27,8 @@ export const RoleView = Resource('Role', {
   permission_count: Type.Integer(),
   member_count: Type.Integer({
     description:
-      'Identities that hold it somewhere, now or later. To whoever reaches a part of the tree only, those in it.',
+      'Identities that hold the role anywhere, now or in the future. Callers who can see only a part of the tree get the ' +
+      'number in that part.',
   }),
 });
 const ById = Type.Object({ id: Id });
@@ -88,7 +89,7 @@ export const createRole = operation({
   method: 'POST',
   path: '/roles',
   summary: 'Create a role',
-  description: 'Callers can only put permissions into it that they hold themselves.',
+  description: 'Callers can only include permissions that they hold themselves.',
   body: Body({
     name: Name,
     description: Type.Optional(Description),
@@ -114,7 +115,7 @@ export const getRole = operation({
   id: 'getRole',
   method: 'GET',
   path: '/roles/:id',
-  summary: 'Read a role',
+  summary: 'Get a role',
   params: ById,
   answers: { 200: single(RoleView), ...errors('role.not_found') },
   handle: async ({ params, ...context }) => ({
@@ -127,10 +128,10 @@ export const updateRole = operation({
   id: 'updateRole',
   method: 'PATCH',
   path: '/roles/:id',
-  summary: 'Change a role',
+  summary: 'Update a role',
   description:
-    'An inactive role gives nothing to those who hold it; callers can only activate one whose permissions they hold ' +
-    'themselves. System roles are read-only.',
+    'An inactive role grants nothing; callers can only activate a role whose permissions they hold themselves. System ' +
+    'roles are read-only.',
   retriedWithoutAccess: true,
   params: ById,
   ifMatch: 'required',
@@ -164,7 +165,9 @@ export const deleteRole = operation({
   method: 'DELETE',
   path: '/roles/:id',
   summary: 'Delete a role',
-  description: 'As long as nobody holds it, and no SSO connection or SCIM group mapping gives it. System roles stay.',
+  description:
+    'Refused while an identity holds the role, or an SSO connection or a SCIM group mapping assigns it. System roles ' +
+    'cannot be deleted.',
   params: ById,
   ifMatch: 'required',
   events: ['role.deleted'],

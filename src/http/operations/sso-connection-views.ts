@@ -17,55 +17,69 @@ const Optional = Type.Optional;
 
 /** What an administrator can set of a connection; what is of the other type is refused. */
 const SettingFields = {
-  saml_entity_id: Optional(Nullable(line(1024, "The provider's name: the `Issuer` of its answers."))),
+  saml_entity_id: Optional(Nullable(line(1024, 'The entity ID of the provider: the `Issuer` of its responses.'))),
   saml_sso_url: Optional(
-    Nullable(Type.String({ ...Url, description: 'Where the browser is sent to, by the HTTP-Redirect binding.' })),
+    Nullable(
+      Type.String({ ...Url, description: 'The single sign-on URL of the provider, for the HTTP-Redirect binding.' }),
+    ),
   ),
-  saml_slo_url: Optional(Nullable(Type.String({ ...Url, description: 'Where a sign-out is told, if anywhere.' }))),
+  saml_slo_url: Optional(
+    Nullable(Type.String({ ...Url, description: 'The single logout URL of the provider, if it has one.' })),
+  ),
   saml_signing_cert: Optional(
     Nullable(
       Type.String({
         minLength: 1,
         maxLength: 65_536,
         description:
-          'X.509 certificate in PEM, or several behind each other while the provider changes its key. RSA keys of 2048 bits at ' +
-          'least; one that has expired is refused.',
+          'An X.509 certificate in PEM, or several concatenated while the provider rolls over its key. RSA keys must have at ' +
+          'least 2048 bits; an expired certificate is refused.',
       }),
     ),
   ),
   saml_signature_algorithm: Optional(
-    Nullable(OneOf(signatureAlgorithms, { description: 'The hash of signatures; there is no SHA-1.' })),
+    Nullable(OneOf(signatureAlgorithms, { description: 'The hash algorithm of signatures; SHA-1 is not supported.' })),
   ),
   saml_want_assertions_signed: Optional(
-    Type.Boolean({ description: 'The assertion itself has to be signed; else the whole answer may be instead.' }),
+    Type.Boolean({
+      description:
+        'If true, the assertion itself must be signed; otherwise a signature of the whole response is enough.',
+    }),
   ),
   saml_name_id_format: Optional(
-    Nullable(OneOf(lastingNameIdFormats, { description: 'What is asked for; null leaves it to the provider.' })),
+    Nullable(
+      OneOf(lastingNameIdFormats, { description: 'The NameID format to request; null leaves it to the provider.' }),
+    ),
   ),
   saml_allow_idp_initiated: Optional(
-    Type.Boolean({ description: 'Whether answers are taken that nobody here asked for.' }),
+    Type.Boolean({ description: 'Whether unsolicited (IdP-initiated) responses are accepted.' }),
   ),
-  force_authn: Optional(Type.Boolean({ description: "The provider's own session is not enough." })),
+  force_authn: Optional(
+    Type.Boolean({
+      description: 'Requires people to authenticate again, even if they have a session at the provider.',
+    }),
+  ),
   single_logout_enabled: Optional(
     Type.Boolean({
       description:
-        'Whoever signs out here leaves the provider as well: by `saml_slo_url`, or the `end_session_endpoint` of its discovery document.',
+        'Whether signing out here also signs out at the provider: through `saml_slo_url`, or the `end_session_endpoint` of ' +
+        'its discovery document.',
     }),
   ),
   oidc_discovery_url: Optional(
-    Nullable(Type.String({ ...Url, description: 'The issuer, or its document below `/.well-known`.' })),
+    Nullable(Type.String({ ...Url, description: 'The issuer, or its discovery document below `/.well-known`.' })),
   ),
   oidc_client_id: Optional(Nullable(line(512))),
-  oidc_client_secret: Optional(Nullable(line(2048, 'Is kept encrypted, and never shown.'))),
+  oidc_client_secret: Optional(Nullable(line(2048, 'Stored encrypted, and never returned.'))),
   oidc_scopes: Optional(
     Type.Array(
       Type.String({
-        pattern: worded('^[\\x21\\x23-\\x5B\\x5D-\\x7E]{1,100}$', 'must be a scope of OAuth 2.0, without blanks'),
+        pattern: worded('^[\\x21\\x23-\\x5B\\x5D-\\x7E]{1,100}$', 'must be a scope of OAuth 2.0, without spaces'),
       }),
       {
         maxItems: 30,
         uniqueItems: true,
-        description: 'With `openid`.',
+        description: 'Must include `openid`.',
       },
     ),
   ),
@@ -80,12 +94,15 @@ const SettingFields = {
       {
         additionalProperties: false,
         description:
-          'Field of an identity to the name of the attribute, or claim, that fills it. What is not named is found by the usual names.',
+          'Maps fields of an identity to the attributes or claims that fill them. Fields that are not named are filled from ' +
+          'the usual names.',
       },
     ),
   ),
   jit_provisioning_enabled: Optional(
-    Type.Boolean({ description: 'Whoever the provider lets in, and is not known here yet, becomes an identity.' }),
+    Type.Boolean({
+      description: 'Whether an identity is created for people who sign in at the provider and are not known here yet.',
+    }),
   ),
 };
 const ForEndUsers = {
@@ -94,8 +111,8 @@ const ForEndUsers = {
       Type.String({
         format: 'uuid',
         description:
-          'A role that can be given, and that you may give: whoever signs in by the connection holds it at the organization, or at ' +
-          'the root.',
+          'A role that can be assigned, and that the caller may assign: whoever signs in through the connection holds it at ' +
+          'the organization, or at the root.',
       }),
     ),
   ),
@@ -108,7 +125,9 @@ export const NewConnectionBody = Body({ ...NewFields, ...ForEndUsers });
 export const NewConnectionAnywhere = Body({
   ...NewFields,
   ...ForEndUsers,
-  organization_id: Optional(Nullable(Type.String({ format: 'uuid', description: 'Whose it is to be, if any.' }))),
+  organization_id: Optional(
+    Nullable(Type.String({ format: 'uuid', description: 'The organization that the connection belongs to, if any.' })),
+  ),
 });
 
 /** @returns what was said: undefined stands for nothing, null for none */
@@ -147,20 +166,18 @@ const presentCertificate = ({ fingerprintSha256, notBefore, notAfter }: Certific
 
 export const ServiceProviderView = Resource('SsoServiceProvider', {
   protocol: OneOf(ssoTypes),
-  acs_url: Nullable(Type.String({ description: 'SAML: where answers are posted to.' })),
-  entity_id: Nullable(Type.String({ description: 'SAML: our name.' })),
-  metadata_url: Nullable(Type.String({ description: 'SAML: all of it as a document.' })),
-  slo_url: Nullable(Type.String({ description: 'SAML: where messages of single logout are sent to.' })),
-  redirect_uri: Nullable(Type.String({ description: 'OpenID Connect: where the browser comes back to.' })),
-  post_logout_redirect_uri: Nullable(
-    Type.String({ description: 'OpenID Connect: where it comes back to after a sign-out.' }),
+  acs_url: Nullable(
+    Type.String({ description: 'SAML: the assertion consumer service URL, to which responses are posted.' }),
   ),
-  backchannel_logout_uri: Nullable(
-    Type.String({ description: 'OpenID Connect: where the provider itself says that a session there is over.' }),
-  ),
+  entity_id: Nullable(Type.String({ description: 'SAML: the entity ID of this service provider.' })),
+  metadata_url: Nullable(Type.String({ description: 'SAML: the URL of the service provider metadata.' })),
+  slo_url: Nullable(Type.String({ description: 'SAML: the URL for single logout messages.' })),
+  redirect_uri: Nullable(Type.String({ description: 'OpenID Connect: the redirect URI.' })),
+  post_logout_redirect_uri: Nullable(Type.String({ description: 'OpenID Connect: the post-logout redirect URI.' })),
+  backchannel_logout_uri: Nullable(Type.String({ description: 'OpenID Connect: the back-channel logout URI.' })),
   signing_certificate: Nullable(
     Type.Object(CertificateFields, {
-      description: 'SAML: of the key that signs our messages; null before the first message, which makes it.',
+      description: 'SAML: of the key that signs our messages; null until the first message creates it.',
     }),
   ),
 });
@@ -172,11 +189,11 @@ export const ConnectionView = Resource('SsoConnection', {
     account_id: Id,
     environment_id: Nullable(Id),
     organization_id: Nullable(Id),
-    scope: OneOf(ssoScopes, { description: 'Who signs in by it.' }),
+    scope: OneOf(ssoScopes, { description: 'Who signs in through it.' }),
     type: OneOf(ssoTypes),
     name: Type.String(),
     status: OneOf(ssoConnectionStatuses, {
-      description: '`auto_disabled`: ten answers of the provider in a row were refused.',
+      description: '`auto_disabled`: ten responses of the provider in a row were refused.',
     }),
     saml_entity_id: Nullable(Type.String()),
     saml_sso_url: Nullable(Type.String()),
@@ -184,8 +201,8 @@ export const ConnectionView = Resource('SsoConnection', {
     saml_signing_cert: Nullable(Type.String()),
     certificates: Type.Array(Type.Object(CertificateFields), {
       description:
-        'The certificates of `saml_signing_cert`. They are told of by mail and `sso_connection.certificate_expiring` when the last one ends ' +
-        'in 30 days, and in 7; sign-ins go on after that.',
+        'The certificates in `saml_signing_cert`. An email and the event `sso_connection.certificate_expiring` warn 30 days, ' +
+        'and 7 days, before the last one expires; sign-ins continue to work after that.',
     }),
     saml_signature_algorithm: Nullable(Type.String()),
     saml_want_assertions_signed: Type.Boolean(),
@@ -211,7 +228,7 @@ export const ConnectionView = Resource('SsoConnection', {
   }),
   default_role: Nullable(Type.Object({ id: Id, name: Type.String() })),
   owned_by_organization: Type.Boolean({
-    description: 'False: the developers of the application look after it, and the Public API does not change it.',
+    description: 'False: the developers of the application manage it, and it cannot be changed through the Public API.',
   }),
   service_provider: ServiceProviderView,
 });

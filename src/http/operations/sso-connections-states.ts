@@ -18,8 +18,9 @@ export const activateConnection = (of: ConnectionsOf) =>
     id: `activate${of.prefix}SsoConnection`,
     method: 'POST',
     path: `${of.path}/activate`,
-    summary: `Let people sign in by an SSO connection of the ${of.owner}`,
-    description: 'Needs a complete configuration; the refusal names what is missing. Its failures are forgotten.',
+    summary: `Activate an SSO connection of the ${of.owner}`,
+    description:
+      'The configuration must be complete; otherwise the error names what is missing. Its count of failures is reset.',
     events: ['sso_connection.activated'],
     answers: {
       200: single(ConnectionView),
@@ -37,8 +38,9 @@ export const disableConnection = (of: ConnectionsOf) =>
     id: `disable${of.prefix}SsoConnection`,
     method: 'POST',
     path: `${of.path}/disable`,
-    summary: `Let nobody sign in by an SSO connection of the ${of.owner} any more`,
-    description: 'Whoever is signed in by it is signed out. It is kept, with who its people are here.',
+    summary: `Disable an SSO connection of the ${of.owner}`,
+    description:
+      'Everybody who is signed in through it is signed out. The connection is kept, with its links to identities.',
     events: ['sso_connection.disabled', ...endings],
     answers: {
       200: single(ConnectionView),
@@ -56,10 +58,12 @@ export const forgetConnectionLinks = (of: ConnectionsOf) =>
     id: `forget${of.prefix}SsoConnectionLinks`,
     method: 'POST',
     path: `${of.path}/forget-links`,
-    summary: `Forget whom the provider of an SSO connection of the ${of.owner} has named`,
+    summary: `Forget the links of an SSO connection of the ${of.owner}`,
     description:
-      'Its people are found by their verified addresses again, as at first: for a provider that names everybody anew, as after its application was registered anew. ' +
-      'Until then whoever has the address of somebody with another name is refused (`subject_mismatch`). Sessions go on; whoever is on the way begins anew.',
+      'Deletes the links between people at the provider and identities; they are matched by verified email address again, ' +
+      'as at first. For a provider that gives everybody a new identifier, for example after its application was registered ' +
+      'again: until then, a person with the email address of an identity that is linked to another identifier is refused ' +
+      '(`subject_mismatch`). Sessions continue; sign-ins in progress must be started again.',
     events: ['sso_connection.links_forgotten'],
     answers: {
       200: single(Type.Object({ links_forgotten: Type.Integer() })),
@@ -79,7 +83,7 @@ export const deleteConnection = (of: ConnectionsOf) =>
     path: of.path,
     summary: `Delete an SSO connection of the ${of.owner}`,
     description:
-      'Whoever is signed in by it is signed out. Their identities stay; whom the provider names is forgotten.',
+      'Everybody who is signed in through it is signed out. Their identities stay; the links to the provider are deleted.',
     events: ['sso_connection.deleted', ...endings],
     answers: { 204: Type.Null(), ...errors(...of.missing, ...of.refused) },
     handle: ({ services, scope, caller, params }) => services.ssoConnections.remove(of.at(scope, params.id), caller),

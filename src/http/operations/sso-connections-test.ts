@@ -11,11 +11,11 @@ export const testConnection = (of: ConnectionsOf) =>
     id: `test${of.prefix}SsoConnection`,
     method: 'POST',
     path: `${of.path}/test`,
-    summary: `Try out an SSO connection of the ${of.owner}`,
+    summary: `Test an SSO connection of the ${of.owner}`,
     description:
-      'Answers a link that works once, for ten minutes: whoever opens it signs in at the provider. What it answers is checked as ever, ' +
-      'but nobody is signed in, made or linked here, and it counts for nothing. The configuration has to be complete; the status does ' +
-      'not matter. Read the test for what came of it.',
+      'Returns a link that works once, for ten minutes: whoever opens it signs in at the provider. The response is checked ' +
+      'as usual, but nobody is signed in, created or linked, and it does not count for anything. The configuration must be ' +
+      'complete; the status does not matter. Get the test to see its result.',
     events: ['sso_connection.test_started'],
     answers: {
       200: single(NewTestView),
@@ -33,8 +33,8 @@ export const getTest = (of: ConnectionsOf) =>
     id: `get${of.prefix}SsoTest`,
     method: 'GET',
     path: `${of.path}/test/:test_id`,
-    summary: `Read what came of a test of an SSO connection of the ${of.owner}`,
-    description: 'What the provider sent and why it was refused. Kept for an hour from the making of the link.',
+    summary: `Get a test of an SSO connection of the ${of.owner}`,
+    description: 'Contains what the provider sent, and why it was refused. Kept for an hour after the link is created.',
     params: Type.Object({ id: Id, test_id: Id }),
     answers: { 200: single(TestView), ...errors(...of.missing, 'sso_connection.test_not_found') },
     handle: async ({ services, scope, params }) => ({

@@ -29,8 +29,8 @@ import { getTest, testConnection } from './sso-connections-test.js';
 /** What the settings of one may be refused for. */
 const ofSettings = ['validation.failed', 'role.not_found', 'role.cannot_grant'] as const;
 const howItBegins =
-  'It is not used before it is activated: enter the `service_provider` of the answer at the provider, and what the provider ' +
-  'says here.';
+  'The connection is not used until it is activated: enter the `service_provider` of the response at the provider, and ' +
+  "the provider's values here.";
 const filters = { status: Type.Optional(OneOf(ssoConnectionStatuses)), type: Type.Optional(OneOf(ssoTypes)) };
 
 const listAdminConnections = operation({
@@ -40,7 +40,7 @@ const listAdminConnections = operation({
   id: 'listAdminSsoConnections',
   method: 'GET',
   path: '/sso/connections',
-  summary: 'List the SSO connections by which administrators sign in',
+  summary: 'List the SSO connections of administrators',
   description: '`q` searches the name.',
   query: listQuery(['created_at', 'name'], filters),
   answers: { 200: listOf(ConnectionView) },
@@ -55,8 +55,8 @@ const createAdminConnection = operation({
   id: 'createAdminSsoConnection',
   method: 'POST',
   path: '/sso/connections',
-  summary: 'Make an SSO connection by which administrators sign in',
-  description: `${howItBegins} Whom it lets in then: addresses at the domains that the account has verified.`,
+  summary: 'Create an SSO connection for administrators',
+  description: `${howItBegins} Once active, it accepts email addresses at the verified domains of the account.`,
   body: NewAdminConnection,
   events: ['sso_connection.created'],
   answers: { 201: single(ConnectionView), ...errors('validation.failed', 'sso_connection.limit_reached') },
@@ -74,8 +74,8 @@ const listEnvironmentConnections = operation({
   id: 'listSsoConnections',
   method: 'GET',
   path: '/sso-connections',
-  summary: 'List the SSO connections by which end users sign in',
-  description: 'Those of the environment, and those of its organizations. `q` searches the name.',
+  summary: 'List the SSO connections of end users',
+  description: 'Connections of the environment, and of its organizations. `q` searches the name.',
   query: listQuery(['created_at', 'name'], { ...filters, organization_id: Type.Optional(Id) }),
   answers: { 200: listOf(ConnectionView) },
   handle: async ({ services, scope, query: { sort_by: sortBy, organization_id: organizationId, ...page } }) =>
@@ -89,8 +89,10 @@ const createEnvironmentConnection = operation({
   id: 'createSsoConnection',
   method: 'POST',
   path: '/sso-connections',
-  summary: 'Make an SSO connection by which end users sign in',
-  description: `${howItBegins} What is made for an organization here is looked after here: its own administrators see it only.`,
+  summary: 'Create an SSO connection for end users',
+  description:
+    `${howItBegins} A connection that is created for an organization here is managed here: the organization's own ` +
+    'administrators can only view it.',
   body: NewConnectionAnywhere,
   events: ['sso_connection.created'],
   answers: {
@@ -114,8 +116,8 @@ const createOrganizationConnection = operation({
   id: 'createOrganizationSsoConnection',
   method: 'POST',
   path: '/organizations/:id/sso-connection',
-  summary: 'Make the SSO connection of an organization',
-  description: `${howItBegins} An organization has one. What is made in the Portal is looked after there.`,
+  summary: 'Create the SSO connection of an organization',
+  description: `${howItBegins} An organization has at most one. A connection that is created in the Portal is managed there.`,
   body: NewConnectionBody,
   events: ['sso_connection.created'],
   answers: {
@@ -136,7 +138,7 @@ const getConnection = (of: ConnectionsOf) =>
     id: `get${of.prefix}SsoConnection`,
     method: 'GET',
     path: of.path,
-    summary: `Read an SSO connection of the ${of.owner}`,
+    summary: `Get an SSO connection of the ${of.owner}`,
     answers: { 200: single(ConnectionView), ...errors(...of.missing) },
     handle: async ({ services, scope, params }) => ({
       data: presentConnection(await services.ssoConnections.get(of.at(scope, params.id))),
@@ -150,7 +152,7 @@ const getServiceProvider = (of: ConnectionsOf) =>
     id: `get${of.prefix}SsoServiceProvider`,
     method: 'GET',
     path: `${of.path}/service-provider`,
-    summary: `Read what is to be entered at the identity provider of the ${of.owner}`,
+    summary: `Get the service provider values for the identity provider of the ${of.owner}`,
     answers: { 200: single(ServiceProviderView), ...errors(...of.missing) },
     async handle({ services, scope, params }) {
       const { serviceProvider } = await services.ssoConnections.get(of.at(scope, params.id));
@@ -165,10 +167,11 @@ const updateConnection = (of: ConnectionsOf) =>
     id: `update${of.prefix}SsoConnection`,
     method: 'PATCH',
     path: of.path,
-    summary: `Change an SSO connection of the ${of.owner}`,
+    summary: `Update an SSO connection of the ${of.owner}`,
     description:
-      'Everything but the type. An active one has to stay complete. Another entity id or discovery URL is another provider, which ' +
-      'names other people: whom it names is found anew, by their verified domain, and it has to be given a client secret of its own.',
+      'Everything but the type can be changed. An active connection must stay complete. Another entity ID or discovery URL ' +
+      'means another provider, which identifies people differently: they are matched again, by their verified domain, and ' +
+      'the connection needs a new client secret.',
     body: of === ofAccount ? AdminConnectionChanges : ConnectionChanges,
     events: ['sso_connection.updated'],
     answers: {
@@ -192,13 +195,18 @@ const importMetadata = (of: ConnectionsOf) =>
     id: `import${of.prefix}SsoMetadata`,
     method: 'POST',
     path: `${of.path}/import-metadata`,
-    summary: `Fill a SAML connection of the ${of.owner} from its provider's metadata`,
+    summary: `Import the provider's metadata into a SAML connection of the ${of.owner}`,
     description:
-      'Entity id, URLs, signing certificates and, if it names a usable one, the format of the NameID. It is read once: import it ' +
-      'again when the provider changes its key. What is fetched has to be at a public address, by https and without a redirect.',
+      'Sets the entity ID, URLs, signing certificates and, if the metadata names a usable one, the NameID format. The ' +
+      'metadata is read once: import it again when the provider changes its key. A URL must be at a public address, with ' +
+      'https and without redirects.',
     body: Body({
       metadata_xml: Type.Optional(
-        Type.String({ minLength: 1, maxLength: metadataBytes, description: 'The document, of one provider.' }),
+        Type.String({
+          minLength: 1,
+          maxLength: metadataBytes,
+          description: 'The metadata document of a single provider.',
+        }),
       ),
       metadata_url: Type.Optional(Url),
     }),

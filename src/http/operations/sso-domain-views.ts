@@ -8,19 +8,19 @@ import { type Presenting, ProcessOfResource, presentProcess } from './process-of
 
 export const SsoDomainView = Resource('SsoDomain', {
   id: Id,
-  domain: Type.String({ description: 'In lower case and A-labels, without `www.`.' }),
+  domain: Type.String({ description: 'In lower case, with A-labels and without `www.`.' }),
   status: OneOf(ssoDomainStatuses, {
-    description: '`lapsed`: was verified, and its record has been missed for three days.',
+    description: '`lapsed`: was verified, but its record has been missing for three days.',
   }),
-  txt_record_name: Type.String({ description: 'Where the TXT record is looked for.' }),
-  txt_record_value: Type.String({ description: 'One of the TXT records there has to be this text.' }),
+  txt_record_name: Type.String({ description: 'The name of the TXT record.' }),
+  txt_record_value: Type.String({ description: 'One of the TXT records there must have this value.' }),
   verified_at: Nullable(Timestamp),
   last_checked_at: Nullable(Timestamp),
   next_check_at: Nullable(Timestamp),
   failure_reason: Nullable(
     OneOf(ssoDomainReasons, {
       description:
-        'Why the latest look did not confirm it, or why it has failed. Null as long as there is nothing to say.',
+        'Why the latest check did not confirm the claim, or why the claim has failed. Null if there is nothing to report.',
     }),
   ),
   created_at: Timestamp,
@@ -50,7 +50,7 @@ export const SsoDomainsQuery = listQuery(['created_at', 'domain'], { status: Typ
 
 /** A domain, or something that it is pasted in. */
 export const NewSsoDomain = Body({
-  domain: Type.String({ minLength: 1, maxLength: 2048, description: 'A host, or a URL with one.' }),
+  domain: Type.String({ minLength: 1, maxLength: 2048, description: 'A hostname, or a URL with one.' }),
 });
 /** Of a path: what is longer is found nowhere. */
 export const Domain = Type.String({ minLength: 1, maxLength: 300 });
@@ -65,11 +65,11 @@ export const claimRefusals = [
 ] as const;
 
 export const howItIsProved =
-  'Publish the TXT record that the answer names. It is looked for by itself: every minute for ten minutes, every five minutes for ' +
-  'an hour, hourly for three days, and every six hours until day 30; then the claim has failed.';
+  'Publish the TXT record in the response. It is checked automatically: every minute for ten minutes, every five ' +
+  'minutes for an hour, hourly for three days, and every six hours until day 30; then the claim fails.';
 export const howItIsClaimed =
-  'Idempotent: a domain that is claimed already is answered with the same claim and token; a failed one is looked for anew. ' +
-  'Public providers of mail and public suffixes are refused.';
+  'Idempotent: for a domain that is claimed already, the same claim and token are returned; a failed claim is checked ' +
+  'again. Public email providers and public suffixes are refused.';
 export const whatVerifyDoes =
-  'Asks the servers of the domain at once, whatever the status; the answer says how the claim stands then. Where the record was ' +
-  'published a moment ago, the servers of the domain may not all have it yet.';
+  'Queries the name servers of the domain immediately, whatever the status; the response has the resulting state of ' +
+  'the claim. If the record was published a moment ago, some name servers of the domain may not have it yet.';

@@ -7,8 +7,8 @@ import { Id, Nullable, OneOf, Resource, Timestamp } from '../schemas.js';
 
 export const NewTestView = Resource('NewSsoTest', {
   test_id: Id,
-  test_url: Type.String({ description: 'Shown once. For a browser, which need not be the caller’s.' }),
-  expires_at: Type.String({ format: 'date-time', description: 'Until when the link works.' }),
+  test_url: Type.String({ description: 'Returned only once. For any browser, not only that of the caller.' }),
+  expires_at: Type.String({ format: 'date-time', description: 'When the link expires.' }),
 });
 
 export const presentNewTest = ({ id, url, expiresAt }: NewSsoTest) => ({
@@ -24,27 +24,27 @@ export const TestView = Resource('SsoTest', {
   test_id: Id,
   status: OneOf(ssoTestStatuses, {
     description:
-      '`succeeded`: the answer was taken; whether it would let the person in is in `would`. `refused`: it was not, or the provider could ' +
-      'not be asked. `expired`: the link was not used in time, or nobody came back.',
+      '`succeeded`: the response was accepted; `would` tells whether it would let the person in. `refused`: it was not ' +
+      'accepted, or the provider could not be queried. `expired`: the link was not used in time, or nobody came back.',
   }),
-  started_at: Nullable(Type.String({ format: 'date-time', description: 'When the link was used.' })),
+  started_at: Nullable(Type.String({ format: 'date-time', description: 'When the link was opened.' })),
   finished_at: Nullable(Timestamp),
   refusal: Nullable(
     Type.Object({
       code: OneOf(ssoRefusals),
-      message: Type.String({ description: 'For whoever looks after the connection, in English.' }),
+      message: Type.String({ description: 'For whoever manages the connection, in English.' }),
     }),
   ),
   assertion: Nullable(
     Type.Object({
       issuer: Type.String(),
-      subject: Type.String({ description: 'The provider’s own name for the person.' }),
+      subject: Type.String({ description: "The provider's identifier of the person." }),
       email: Text,
       email_verified: Nullable(Type.Boolean()),
       attributes: Type.Unsafe<Readonly<Record<string, readonly string[]>>>({
         type: 'object',
         additionalProperties: { type: 'array', items: { type: 'string' } },
-        description: 'Everything that was sent, by name.',
+        description: 'All attributes or claims that were sent, by name.',
       }),
       amr: Type.Array(Type.String()),
       authenticated_at: Nullable(Timestamp),
@@ -55,15 +55,16 @@ export const TestView = Resource('SsoTest', {
       { email: Text, first_name: Text, last_name: Text, avatar_url: Text, external_id: Text },
       {
         description:
-          'What somebody new would get of it. Of those who are known already, only what `attribute_mapping` names follows the provider.',
+          'What a new identity would get from it. For existing identities, only what `attribute_mapping` names follows the ' +
+          'provider.',
       },
     ),
   ),
   would: Nullable(
     OneOf(ssoTestEffects, {
       description:
-        'What this answer would come to now, by an active connection: a sign-in of whom it is linked to already, one that links somebody ' +
-        'known by their address, somebody new, or nothing.',
+        'What this response would result in now with an active connection: a sign-in of the linked identity, a sign-in that ' +
+        'links an identity found by its email address, a new identity, or nothing.',
     }),
   ),
   would_refuse_code: Nullable(OneOf([...ssoRefusals, ...personRefusals])),

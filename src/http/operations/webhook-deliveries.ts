@@ -15,9 +15,10 @@ export const testWebhook = ({ level, tag, prefix, owner, changing }: WebhooksOf)
     id: `test${prefix}Webhook`,
     method: 'POST',
     path: '/webhooks/:id/test',
-    summary: `Send a test to a webhook of the ${owner}`,
+    summary: `Send a test delivery to a webhook of the ${owner}`,
     description:
-      'A delivery of the type `webhook.test`, to this one alone; it is tried again as any other is. Read it to see what came of it. 30 a minute for a webhook.',
+      'Sends an event of the type `webhook.test` to this webhook only; it is retried like any other delivery. Get the ' +
+      'delivery to see the result. At most 30 per minute and webhook.',
     params: ById,
     exists,
     events: ['webhook.tested'],
@@ -37,7 +38,8 @@ export const listWebhookDeliveries = ({ level, tag, prefix, owner, viewing }: We
     path: '/webhooks/:id/deliveries',
     summary: `List the deliveries to a webhook of the ${owner}`,
     description:
-      'Each with its attempts and what the receiver answered. `q` searches the event type. A delivery is kept for 30 days after its end.',
+      'Each with its attempts and the responses of the receiver. `q` searches the event type. A delivery is kept for 30 ' +
+      'days after it ends.',
     params: ById,
     exists,
     query: listQuery(['created_at'], {
@@ -60,8 +62,8 @@ export const getWebhookDelivery = ({ level, tag, prefix, owner, viewing }: Webho
     id: `get${prefix}WebhookDelivery`,
     method: 'GET',
     path: '/webhooks/:id/deliveries/:delivery_id',
-    summary: `Read a delivery to a webhook of the ${owner}`,
-    description: 'What is sent, and each attempt with what the receiver answered.',
+    summary: `Get a delivery to a webhook of the ${owner}`,
+    description: 'Contains what is sent, and each attempt with the response of the receiver.',
     params: ByDelivery,
     answers: { 200: single(DeliveryDetailView), ...errors('webhook.not_found', 'webhook.delivery_not_found') },
     handle: async ({ services, scope, params }) => ({
@@ -77,10 +79,11 @@ export const retryWebhookDelivery = ({ level, tag, prefix, owner, changing }: We
     id: `retry${prefix}WebhookDelivery`,
     method: 'POST',
     path: '/webhooks/:id/deliveries/:delivery_id/retry',
-    summary: `Have a delivery to a webhook of the ${owner} attempted now`,
+    summary: `Retry a delivery to a webhook of the ${owner}`,
     description:
-      'One that waits for its next attempt does not wait any longer. One that has ended, well or not, is sent again: the same ' +
-      '`webhook-id`, the same bytes. 50 attempts of a delivery at most, and 600 retries a minute for a webhook.',
+      'A delivery that waits for its next attempt is attempted immediately. One that has ended, successfully or not, is ' +
+      'sent again with the same `webhook-id` and the same bytes. At most 50 attempts per delivery, and 600 retries per ' +
+      'minute and webhook.',
     params: ByDelivery,
     exists: ({ services, scope, params }) =>
       services.webhookDeliveryLog.get(scope as WebhookScope, params.id, params.delivery_id),

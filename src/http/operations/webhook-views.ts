@@ -10,13 +10,14 @@ import { type Presenting, ProcessOfResource, presentProcess } from './process-of
 export const WebhookUrl = Type.String({
   ...Url,
   description:
-    'Is called by POST, at a public address only and by https, unless the operator allows other networks. Without credentials.',
+    'Called with POST and https, at a public address only, unless the operator allows other networks. Must not contain ' +
+    'credentials.',
 });
 export const EventTypes = Type.Array(Type.String({ minLength: 1, maxLength: 100 }), {
   minItems: 1,
   maxItems: 200,
   uniqueItems: true,
-  description: 'Supported types, or `*` alone: all types, also those of later releases.',
+  description: 'Event types, or only `*` for all types, including those of later releases.',
 });
 export const Description = Nullable(Type.String({ maxLength: 1000 }));
 
@@ -30,15 +31,18 @@ const WebhookFields = {
   disabled_reason: Nullable(
     OneOf(['gone', 'failing'], {
       description:
-        'Why the service switched it off: its receiver answered 410, or nothing but failures for five days. Null where ' +
-        'an administrator did.',
+        'Why the service disabled it: its receiver answered 410, or nothing but failures for five days. Null if an ' +
+        'administrator disabled it.',
     }),
   ),
   failing_since: Nullable(
-    Type.String({ format: 'date-time', description: 'First of the failures since the last success.' }),
+    Type.String({ format: 'date-time', description: 'The first failure since the last success.' }),
   ),
   previous_secret_expires_at: Nullable(
-    Type.String({ format: 'date-time', description: 'Until then the secret of before the last rotation signs, too.' }),
+    Type.String({
+      format: 'date-time',
+      description: 'Until then, deliveries are also signed with the secret from before the last rotation.',
+    }),
   ),
   created_at: Timestamp,
   updated_at: Timestamp,
@@ -47,7 +51,7 @@ export const WebhookView = Resource('Webhook', WebhookFields);
 export const WebhookWithSecret = Resource('WebhookWithSecret', {
   ...WebhookFields,
   secret: Type.String({
-    description: 'Signs what is sent, by the Standard Webhooks convention: `whsec_` and base64. Shown this once.',
+    description: 'Signs deliveries as defined by Standard Webhooks: `whsec_` and base64. Returned only once.',
   }),
 });
 export const WebhooksSummaryView = Resource('WebhooksSummary', {
@@ -79,9 +83,9 @@ const DeliveryFields = {
       started_at: Timestamp,
       duration_ms: Nullable(Type.Integer()),
       status_code: Nullable(Type.Integer()),
-      error: Nullable(Type.String({ description: 'Where there was no answer: why.' })),
+      error: Nullable(Type.String({ description: 'Why there was no response.' })),
       response_excerpt: Nullable(
-        Type.String({ description: 'The first KiB of the answer, where it came from a public address.' }),
+        Type.String({ description: 'The first KiB of the response, if it came from a public address.' }),
       ),
     }),
   ),
@@ -92,7 +96,7 @@ const DeliveryFields = {
 export const DeliveryView = Resource('WebhookDelivery', DeliveryFields);
 export const DeliveryDetailView = Resource('WebhookDeliveryDetail', {
   ...DeliveryFields,
-  body: Type.String({ description: 'What is sent, to the byte.' }),
+  body: Type.String({ description: 'The exact bytes that are sent.' }),
 });
 
 export const presentWebhook = (webhook: Webhook) => ({

@@ -59,7 +59,7 @@ const listWebhookEventTypes = ({ level, tag, prefix, owner, viewing }: WebhooksO
     id: `list${prefix}WebhookEventTypes`,
     method: 'GET',
     path: '/webhook-event-types',
-    summary: `List what webhooks of the ${owner} can subscribe to`,
+    summary: `List the event types that a webhook of the ${owner} can subscribe to`,
     answers: { 200: EventTypesView },
     handle: async ({ scope }) => ({
       items: eventTypesOf(scope).map((type) => {
@@ -77,11 +77,11 @@ const createWebhook = ({ level, tag, prefix, owner, changing }: WebhooksOf) =>
     id: `create${prefix}Webhook`,
     method: 'POST',
     path: '/webhooks',
-    summary: `Subscribe a receiver to events of the ${owner}`,
+    summary: `Create a webhook of the ${owner}`,
     description:
-      `At most a thousand for each ${owner}. Deliveries follow the Standard Webhooks convention. Verify their signature with ` +
-      'the secret, which is answered here and never again.' +
-      (owner === 'account' ? ' What happens in the environments of the account is told, too.' : ''),
+      `At most 1000 per ${owner}. Deliveries follow Standard Webhooks. Verify their signature with the secret, which is ` +
+      'returned only here.' +
+      (owner === 'account' ? ' Events of the environments of the account are delivered too.' : ''),
     body: Body({
       url: WebhookUrl,
       event_types: EventTypes,
@@ -109,7 +109,7 @@ const getWebhook = ({ level, tag, prefix, owner, viewing }: WebhooksOf) =>
     id: `get${prefix}Webhook`,
     method: 'GET',
     path: '/webhooks/:id',
-    summary: `Read a webhook of the ${owner}`,
+    summary: `Get a webhook of the ${owner}`,
     params: ById,
     answers: { 200: single(WebhookView), ...errors('webhook.not_found') },
     handle: async ({ services, scope, params }) => ({
@@ -125,10 +125,10 @@ const updateWebhook = ({ level, tag, prefix, owner, changing }: WebhooksOf) =>
     id: `update${prefix}Webhook`,
     method: 'PATCH',
     path: '/webhooks/:id',
-    summary: `Change a webhook of the ${owner}`,
+    summary: `Update a webhook of the ${owner}`,
     description:
-      'Switching it off cancels the deliveries that are on their way to it. Switching it on again, or another URL, forgets its ' +
-      'failures; what happened while it was off is not told.',
+      'Deactivating it cancels its deliveries in progress. Activating it again, or changing the URL, resets its failures; ' +
+      'events that occur while it is inactive are not delivered.',
     params: ById,
     exists,
     body: Body({
@@ -158,9 +158,9 @@ const rotateWebhookSecret = ({ level, tag, prefix, owner, changing }: WebhooksOf
     id: `rotate${prefix}WebhookSecret`,
     method: 'POST',
     path: '/webhooks/:id/rotate-secret',
-    summary: `Give a webhook of the ${owner} a new secret`,
+    summary: `Rotate the secret of a webhook of the ${owner}`,
     description:
-      'The secret of before signs for 24 hours more, beside the new one: each delivery has two signatures then.',
+      'The previous secret keeps signing for 24 hours, alongside the new one: each delivery then has two signatures.',
     params: ById,
     exists,
     events: ['webhook.updated'],
@@ -180,7 +180,7 @@ const deleteWebhook = ({ level, tag, prefix, owner, changing }: WebhooksOf) =>
     method: 'DELETE',
     path: '/webhooks/:id',
     summary: `Delete a webhook of the ${owner}`,
-    description: 'Deliveries that are on their way to it are cancelled.',
+    description: 'Its deliveries in progress are cancelled.',
     params: ById,
     exists,
     events: ['webhook.deleted'],

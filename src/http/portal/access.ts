@@ -8,7 +8,8 @@ import { administrator } from './administrator.js';
 /** What an administrator may do with a part of the Account that they are shown (contract §6). */
 export const AccessFields = {
   access_state: OneOf(['accessible', 'path_only'], {
-    description: '`path_only`: shown because it leads to a part that the roles reach; nothing else of it can be read.',
+    description:
+      '`path_only`: included because it leads to a part that the roles reach; nothing else in it can be read.',
   }),
   can_access: Type.Boolean(),
 };

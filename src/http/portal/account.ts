@@ -9,7 +9,9 @@ const AccountView = Resource('Account', {
   id: Id,
   name: Type.String(),
   slug: Type.String(),
-  require_mfa: Type.Boolean({ description: 'Whether administrators need a second factor for everything in it.' }),
+  require_mfa: Type.Boolean({
+    description: 'Whether administrators need a second factor for everything in the account.',
+  }),
   created_at: Timestamp,
   updated_at: Timestamp,
 });
@@ -29,7 +31,7 @@ export const getAccount = operation({
   ...common,
   id: 'getAccount',
   method: 'GET',
-  summary: 'Read the account',
+  summary: 'Get the account',
   capability: 'account.view',
   answers: { 200: single(AccountView), ...errors('account.not_found') },
   handle: async ({ services, scope }) => ({ data: present(await services.accounts.get(scope)) }),
@@ -39,13 +41,13 @@ export const updateAccount = operation({
   ...common,
   id: 'updateAccount',
   method: 'PATCH',
-  summary: 'Change the account',
+  summary: 'Update the account',
   description:
-    'A new slug counts at once: every Portal path of the account starts with it from then on, and the old one is free. ' +
-    'Tokens, API keys and OAuth clients name the account by its id and go on. ' +
-    '`require_mfa` is for Owners: with it, everything in the account is refused to sessions without a second factor, from the ' +
-    'next request on. Who has none enrolls one first (`mfa.enrollment_required`), who has one signs in again with it ' +
-    '(`mfa.challenge_required`). There is no time of grace: enrolling takes a minute. Begin to require it in a session with one.',
+    'A new slug takes effect immediately: every Portal path of the account starts with it from then on, and the old one ' +
+    'is free. Tokens, API keys and OAuth clients refer to the account by its ID and keep working. Only Owners can change ' +
+    '`require_mfa`: with it, everything in the account is refused to sessions without a second factor, from the next ' +
+    'request on. Whoever has no second factor must enroll one (`mfa.enrollment_required`); whoever has one must sign in ' +
+    'again with it (`mfa.challenge_required`). There is no grace period. Turn it on from a session with a second factor.',
   capability: 'account.manage',
   retriedWithoutAccess: true,
   body: Body({

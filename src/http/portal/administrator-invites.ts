@@ -22,13 +22,13 @@ const InviteView = Resource('AdministratorInvite', {
   status: InviteState,
   ended_reason: Nullable(
     OneOf(['not_accepted_in_time', 'revoked_by_administrator', 'cancelled_by_operator'], {
-      description: 'Why it is expired or revoked.',
+      description: 'Why the invite has expired or was revoked.',
     }),
   ),
   expires_at: Timestamp,
   ended_at: Nullable(Timestamp),
-  invited_by: Nullable(Type.String({ description: 'User who invited.' })),
-  member_id: Nullable(Type.String({ description: 'The member that it made.' })),
+  invited_by: Nullable(Type.String({ description: 'The user who created the invite.' })),
+  member_id: Nullable(Type.String({ description: 'The member that was created by accepting it.' })),
   created_at: Timestamp,
   process: ProcessOfResource,
 });
@@ -66,7 +66,7 @@ export const listAdministratorInvites = operation({
   id: 'listAdministratorInvites',
   method: 'GET',
   path: '/administrator-invites',
-  summary: 'List invites of administrators',
+  summary: 'List administrator invites',
   description: '`q` searches email and name.',
   capability: 'members.view',
   query: listQuery(['created_at', 'expires_at', 'email'], { status: Type.Optional(InviteState) }),
@@ -83,10 +83,11 @@ export const createAdministratorInvite = operation({
   id: 'createAdministratorInvite',
   method: 'POST',
   path: '/administrator-invites',
-  summary: 'Invite somebody to administer the account',
+  summary: 'Invite an administrator to the account',
   description:
-    'Mails a link, valid for seven days unless configured otherwise, in the language of `locale`. You can only give what you hold yourself in every ' +
-    'place that the role is to count in, and only Owners make Owners. One invite per address can be pending.',
+    'Emails a link, valid for seven days unless configured otherwise, in the language of `locale`. You can only grant ' +
+    'rights that you hold yourself wherever the role is to apply, and only Owners can invite Owners. Only one invite per ' +
+    'email address can be pending.',
   capability: 'members.manage',
   body: Body({
     email: Email,
@@ -121,7 +122,7 @@ export const getAdministratorInvite = operation({
   id: 'getAdministratorInvite',
   method: 'GET',
   path: '/administrator-invites/:id',
-  summary: 'Read an invite of an administrator',
+  summary: 'Get an administrator invite',
   capability: 'members.view',
   params: ById,
   answers: { 200: single(InviteView), ...errors('administrator_invite.not_found') },
@@ -135,10 +136,10 @@ export const resendAdministratorInvite = operation({
   id: 'resendAdministratorInvite',
   method: 'POST',
   path: '/administrator-invites/:id/resend',
-  summary: 'Send an invite again',
+  summary: 'Resend an administrator invite',
   description:
-    'With a new link, which lives as long as a first one; the old link is void at once. An expired invite is pending again. ' +
-    'Whoever sends it has to hold what it gives.',
+    'Emails a new link with the full lifetime; the previous link stops working immediately. An expired invite becomes ' +
+    'pending again. The caller must hold the rights that the invite grants.',
   capability: 'members.manage',
   params: ById,
   events: ['administrator_invite.resent', 'administrator_invite.expired'],
@@ -165,8 +166,8 @@ export const revokeAdministratorInvite = operation({
   id: 'revokeAdministratorInvite',
   method: 'POST',
   path: '/administrator-invites/:id/revoke',
-  summary: 'Revoke a pending invite',
-  description: 'Its link is void at once.',
+  summary: 'Revoke a pending administrator invite',
+  description: 'Its link stops working immediately.',
   capability: 'members.manage',
   params: ById,
   events: ['administrator_invite.revoked'],

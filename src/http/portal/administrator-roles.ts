@@ -41,7 +41,7 @@ export const listAdministratorRoles = operation({
   path: '/administrator-roles',
   summary: 'List administrator roles',
   description:
-    'The built-in ones (Owner, Admin, Developer, Support, Viewer) and those of the account. `q` searches the name.',
+    'Includes the built-in roles (Owner, Admin, Developer, Support, Viewer) and those of the account. `q` searches the name.',
   capability: 'members.view',
   query: listQuery(['created_at', 'name']),
   answers: { 200: listOf(RoleView) },
@@ -55,8 +55,7 @@ export const createAdministratorRole = operation({
   method: 'POST',
   path: '/administrator-roles',
   summary: 'Create an administrator role',
-  description:
-    'Only with capabilities that you hold in the whole account. Names differ in more than upper and lower case.',
+  description: 'Only with capabilities that you hold in the whole account. Names must differ in more than case.',
   capability: 'members.manage',
   body: Body({ name: Name, description: Type.Optional(Description), capabilities: Capabilities }),
   events: ['administrator_role.created'],
@@ -75,7 +74,7 @@ export const getAdministratorRole = operation({
   id: 'getAdministratorRole',
   method: 'GET',
   path: '/administrator-roles/:id',
-  summary: 'Read an administrator role',
+  summary: 'Get an administrator role',
   capability: 'members.view',
   params: ById,
   answers: { 200: single(RoleView), ...errors('administrator_role.not_found') },
@@ -89,10 +88,10 @@ export const updateAdministratorRole = operation({
   id: 'updateAdministratorRole',
   method: 'PATCH',
   path: '/administrator-roles/:id',
-  summary: 'Change an administrator role',
+  summary: 'Update an administrator role',
   description:
-    'Counts for everyone who holds it from their next request. Capabilities can only be added that you hold in the whole ' +
-    'account. Built-in roles are read-only.',
+    'Takes effect for everyone who holds it from their next request. You can only add capabilities that you hold in the ' +
+    'whole account. Built-in roles are read-only.',
   capability: 'members.manage',
   retriedWithoutAccess: true,
   params: ById,
@@ -130,7 +129,7 @@ export const deleteAdministratorRole = operation({
   method: 'DELETE',
   path: '/administrator-roles/:id',
   summary: 'Delete an administrator role',
-  description: 'Refused while a member holds it or a pending invite offers it. Built-in roles stay.',
+  description: 'Refused while a member holds it or a pending invite offers it. Built-in roles cannot be deleted.',
   capability: 'members.manage',
   params: ById,
   events: ['administrator_role.deleted'],

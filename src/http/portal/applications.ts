@@ -37,8 +37,8 @@ export const listApplications = operation({
   path: '/applications',
   summary: 'List applications',
   description:
-    '`q` searches name and slug. With a role within limits: those that it reaches, and those in which it reaches an ' +
-    'environment, as `path_only`.',
+    '`q` searches name and slug. Callers whose roles have limits see the applications within them, and as `path_only` ' +
+    'those with an environment within them.',
   level: 'account',
   capability: 'applications.view',
   inPart: true,
@@ -57,8 +57,8 @@ export const createApplication = operation({
   path: '/applications',
   summary: 'Create an application',
   description:
-    'It gets a Development and a Production environment with the slugs `development` and `production`. ' +
-    'Without a `slug`, the name gives one, with a short random ending where that is taken. An account has 1 000 at the most.',
+    'Creates a Development and a Production environment with it, with the slugs `development` and `production`. Without ' +
+    'a `slug`, one is derived from the name, with a short random suffix if it is taken. An account can have 1 000 applications.',
   level: 'account',
   capability: 'applications.manage',
   body: Body({ name: Name, slug: Type.Optional(Nullable(Slug)) }),
@@ -78,7 +78,7 @@ export const getApplication = operation({
   id: 'getApplication',
   method: 'GET',
   path: '',
-  summary: 'Read an application',
+  summary: 'Get an application',
   level: 'application',
   capability: 'applications.view',
   inPart: true,
@@ -93,9 +93,10 @@ export const updateApplication = operation({
   id: 'updateApplication',
   method: 'PATCH',
   path: '',
-  summary: 'Change the name or the slug of an application',
+  summary: 'Update the name or the slug of an application',
   description:
-    'A new slug counts at once in every Portal path below; credentials name the application by its id and go on.',
+    'A new slug takes effect immediately in every Portal path below; credentials refer to the application by its ID and ' +
+    'keep working.',
   level: 'application',
   capability: 'applications.manage',
   retriedWithoutAccess: true,
@@ -118,10 +119,12 @@ export const deleteApplication = operation({
   path: '',
   summary: 'Delete an application with all its environments',
   description:
-    'Repeat the slug in `confirm`: this cannot be undone. It is gone with the answer, and its slug is free. Every environment of it goes with everything in it, as if each ' +
-    'were deleted by itself: API keys, sessions and tokens of them stop at once, a process for each deletes what was in it, and the last one the application; administrators stay signed in. Records ' +
-    '`environment.deleted` for each environment and `application.deleted`. The last application may be deleted too: the ' +
-    'account, its administrators and its subscription stay, and a new application can be created.',
+    'Repeat the slug in `confirm`: this cannot be undone. The application is gone once the response is sent, and its ' +
+    'slug is free. All its environments are deleted with everything in them, as if each were deleted by itself: their ' +
+    'API keys, sessions and tokens stop working immediately, a process for each deletes its contents, and the last one ' +
+    'the application; administrators stay signed in. Records `environment.deleted` for each environment and ' +
+    '`application.deleted`. The last application may be deleted too: the account, its administrators and its ' +
+    'subscription stay, and a new application can be created.',
   level: 'application',
   capability: 'applications.manage',
   retriedWithoutAccess: true,

@@ -20,8 +20,8 @@ import { Id, listOf } from '../schemas.js';
 import { administrator } from './administrator.js';
 
 const common = { tag: 'Audit log', level: 'account', capability: 'audit.view', inPart: true } as const;
-const inReach = 'With a role within limits: what happened in the part that it reaches.';
-const viewed = 'Reading it is a row of the log itself, `audit.row.viewed`.';
+const inReach = 'Callers whose roles have limits see what happened within them.';
+const viewed = 'Reading a row is itself recorded in the log as `audit.row.viewed`.';
 
 const placeOf = ({ accountId }: AccountScope, caller: Caller, surface: AuditPlace['surface']): AuditPlace => ({
   accountId,
@@ -34,8 +34,8 @@ export const listAuditLog = operation({
   id: 'listAuditLog',
   method: 'GET',
   path: '/audit-log',
-  summary: 'List what happened in the account',
-  description: `In all of its environments and in itself. ${inReach}`,
+  summary: 'List the audit log of the account',
+  description: `Covers the account itself and all its environments. ${inReach}`,
   query: AuditListQuery,
   answers: { 200: listOf(AuditRowView), ...errors('validation.failed') },
   isBroad: always,
@@ -50,8 +50,10 @@ export const exportAuditLog = operation({
   id: 'exportAuditLog',
   method: 'GET',
   path: '/audit-log/export',
-  summary: 'Export what happened in the account',
-  description: `Every row that is there when it begins. ${inReach} The export is a row of the log itself, \`audit.exported\`.`,
+  summary: 'Export the audit log of the account',
+  description:
+    `Contains every row that exists when the export begins. ${inReach} The export itself is recorded in the log as ` +
+    '`audit.exported`.',
   query: AuditExportQuery,
   events: ['audit.exported'],
   waitsMs: Number.POSITIVE_INFINITY,
@@ -68,8 +70,8 @@ export const listIdentityAuditLog = operation({
   id: 'listIdentityAuditLog',
   method: 'GET',
   path: '/audit-log/identities',
-  summary: 'List what concerns end users',
-  description: `Their sign-ins, factors, roles and profiles. ${inReach}`,
+  summary: 'List audit log rows that concern end users',
+  description: `Covers their sign-ins, factors, roles and profiles. ${inReach}`,
   query: AuditListQuery,
   answers: { 200: listOf(AuditRowView), ...errors('validation.failed') },
   isBroad: always,
@@ -84,8 +86,8 @@ export const getIdentityAuditRow = operation({
   id: 'getIdentityAuditRow',
   method: 'GET',
   path: '/audit-log/identities/:id',
-  summary: 'Read a row that concerns end users, with what surrounds it',
-  description: `Related rows are of the same kind. ${viewed}`,
+  summary: 'Get an audit log row that concerns end users, with related rows',
+  description: `Related rows are also only those that concern end users. ${viewed}`,
   params: Type.Object({ id: Id }),
   events: ['audit.row.viewed'],
   answers: { 200: AuditDetailView, ...errors('audit.row_not_found') },
@@ -98,7 +100,7 @@ export const getAuditRow = operation({
   id: 'getAuditRow',
   method: 'GET',
   path: '/audit-log/:id',
-  summary: 'Read a row of the audit log, with what surrounds it',
+  summary: 'Get a row of the audit log with related rows',
   description: viewed,
   params: Type.Object({ id: Id }),
   events: ['audit.row.viewed'],

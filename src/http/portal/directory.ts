@@ -14,7 +14,7 @@ const RowFields = {
   email: Type.String(),
   ...ListedProfileFields,
   name: Nullable(Type.String()),
-  is_active: Type.Boolean({ description: 'Whether they may sign in to at least one environment.' }),
+  is_active: Type.Boolean({ description: 'Whether the identity may sign in to at least one environment.' }),
   memberships: Type.Array(
     Type.Object({
       application_id: Id,
@@ -26,7 +26,7 @@ const RowFields = {
       is_active: Type.Boolean(),
       created_at: Timestamp,
     }),
-    { description: 'Empty for who is in the directory only.' },
+    { description: 'Empty for an identity that is only in the directory.' },
   ),
   created_at: Timestamp,
 };
@@ -59,12 +59,17 @@ export const listDirectory = operation({
   path: '/identities',
   summary: 'List the identities of an account',
   description:
-    'Everybody once, with the environments that they are a member of. `q` searches first name, last name and email; ' +
-    'one that finds more than 100 000 is refused, as is one without three letters or digits in a row among more people than that. With `environment_id`, ' +
-    '`status` is about that environment; without, `active` is who may sign in to any.',
+    'Returns each identity once, with the environments of which it is a member. `q` searches first name, last name and ' +
+    'email. With `environment_id`, `status` refers to that environment; without it, `active` means that the identity may ' +
+    'sign in to at least one. A `q` that finds more than 100 000 is refused, and so is one without three letters or digits in a row if ' +
+    'the account has more identities than that.',
   query: listQuery(['created_at', 'email'], {
     status: Type.Optional(OneOf(['active', 'inactive'])),
-    environment_id: Type.Optional(idOrNone('Who is a member of it; `none`: who is in the directory only.')),
+    environment_id: Type.Optional(
+      idOrNone(
+        'Only members of this environment; `none`: only identities that are in the directory but in no environment.',
+      ),
+    ),
   }),
   answers: { 200: listOf(Row) },
   isBroad: always,
@@ -87,7 +92,7 @@ export const getDirectorySummary = operation({
   path: '/identities/summary',
   summary: 'Count the identities of an account',
   description:
-    'Everybody once: `active` may sign in to at least one environment, `directory_only` is a member of none.',
+    'Each identity is counted once: `active` may sign in to at least one environment, `directory_only` is a member of none.',
   answers: {
     200: single(
       Type.Object({
@@ -112,9 +117,10 @@ export const getDirectoryIdentity = operation({
   id: 'getDirectoryIdentity',
   method: 'GET',
   path: '/identities/:id',
-  summary: 'Read an identity of an account',
+  summary: 'Get an identity of an account',
   description:
-    'With every environment that it is a member of. Roles are read, and anything is changed, in an environment.',
+    "Includes every environment of which it is a member. To get its roles, or to change anything, use an environment's " +
+    'operations.',
   params: Type.Object({ id: Id }),
   answers: { 200: single(Detail), ...errors('identity.not_found') },
   async handle({ services, scope, params }) {
@@ -131,9 +137,10 @@ export const deleteDirectoryIdentity = operation({
   path: '/identities/:id',
   summary: 'Delete an identity from an account',
   description:
-    'Ends its membership in every environment at once, with sessions, role assignments and the invites that wait for its address, and ' +
-    'erases it: also who is in the directory only. It is found here until it is erased; asked for again, the same goes on. To take ' +
-    'somebody out of one environment, delete the identity there.',
+    'Ends its membership in every environment immediately, with its sessions, role assignments and the invites pending ' +
+    'for its email address, and erases it; this includes identities that are only in the directory. It is returned here ' +
+    'until it is erased; a repeated request continues the same erasure. To remove an identity from a single environment, ' +
+    'delete it there.',
   capability: 'identities.manage',
   params: Type.Object({ id: Id }),
   events: leavingEvents,

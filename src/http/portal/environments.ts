@@ -41,7 +41,7 @@ export const listEnvironments = operation({
   method: 'GET',
   path: '/environments',
   summary: 'List the environments of an application',
-  description: '`q` searches name and slug. With a role within limits: those that it reaches.',
+  description: '`q` searches name and slug. Callers whose roles have limits see the environments within them.',
   level: 'application',
   capability: 'applications.view',
   inPart: true,
@@ -60,9 +60,9 @@ export const createEnvironment = operation({
   path: '/environments',
   summary: 'Create an environment',
   description:
-    'It starts empty, with default settings. Without a `slug`, the name gives one, with a short random ending where that ' +
-    'is taken. The `type` stays: API keys say it (`ghk_live_`, `ghk_test_`), and some deletions are refused in production. ' +
-    'An application has 500 at the most.',
+    'It starts empty, with default settings. Without a `slug`, one is derived from the name, with a short random suffix ' +
+    'if it is taken. The `type` cannot be changed later: API keys show it (`ghk_live_`, `ghk_test_`), and some deletions ' +
+    'are refused in production. An application can have 500 environments.',
   level: 'application',
   capability: 'applications.manage',
   body: Body({ name: Name, slug: Type.Optional(Nullable(Slug)), type: EnvironmentTypes }),
@@ -82,7 +82,7 @@ export const getEnvironment = operation({
   id: 'getEnvironment',
   method: 'GET',
   path: '',
-  summary: 'Read an environment',
+  summary: 'Get an environment',
   level: 'environment',
   capability: 'applications.view',
   inPart: true,
@@ -97,8 +97,8 @@ export const updateEnvironment = operation({
   id: 'updateEnvironment',
   method: 'PATCH',
   path: '',
-  summary: 'Change the name or the slug of an environment',
-  description: 'A new slug counts at once in every Portal path below. The `type` cannot be changed.',
+  summary: 'Update the name or the slug of an environment',
+  description: 'A new slug takes effect immediately in every Portal path below. The `type` cannot be changed.',
   level: 'environment',
   capability: 'applications.manage',
   retriedWithoutAccess: true,
@@ -121,11 +121,13 @@ export const deleteEnvironment = operation({
   path: '',
   summary: 'Delete an environment with everything in it',
   description:
-    'Repeat the slug in `confirm`: this cannot be undone. It is gone with the answer: nobody finds it or signs in to it, its API keys, ' +
-    'sessions and tokens stop at once, its OAuth clients within a second, its webhooks hear nothing more, and its slug is free. What was in it is deleted by a ' +
-    'process (`environment_removal` in `/processes`). An identity that is in no other environment of the account goes with it, ' +
-    'as when it is deleted by itself; the event `environment.erased` ends the process and tells how many (`identities_deleted`). Audit rows stay. ' +
-    'The last environment of an application may be deleted too; a new one can be created.',
+    'Repeat the slug in `confirm`: this cannot be undone. The environment is gone once the response is sent: nobody can ' +
+    'find it or sign in to it; its API keys, sessions and tokens stop working immediately, its OAuth clients within a ' +
+    'second; its webhooks receive nothing more; and its slug is free. Its contents are deleted by a process ' +
+    '(`environment_removal` in `/processes`). An identity that is in no other environment of the account is deleted with ' +
+    'it, as when it is deleted by itself; the event `environment.erased` marks the end of the process and gives their ' +
+    'number (`identities_deleted`). Audit log rows stay. The last environment of an application may be deleted too; a ' +
+    'new one can be created.',
   level: 'environment',
   capability: 'applications.manage',
   retriedWithoutAccess: true,

@@ -22,8 +22,8 @@ export const listAccountIdentityInvites = operation({
   id: 'listAccountIdentityInvites',
   method: 'GET',
   path: '/identity-invites',
-  summary: 'List the invites of end users of an account',
-  description: 'Of all environments. `q` searches name and email.',
+  summary: 'List the identity invites of an account',
+  description: 'Covers all environments. `q` searches name and email.',
   query: IdentityInvitesQuery,
   answers: { 200: listOf(IdentityInviteView) },
   handle: async ({ services, scope: { accountId }, query: { sort_by: sortBy, environment_id, ...page } }) =>
@@ -38,8 +38,8 @@ export const getAccountIdentityInvitesSummary = operation({
   id: 'getAccountIdentityInvitesSummary',
   method: 'GET',
   path: '/identity-invites/summary',
-  summary: 'Count the invites of end users of an account',
-  description: 'By status as of now; of those that the list has, with the same `environment_id`.',
+  summary: 'Count the identity invites of an account',
+  description: 'By current status, over the invites in the list with the same `environment_id`.',
   query: Type.Object(leadingInto, { additionalProperties: false }),
   answers: { 200: single(IdentityInvitesSummaryView) },
   isBroad: always,
@@ -60,16 +60,19 @@ export const createAccountIdentityInvite = operation({
   id: 'createAccountIdentityInvite',
   method: 'POST',
   path: '/identity-invites',
-  summary: 'Invite somebody into the directory of an account',
+  summary: 'Invite an end user to the directory of an account',
   description:
-    'Mails a link, valid for seven days unless configured otherwise, that leads into the directory only, without a membership. The mail and the page have the brand, and a ' +
-    'password has to keep the rules, of the environment in `environment_id`; without one, of the oldest production environment, or else of the oldest. Whoever ' +
-    'is to enter an environment is invited there.',
+    'Emails a link, valid for seven days unless configured otherwise, that leads only into the directory, without a ' +
+    'membership. The email and the page have the branding, and passwords must meet the rules, of the environment in ' +
+    '`environment_id`; without one, of the oldest production environment, or else of the oldest environment. To invite ' +
+    'somebody to an environment, create the invite there.',
   body: Body({
     email: Email,
     first_name: Type.Optional(Nullable(Name)),
     last_name: Type.Optional(Nullable(Name)),
-    locale: Type.Optional(OneOf(['en', 'de'], { description: "Of the mails; without one, the environment's." })),
+    locale: Type.Optional(
+      OneOf(['en', 'de'], { description: "The language of the emails; without one, the environment's." }),
+    ),
     environment_id: Type.Optional(Id),
   }),
   events: ['identity_invite.created', 'identity_invite.expired'],
@@ -101,8 +104,8 @@ export const getAccountIdentityInvite = operation({
   id: 'getAccountIdentityInvite',
   method: 'GET',
   path: '/identity-invites/:id',
-  summary: 'Read an invite of an end user of an account',
-  description: 'Whichever environment it was made in. Invitations into organizations are read there.',
+  summary: 'Get an identity invite of an account',
+  description: 'Returns an invite of any environment. Invitations to organizations are read in the organization.',
   answers: { 200: single(IdentityInviteView), ...errors('identity_invite.not_found') },
   handle: async ({ services, scope, params }) => ({
     data: presentIdentityInvite(services)(await services.accountIdentityInvites.get(scope, params.id)),
@@ -114,7 +117,7 @@ export const resendAccountIdentityInvite = operation({
   ...ofOne,
   ...resendingInvite,
   id: 'resendAccountIdentityInvite',
-  summary: 'Send an invite of an end user of an account again',
+  summary: 'Resend an identity invite of an account',
   handle: async ({ services, scope, caller, params }) => ({
     data: presentIdentityInvite(services)(await services.accountIdentityInvites.resend(scope, caller, params.id)),
   }),
@@ -125,7 +128,7 @@ export const revokeAccountIdentityInvite = operation({
   ...ofOne,
   ...revokingInvite,
   id: 'revokeAccountIdentityInvite',
-  summary: 'Revoke a pending invite of an end user of an account',
+  summary: 'Revoke a pending identity invite of an account',
   handle: async ({ services, scope, params }) => ({
     data: presentIdentityInvite(services)(await services.accountIdentityInvites.revoke(scope, params.id)),
   }),

@@ -12,7 +12,7 @@ export const WantedLimits = Nullable(
   Type.Partial(LimitsView, {
     additionalProperties: false,
     description:
-      'Null: everywhere in the account. Otherwise only in these applications (with all of their environments), ' +
-      'environments, and nodes (with everything below them). At least one has to be named.',
+      'Null: everywhere in the account. Otherwise only in these applications (with all their environments), environments, ' +
+      'and nodes (with everything below them). At least one must be named.',
   }),
 );

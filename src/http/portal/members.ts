@@ -13,8 +13,8 @@ const MemberView = Resource('Administrator', {
   first_name: Type.String(),
   last_name: Type.String(),
   roles: Type.Array(Type.Object({ role_id: Id, name: Type.String(), limits: Limits })),
-  mfa_enrolled: Type.Boolean({ description: 'Whether they have a second factor.' }),
-  status: OneOf(['active'], { description: 'Whoever has not accepted yet is an invite, and no member.' }),
+  mfa_enrolled: Type.Boolean({ description: 'Whether the administrator has a second factor.' }),
+  status: OneOf(['active'], { description: 'Somebody who has not accepted yet is an invite, not a member.' }),
   created_at: Timestamp,
 });
 const ById = Type.Object({ id: Id });
@@ -52,7 +52,7 @@ export const getMember = operation({
   id: 'getMember',
   method: 'GET',
   path: '/members/:id',
-  summary: 'Read an administrator of the account',
+  summary: 'Get an administrator of the account',
   capability: 'members.view',
   params: ById,
   answers: { 200: single(MemberView), ...errors('member.not_found') },
@@ -66,11 +66,11 @@ export const updateMember = operation({
   id: 'updateMember',
   method: 'PATCH',
   path: '/members/:id',
-  summary: 'Give an administrator other roles',
+  summary: 'Replace the roles of an administrator',
   description:
-    'Replaces all of them, from the next request on. You can only give what you hold yourself in every place that the role ' +
-    'is to count in; a role that the member has already, with the same limits, is not given. Only Owners make, change or ' +
-    'remove Owners, and an account keeps at least one member who holds the Owner role without limits.',
+    'Takes effect from the next request on. You can only grant rights that you hold yourself wherever the role is to ' +
+    'apply; a role that the member already holds with the same limits is exempt. Only Owners can add, change or remove ' +
+    'Owners, and an account must keep at least one member who holds the Owner role without limits.',
   capability: 'members.manage',
   retriedWithoutAccess: true,
   params: ById,
@@ -103,8 +103,8 @@ export const removeMember = operation({
   path: '/members/:id',
   summary: 'Remove an administrator from the account',
   description:
-    'Ends their access to the account at once; their sign-in and their other accounts stay. Only Owners remove Owners, and ' +
-    'the last one cannot be removed.',
+    'Ends their access to the account immediately; their sign-in and their other accounts are not affected. Only Owners ' +
+    'can remove Owners, and the last one cannot be removed.',
   capability: 'members.manage',
   retriedWithoutAccess: true,
   params: ById,
@@ -121,9 +121,10 @@ export const resetMemberMfa = operation({
   path: '/members/:id/mfa/reset',
   summary: 'Reset the second factors of an administrator',
   description:
-    'Takes them and the recovery codes away, ends every session of the person, and tells them by mail; they sign in anew and ' +
-    'enroll. Only Owners reset Owners, and nobody themselves. Second factors are the person’s and not the account’s: of whoever ' +
-    'administers other accounts too they stay (`member.in_other_accounts`).',
+    'Removes their second factors and recovery codes, ends all their sessions, and notifies them by email; they sign in ' +
+    'and enroll again. Only Owners can reset Owners, and nobody can reset themselves. Second factors belong to the ' +
+    'person and not to the account: those of a person who also administers other accounts cannot be reset ' +
+    '(`member.in_other_accounts`).',
   capability: 'members.manage',
   params: ById,
   events: ['member.mfa_reset'],

@@ -6,9 +6,9 @@ import { instantOf } from '../schemas.js';
 /** Exactly one of the two ways to say until when. */
 export function extensionOf({ expires_in: expiresIn, until }: { expires_in?: string; until?: string }): Extension {
   if (expiresIn !== undefined && until !== undefined) {
-    throw invalidField('until', 'process.one_of', 'name either expires_in or until');
+    throw invalidField('until', 'process.one_of', 'send either expires_in or until');
   }
   if (until !== undefined) return { until: instantOf(until, 'until') };
   if (expiresIn !== undefined) return { expiresInMs: parseDuration(expiresIn) };
-  throw invalidField('expires_in', 'process.one_of', 'name either expires_in or until');
+  throw invalidField('expires_in', 'process.one_of', 'send either expires_in or until');
 }

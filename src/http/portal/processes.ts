@@ -13,7 +13,7 @@ import { extensionOf } from './processes-extension.js';
 import { prolongerOf } from './prolonging.js';
 
 const Duration = (description: string) =>
-  Type.String({ pattern: worded(durationPattern, 'must be a duration as 30m, 12h or 7d'), description });
+  Type.String({ pattern: worded(durationPattern, 'must be a duration such as 30m, 12h or 7d'), description });
 
 const fields = {
   id: Id,
@@ -21,61 +21,65 @@ const fields = {
   environment_id: Nullable(Type.String()),
   subject_type: Type.String({
     description:
-      'What it is about: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`.',
+      'The kind of its subject: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, ' +
+      '`webhook`, `sso_domain`, `other`.',
   }),
   subject_id: Id,
-  state: OneOf(states, { description: "The row's own word, as of now." }),
+  state: OneOf(states, { description: 'The current state of its row in the database.' }),
   waits_for: Nullable(OneOf(waitsFor, { description: 'Null once it has ended.' })),
   since: Timestamp,
   next_wake_up: Nullable(
     Type.String({
       format: 'date-time',
-      description: 'When it does something again by itself. Null where only Temporal knows: see `temporal.pending`.',
+      description: 'When it continues by itself. Null if only Temporal knows: see `temporal.pending`.',
     }),
   ),
   deadline: Nullable(Timestamp),
   created_at: Timestamp,
   ended_at: Nullable(Timestamp),
-  ended_reason: Nullable(Type.String({ description: 'Why it has ended, or the last error. Never personal data.' })),
-  workflow_id: Type.String({ description: 'Where it is found in Temporal.' }),
-  verbs: Type.Array(OneOf(verbs), { description: 'What can be done with it in this state.' }),
+  ended_reason: Nullable(
+    Type.String({ description: 'Why it has ended, or the last error. Never contains personal data.' }),
+  ),
+  workflow_id: Type.String({ description: 'Its workflow ID in Temporal.' }),
+  verbs: Type.Array(OneOf(verbs), { description: 'What can be done with it in its current state.' }),
 };
 const ProcessView = Resource('Process', fields);
 const Cancelled = Resource('CancelledProcess', {
   ...fields,
   workflow_end: OneOf(['cancel_requested', 'not_running', 'temporal_unavailable'], {
     description:
-      'What became of the workflow. The process has ended in any case: a workflow that could not be told finds out at its ' +
-      'next step.',
+      'What became of the workflow. The process has ended in any case: a workflow that could not be notified finds out at ' +
+      'its next step.',
   }),
 });
 const LookedAt = Resource('ProcessDetail', {
   ...fields,
   temporal_state: OneOf(['available', 'unknown', 'unavailable'], {
     description:
-      '`unknown`: Temporal has no such workflow, yet or any more. `unavailable`: it did not answer within two seconds.',
+      '`unknown`: Temporal has no such workflow, not yet or no longer. `unavailable`: Temporal did not respond within two ' +
+      'seconds.',
   }),
   temporal: Nullable(
     Type.Object({
       workflow_id: Type.String(),
       run_id: Type.String(),
-      status: Type.String({ description: 'As `running`, `completed`, `canceled`, `terminated`, `failed`.' }),
+      status: Type.String({ description: 'For example `running`, `completed`, `canceled`, `terminated`, `failed`.' }),
       history_length: Type.Integer(),
       started_at: Timestamp,
       pending: Type.Array(
         Type.Object({
           activity: Type.String(),
           attempt: Type.Integer(),
-          last_failure: Nullable(Type.String({ description: 'Its kind, in names and codes.' })),
+          last_failure: Nullable(Type.String({ description: 'The kind of failure, in names and codes.' })),
           next_attempt_at: Nullable(Timestamp),
         }),
         {
           description:
-            'Steps that were begun and not finished. `workflow_task`: the next step of the workflow itself, tried before without success; ' +
-            'what the workflow is told has no effect until it is done.',
+            'Steps that have begun and not finished. `workflow_task`: the next step of the workflow itself, tried before without ' +
+            'success; messages to the workflow have no effect until it is done.',
         },
       ),
-      url: Nullable(Type.String({ description: 'In the Temporal UI, where `TEMPORAL_UI_URL` is set.' })),
+      url: Nullable(Type.String({ description: 'Its page in the Temporal UI, if `TEMPORAL_UI_URL` is set.' })),
     }),
   ),
 });
@@ -126,18 +130,19 @@ export const listProcesses = operation({
   id: 'listProcesses',
   method: 'GET',
   path: '/processes',
-  summary: 'List what waits, and what has waited',
+  summary: 'List processes',
   description:
-    'Invites, mails of the account, grace periods for MFA, windows of role assignments, claims of domains, deliveries of webhooks, and ' +
-    'deletions of identities and of environments. What is about a person alone, such as a registration, a password or a wish for another account, is not in it. Answered from the ' +
-    'database, so it works while Temporal is away. `open=true` lists what goes on; `q` searches ids and kind.',
+    'Includes invites, emails of the account, MFA grace periods, windows of role assignments, domain claims, webhook ' +
+    'deliveries, and deletions of identities and environments. Processes that concern only a person, such as a ' +
+    'registration, a password reset or a request for another account, are not included. Read from the database, so it ' +
+    'works while Temporal is unavailable. `open=true` returns only processes in progress; `q` searches IDs and kind.',
   capability: 'processes.view',
   query: listQuery(['created_at'], {
     kind: Type.Optional(OneOf(kindNames)),
     state: Type.Optional(OneOf(states)),
-    open: Type.Optional(Type.Boolean({ description: 'Whether it goes on.' })),
+    open: Type.Optional(Type.Boolean({ description: 'Whether it is still in progress.' })),
     subject_id: Type.Optional(Id),
-    older_than: Type.Optional(Duration('Began at least this long ago, as `30m`, `24h`, `7d`.')),
+    older_than: Type.Optional(Duration('Began at least this long ago, for example `30m`, `24h`, `7d`.')),
   }),
   answers: { 200: listOf(ProcessView) },
   isBroad: always,
@@ -152,8 +157,8 @@ export const getProcess = operation({
   ...one,
   id: 'getProcess',
   method: 'GET',
-  summary: 'Where is it?',
-  description: 'What its row says, and what Temporal knows of its workflow.',
+  summary: 'Get a process',
+  description: 'Returns the state of its row, and what Temporal knows about its workflow.',
   capability: 'processes.view',
   answers: { 200: single(LookedAt), ...errors('process.not_found') },
   async handle({ services, scope, params }) {
@@ -169,11 +174,13 @@ export const cancelProcess = operation({
   path: '/processes/:id/cancel',
   summary: 'Cancel a process',
   description:
-    'As a cancel in the Temporal UI: an invite is revoked; the claim of a domain has failed, also a verified one; a mail is not sent, unless it was just being sent; of a grace ' +
-    'period the reminders stop and the deadline stays; an erasure, and the removal of an environment, stop between two steps and list what is left. It works ' +
-    'while Temporal is away. The `reason` is kept in the audit log as it is written, for as long as that; leave names out.',
+    'Has the same effect as a cancellation in the Temporal UI: an invite is revoked; a domain claim fails, even a ' +
+    'verified one; an email is not sent, unless it is already being sent; the reminders of a grace period stop, and its ' +
+    'deadline stays; an erasure, or the removal of an environment, stops between two steps and lists what is left. It ' +
+    'works while Temporal is unavailable. The `reason` is stored in the audit log as sent, and kept as long as that; do ' +
+    'not include names.',
   capability: 'processes.manage',
-  body: Body({ reason: Type.String({ minLength: 1, maxLength: 500, pattern: worded('\\S', 'must say something') }) }),
+  body: Body({ reason: Type.String({ minLength: 1, maxLength: 500, pattern: worded('\\S', 'must not be empty') }) }),
   events: [
     'process.cancelled',
     'administrator_invite.revoked',
@@ -201,13 +208,13 @@ export const retryProcess = operation({
   id: 'retryProcess',
   method: 'POST',
   path: '/processes/:id/retry',
-  summary: 'Have a process tried again',
+  summary: 'Retry a process',
   description:
-    'A mail that has failed is delivered anew, should there still be something to say. A cancelled grace period sends its ' +
-    'remaining reminders; a cancelled erasure or removal of an environment goes on where it stopped, an erasure only while nobody has added or ' +
-    'activated the person since (`process.not_failed`). A delivery that has failed or was ' +
-    'cancelled is attempted once more while its webhook is active; a failed claim of a domain is looked for anew. While a run that was cancelled has not stopped yet, ' +
-    'the answer is 503.',
+    'A failed email is sent again, if it is still relevant. A cancelled grace period sends its remaining reminders; a ' +
+    'cancelled erasure or removal of an environment continues where it stopped, an erasure only if nobody has added or ' +
+    'activated the person since (`process.not_failed`). A failed or cancelled delivery is attempted once more if its ' +
+    'webhook is active; a failed domain claim is checked again. While a cancelled run has not stopped yet, the response ' +
+    'is 503.',
   capability: 'processes.manage',
   events: ['process.retried', 'identity.erasure_requested'],
   answers: {
@@ -237,15 +244,16 @@ const rights = [
   'administrator_invite.role_deleted',
 ] as const;
 const likeAnInvite =
-  'It prolongs an offer of rights, so besides `processes.manage` it takes `members.manage`, and to hold what the invite gives.';
+  'This renews an offer of rights, so besides `processes.manage` it requires `members.manage`, and the rights that the ' +
+  'invite grants.';
 
 export const resendProcess = operation({
   ...one,
   id: 'resendProcess',
   method: 'POST',
   path: '/processes/:id/resend',
-  summary: 'Send the link of an invite again',
-  description: `With a new link and a new deadline; the old link is void. ${likeAnInvite}`,
+  summary: 'Resend the link of an invite',
+  description: `Emails a new link with a new deadline; the previous link stops working. ${likeAnInvite}`,
   capability: 'processes.manage',
   events: ['administrator_invite.resent', 'administrator_invite.expired'],
   answers: {
@@ -262,11 +270,13 @@ export const extendProcess = operation({
   id: 'extendProcess',
   method: 'POST',
   path: '/processes/:id/extend',
-  summary: 'Give an invite a later deadline',
-  description: `Name either \`expires_in\` or \`until\`: later than the deadline, and within 30 days. Its link stays good. ${likeAnInvite}`,
+  summary: 'Extend the deadline of an invite',
+  description:
+    'Send either `expires_in` or `until`: later than the current deadline, and within 30 days. The link keeps working. ' +
+    `${likeAnInvite}`,
   capability: 'processes.manage',
   body: Body({
-    expires_in: Type.Optional(Duration('From now on, as `3d`.')),
+    expires_in: Type.Optional(Duration('From now on, for example `3d`.')),
     until: Type.Optional(Timestamp),
   }),
   events: ['process.extended'],

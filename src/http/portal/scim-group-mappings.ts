@@ -11,7 +11,7 @@ const ScimGroupMappingView = Resource('ScimGroupMapping', {
   id: Id,
   environment_id: Id,
   organization_id: Nullable(Id),
-  scim_group: Type.String({ description: 'Id of the group, or what groups are called that are meant.' }),
+  scim_group: Type.String({ description: 'The ID of a group, or the name of the groups.' }),
   role_id: Id,
   node_id: Id,
   created_at: Timestamp,
@@ -41,8 +41,8 @@ export const listScimGroupMappings = operation({
   id: 'listScimGroupMappings',
   method: 'GET',
   path: '/scim/group-mappings',
-  summary: 'List what SCIM groups are mapped to',
-  description: 'In all environments, or in the one of `environment_id`.',
+  summary: 'List SCIM group mappings',
+  description: 'Of all environments, or only of `environment_id`.',
   capability: 'scim.view',
   query: listQuery(['created_at'], { environment_id: Type.Optional(Id) }),
   answers: { 200: listOf(ScimGroupMappingView) },
@@ -57,10 +57,11 @@ export const createScimGroupMapping = operation({
   path: '/scim/group-mappings',
   summary: 'Map a SCIM group to a role at a node',
   description:
-    'Whoever is in the group holds the role at the node and below it, from now on and for as long as they are in it. ' +
-    '`scim_group` is the id of a group or what it is called, whatever the case; a group of that name may come later. With ' +
-    '`organization_id`, groups of that organization’s directory are meant, and the node is inside the organization. Without ' +
-    '`node_id`, it is the root, or the organization. Callers can only give what they may give by an assignment.',
+    'Members of the group hold the role at the node and below it, from now on and as long as they are in the group. ' +
+    '`scim_group` is the ID of a group or its name, regardless of case; a group with that name may be created later. ' +
+    "With `organization_id`, it refers to groups of that organization's directory, and the node is inside the " +
+    'organization. Without `node_id`, the role is held at the root, or at the organization. Callers can only map roles ' +
+    'that they could assign.',
   capability: 'scim.manage',
   body: Body({
     environment_id: Id,
@@ -92,7 +93,7 @@ export const getScimGroupMapping = operation({
   id: 'getScimGroupMapping',
   method: 'GET',
   path: '/scim/group-mappings/:id',
-  summary: 'Read the mapping of a SCIM group',
+  summary: 'Get a SCIM group mapping',
   capability: 'scim.view',
   params: ById,
   answers: { 200: single(ScimGroupMappingView), ...errors('scim_group_mapping.not_found') },
@@ -106,8 +107,8 @@ export const updateScimGroupMapping = operation({
   id: 'updateScimGroupMapping',
   method: 'PATCH',
   path: '/scim/group-mappings/:id',
-  summary: 'Map a SCIM group to another role or node',
-  description: 'Those in the group hold what it says from now on, and no longer what it said before.',
+  summary: 'Update a SCIM group mapping',
+  description: 'From now on, members of the group hold what the mapping says, and no longer what it said before.',
   capability: 'scim.manage',
   params: ById,
   body: Body({ role_id: Type.Optional(Id), node_id: Type.Optional(Id) }),
@@ -126,8 +127,8 @@ export const deleteScimGroupMapping = operation({
   id: 'deleteScimGroupMapping',
   method: 'DELETE',
   path: '/scim/group-mappings/:id',
-  summary: 'Delete the mapping of a SCIM group',
-  description: 'Those in the group lose what only this mapping gave them; what they were given by hand stays.',
+  summary: 'Delete a SCIM group mapping',
+  description: 'Members of the group lose what only this mapping gave them; roles assigned by hand stay.',
   capability: 'scim.manage',
   params: ById,
   events: ['scim_group_mapping.deleted', 'role_assignment.deleted'],

@@ -11,7 +11,7 @@ const ScimTokenFields = {
   name: Type.String(),
   environment_id: Id,
   organization_id: Nullable(Id),
-  token_preview: Type.String({ description: 'Prefix and last four characters.' }),
+  token_preview: Type.String({ description: 'The prefix and the last four characters.' }),
   last_used_at: Nullable(Timestamp),
   expires_at: Nullable(Timestamp),
   created_at: Timestamp,
@@ -19,7 +19,7 @@ const ScimTokenFields = {
 const ScimTokenView = Resource('ScimToken', ScimTokenFields);
 const WithToken = Resource('ScimTokenWithToken', {
   ...ScimTokenFields,
-  token: Type.String({ description: 'The whole token; shown this once.' }),
+  token: Type.String({ description: 'The complete token. Returned only once.' }),
 });
 
 const present = (token: ScimToken) => ({
@@ -39,7 +39,7 @@ export const listScimTokens = operation({
   method: 'GET',
   path: '/scim/tokens',
   summary: 'List the SCIM tokens of the account',
-  description: 'Of all environments, or of the one of `environment_id`. `q` searches the name.',
+  description: 'Of all environments, or only of `environment_id`. `q` searches the name.',
   capability: 'scim.view',
   query: listQuery(['created_at', 'name'], { environment_id: Type.Optional(Id) }),
   answers: { 200: listOf(ScimTokenView) },
@@ -54,8 +54,8 @@ export const createScimToken = operation({
   path: '/scim/tokens',
   summary: 'Create a SCIM token',
   description:
-    'With it, a directory provisions people and groups at `/scim/v2`: those of the environment, or only those of the ' +
-    'organization that `organization_id` names. The token is in this answer and in no other.',
+    'With the token, a directory provisions users and groups at `/scim/v2`: those of the environment, or only those of ' +
+    'the organization in `organization_id`. The token is returned only in this response.',
   capability: 'scim.manage',
   body: Body({
     name: Name,
@@ -85,7 +85,7 @@ export const revokeScimToken = operation({
   method: 'DELETE',
   path: '/scim/tokens/:id',
   summary: 'Revoke a SCIM token',
-  description: 'It is refused from the next request on. What was provisioned with it stays.',
+  description: 'The token is refused from the next request on. What was provisioned with it stays.',
   capability: 'scim.manage',
   params: Type.Object({ id: Id }),
   events: ['scim_token.revoked'],

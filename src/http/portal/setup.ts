@@ -7,11 +7,11 @@ import { worded } from '../validation-words.js';
 const segment = '[a-z0-9][a-z0-9_-]*';
 const Resource = Body({
   name: Type.String({
-    pattern: worded(`^[a-z][a-z0-9_:-]*(\\.${segment})*$`, 'must be as invoice or billing.invoice, in lower case'),
+    pattern: worded(`^[a-z][a-z0-9_:-]*(\\.${segment})*$`, 'must be like invoice or billing.invoice, in lower case'),
     maxLength: 100,
   }),
   actions: Type.Array(
-    Type.String({ pattern: worded(`^${segment}$`, 'must be as view, in lower case'), maxLength: 49 }),
+    Type.String({ pattern: worded(`^${segment}$`, 'must be like view, in lower case'), maxLength: 49 }),
     { maxItems: 1000 },
   ),
 });
@@ -21,10 +21,10 @@ export const addResourcePermissions = operation({
   id: 'addResourcePermissions',
   method: 'POST',
   path: '/setup/resource-permissions',
-  summary: "Add the permissions of an application's resources",
+  summary: "Register the permissions of an application's resources",
   description:
-    'Registers `name.action` for each action of each resource, at most 1000, and puts permissions into roles: new ones and ' +
-    'those that the environment has. What is there already is skipped, so the request can be repeated. System roles are read-only.',
+    'Registers `name.action` for each action of each resource, at most 1000, and adds permissions to roles, new or ' +
+    'existing. What exists already is skipped, so the request can be repeated. System roles are read-only.',
   tag: 'Permissions',
   level: 'environment',
   capability: 'env_permissions.manage',
@@ -37,8 +37,8 @@ export const addResourcePermissions = operation({
     201: single(
       Type.Object({
         permissions_created: Type.Integer(),
-        skipped_permissions: Type.Integer({ description: 'Named by `resources`, and there already.' }),
-        roles_updated: Type.Integer({ description: 'Roles that hold more than before.' }),
+        skipped_permissions: Type.Integer({ description: 'Permissions in `resources` that existed already.' }),
+        roles_updated: Type.Integer({ description: 'Existing roles that were given permissions.' }),
       }),
     ),
     ...errors('role.not_found', 'role.system', 'validation.failed'),

@@ -25,8 +25,8 @@ export const listSsoDomains = operation({
   id: 'listSsoDomains',
   method: 'GET',
   path: '/sso/domains',
-  summary: 'List the domains that the account has claimed',
-  description: '`q` searches the domain. Those of organizations are with the organizations.',
+  summary: 'List the domain claims of the account',
+  description: '`q` searches the domain. Claims of organizations are listed under the organizations.',
   capability: 'sso.view',
   query: SsoDomainsQuery,
   answers: { 200: listOf(SsoDomainView) },
@@ -41,8 +41,8 @@ export const claimSsoDomain = operation({
   path: '/sso/domains',
   summary: 'Claim a domain for the account',
   description:
-    `${howItIsProved} ${howItIsClaimed} Several accounts may claim a domain; the first one that proves it has it, and the ` +
-    'claims of the others say so.',
+    `${howItIsProved} ${howItIsClaimed} Several accounts may claim a domain; the first to prove it gets it, and the ` +
+    'claims of the others show that.',
   capability: 'sso.manage',
   body: NewSsoDomain,
   events: ['sso.domain.claimed'],
@@ -57,7 +57,7 @@ export const getSsoDomain = operation({
   id: 'getSsoDomain',
   method: 'GET',
   path: '/sso/domains/:domain',
-  summary: 'Read the claim of a domain',
+  summary: 'Get a domain claim of the account',
   capability: 'sso.view',
   answers: { 200: single(SsoDomainView), ...errors('sso_domain.not_found') },
   handle: async ({ services, scope, params }) => ({
@@ -70,7 +70,7 @@ export const verifySsoDomain = operation({
   id: 'verifySsoDomain',
   method: 'POST',
   path: '/sso/domains/:domain/verify',
-  summary: 'Look for the record of a domain now',
+  summary: 'Verify a domain claim of the account now',
   description: whatVerifyDoes,
   capability: 'sso.manage',
   events: ['sso.domain.verified', 'sso.domain.failed', 'sso.domain.lapsed'],
@@ -85,8 +85,9 @@ export const deleteSsoDomain = operation({
   id: 'deleteSsoDomain',
   method: 'DELETE',
   path: '/sso/domains/:domain',
-  summary: 'Give up the claim of a domain',
-  description: 'At once it verifies nothing any more, and another account that proves the domain can have it.',
+  summary: 'Delete a domain claim of the account',
+  description:
+    'The claim stops verifying anything immediately, and another account that proves the domain can have it.',
   capability: 'sso.manage',
   events: ['sso.domain.deleted'],
   answers: { 204: Type.Null(), ...errors('sso_domain.not_found') },

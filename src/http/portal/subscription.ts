@@ -5,7 +5,7 @@ export const getSubscription = operation({
   id: 'getSubscription',
   method: 'GET',
   path: '/subscription',
-  summary: 'Read the subscription of the account',
+  summary: 'Get the subscription of the account',
   description: 'Every account starts with the Free plan.',
   tag: 'Account',
   level: 'account',

@@ -46,7 +46,7 @@ const serviceProviderConfig = (baseUrl: string) => ({
     {
       type: 'oauthbearertoken',
       name: 'SCIM token',
-      description: 'A token that an administrator of the account makes, as a bearer token (RFC 6750).',
+      description: 'A token that an administrator of the account creates, as a bearer token (RFC 6750).',
       primary: true,
     },
   ],

@@ -12,23 +12,23 @@ const ErrorAnswer = Type.Object({
 const Resource = Type.Object({}, { additionalProperties: true });
 
 const projection = {
-  attributes: text('Paths of the attributes that the answer has, separated by commas'),
-  excludedAttributes: text('Or of those that it does not have'),
+  attributes: text('Paths of the attributes to return, separated by commas'),
+  excludedAttributes: text('Paths of the attributes not to return, separated by commas'),
 };
 const list = {
   ...projection,
-  filter: text('RFC 7644 §3.4.2.2, as `userName eq "ana@acme.com"`'),
-  sortBy: text('Path of an attribute'),
+  filter: text('RFC 7644 §3.4.2.2, for example `userName eq "ana@acme.com"`'),
+  sortBy: text('The path of an attribute'),
   sortOrder: text('`ascending` or `descending`'),
   startIndex: text('From 1'),
-  count: text('200 at the most; groups with their members 20'),
+  count: text('At most 200; for groups with their members at most 20'),
 };
 
 const answer = (description: string, schema: TSchema = Resource) => ({
   description,
   content: { [scimJson]: { schema } },
 });
-const refused = { '4xx': answer('Refused, as in RFC 7644 §3.12', ErrorAnswer) };
+const refused = { '4xx': answer('An error as in RFC 7644 §3.12', ErrorAnswer) };
 const done = { 204: { description: 'Done', type: 'null' } };
 
 interface Route {
@@ -57,7 +57,7 @@ const route = (
 });
 
 const ok = { 200: answer('The resource') };
-const asKnown = { 304: { description: 'As the `ETag` in `If-None-Match` has it', type: 'null' } };
+const asKnown = { 304: { description: 'Not modified: the `ETag` matches `If-None-Match`', type: 'null' } };
 const listed = { 200: answer('A ListResponse') };
 const one = { querystring: projection, isOfOne: true } as const;
 const change = { ...one, takesBody: true } as const;
@@ -65,37 +65,41 @@ const change = { ...one, takesBody: true } as const;
 const texts = {
   User: {
     list:
-      'The people of the environment, or of the organization of the token, by age. Filters that an index answers (`id`, `userName`, ' +
-      '`externalId`, `groups`, parts of names and addresses of three letters or more) are quick however many there are; others are refused as ' +
-      '`tooMany` where too many would have to be looked at.',
+      'Returns the users of the environment, or of the organization of the token, oldest first. Filters that an index ' +
+      'supports (`id`, `userName`, `externalId`, `groups`, parts of names and email addresses of three letters or more) ' +
+      'are fast with any number of users; others are refused with `tooMany` if too many users would have to be examined.',
     create:
-      'Makes an identity, or takes in one that is there where the domain of its address is verified by who owns the directory; else 409 ' +
-      '`uniqueness`.',
-    read: 'With the groups that the user is in, unless `excludedAttributes` has them.',
-    replace: 'What is left out is cleared, except `active`. Read-only attributes are ignored.',
+      'Creates an identity, or takes over an existing one if the domain of its email address is verified by the owner of ' +
+      'the directory; otherwise 409 `uniqueness`.',
+    read: 'Includes the groups of the user, unless `excludedAttributes` names them.',
+    replace: 'Attributes that are left out are cleared, except `active`. Read-only attributes are ignored.',
     patch:
-      'Operations `add`, `replace` and `remove` (RFC 7644 §3.5.2), all or none. `active: false` ends every session at once.',
+      'Operations `add`, `replace` and `remove` (RFC 7644 §3.5.2), all or none. `active: false` ends every session immediately.',
     delete:
-      'Ends the membership, with sessions and what was held by groups. An organization’s token ends what its directory has made.',
+      'Ends the membership, with its sessions and the roles held through groups. The token of an organization ends what ' +
+      "the organization's directory has created.",
   },
   Group: {
     list:
-      'The groups of the directory, by age, with their members unless `excludedAttributes` has them: then a page has fewer groups, so that ' +
-      'go on at `startIndex` + `itemsPerPage`.',
-    create: 'Its members hold the roles that are mapped to its id or name at once.',
-    read: 'With all members, up to 20 000: ask with `excludedAttributes=members` where they do not matter, or with `If-None-Match`.',
+      'Returns the groups of the directory, oldest first, with their members unless `excludedAttributes` names them: with ' +
+      'members, a page has fewer groups, so continue at `startIndex` + `itemsPerPage`.',
+    create: 'Its members immediately hold the roles that are mapped to its ID or name.',
+    read: 'Includes all members, up to 20 000: send `excludedAttributes=members` if they are not needed, or `If-None-Match`.',
     replace:
-      'Name and members are as sent; who is left out goes out. Up to 1 000 members in a request: PATCH adds more.',
+      'Replaces the name and the members; members that are left out are removed. Up to 1 000 members per request: add more ' +
+      'with PATCH.',
     patch:
-      'Operations `add`, `replace` and `remove` (RFC 7644 §3.5.2), all or none. Answered by 204, unless `attributes` or ' +
-      '`excludedAttributes` asks for the group.',
-    delete: 'Its members lose what they held by it alone.',
+      'Operations `add`, `replace` and `remove` (RFC 7644 §3.5.2), all or none. The response is 204, unless `attributes` ' +
+      'or `excludedAttributes` asks for the group.',
+    delete: 'Its members lose the roles that they held only through it.',
   },
 } as const;
 const searchAll =
-  'Users first, then groups. Of a kind that lacks an attribute of the filter there are none (RFC 7644 §3.4.3).';
+  'Returns users first, then groups. A resource type that lacks an attribute of the filter has no results (RFC 7644 ' +
+  '§3.4.3).';
 const byBody =
-  'As the list by GET, for filters that are too long for an address, or have what should be in no log (RFC 7644 §3.4.3).';
+  'Like the list by GET, for filters that are too long for a URL, or contain what must not appear in logs (RFC 7644 ' +
+  '§3.4.3).';
 
 const ofKind = (kind: 'User' | 'Group') => {
   const { list: ofList, create, read, replace, patch, delete: remove } = texts[kind];
@@ -103,7 +107,9 @@ const ofKind = (kind: 'User' | 'Group') => {
   const word = kind.toLowerCase();
   return {
     [`GET ${at}`]: route(`scimList${kind}s`, `List ${word}s`, ofList, listed, { querystring: list }),
-    [`POST ${at}/.search`]: route(`scimSearch${kind}s`, `List ${word}s by a body`, byBody, listed, { takesBody: true }),
+    [`POST ${at}/.search`]: route(`scimSearch${kind}s`, `Search ${word}s with a request body`, byBody, listed, {
+      takesBody: true,
+    }),
     [`POST ${at}`]: route(
       `scimCreate${kind}`,
       `Create a ${word}`,
@@ -114,11 +120,11 @@ const ofKind = (kind: 'User' | 'Group') => {
         takesBody: true,
       },
     ),
-    [`GET ${at}/:id`]: route(`scimGet${kind}`, `Read a ${word}`, read, { ...ok, ...asKnown }, one),
+    [`GET ${at}/:id`]: route(`scimGet${kind}`, `Get a ${word}`, read, { ...ok, ...asKnown }, one),
     [`PUT ${at}/:id`]: route(`scimReplace${kind}`, `Replace a ${word}`, replace, ok, change),
     [`PATCH ${at}/:id`]: route(
       `scimPatch${kind}`,
-      `Change a ${word}`,
+      `Update a ${word}`,
       patch,
       kind === 'Group' ? { ...ok, ...done } : ok,
       change,
@@ -133,29 +139,29 @@ const document = (operationId: string, summary: string, description: string, mor
 export const scimDocumentation: Record<string, object & { 'x-events'?: readonly EventAction[] }> = {
   'GET /scim/v2/ServiceProviderConfig': document(
     'scimGetServiceProviderConfig',
-    'What the service can do',
-    'Which parts of RFC 7644 are offered, and how many results a list has at the most (RFC 7643 §5).',
+    'Get the features of the service',
+    'The supported parts of RFC 7644, and the maximum number of results of a list (RFC 7643 §5).',
   ),
   'GET /scim/v2/ResourceTypes': document(
     'scimListResourceTypes',
-    'Kinds of resources',
-    'Users and groups, with their endpoints and schemas (RFC 7643 §6). Not filtered.',
+    'List resource types',
+    'Users and groups, with their endpoints and schemas (RFC 7643 §6). Filters are not supported.',
   ),
   'GET /scim/v2/ResourceTypes/:id': document(
     'scimGetResourceType',
-    'A kind of resources',
+    'Get a resource type',
     '`User` or `Group` (RFC 7643 §6).',
     { isOfOne: true },
   ),
   'GET /scim/v2/Schemas': document(
     'scimListSchemas',
-    'Schemas of the resources',
-    'Every attribute that is taken, with who may write it (RFC 7643 §7). Others that are sent are ignored.',
+    'List schemas',
+    'Every supported attribute, and who may write it (RFC 7643 §7). Other attributes that are sent are ignored.',
   ),
-  'GET /scim/v2/Schemas/:id': document('scimGetSchema', 'A schema', 'By its URN (RFC 7643 §7).', { isOfOne: true }),
+  'GET /scim/v2/Schemas/:id': document('scimGetSchema', 'Get a schema', 'By its URN (RFC 7643 §7).', { isOfOne: true }),
   ...ofKind('User'),
   ...ofKind('Group'),
-  'POST /scim/v2/.search': route('scimSearch', 'List users and groups by a body', searchAll, listed, {
+  'POST /scim/v2/.search': route('scimSearch', 'Search users and groups with a request body', searchAll, listed, {
     takesBody: true,
   }),
 };

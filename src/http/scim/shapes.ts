@@ -59,7 +59,7 @@ function whole(value: unknown, name: string, otherwise: number): number {
 
 /** The body of a search (RFC 7644 §3.4.3). @throws ScimRefused invalidSyntax */
 export function searchOf(body: unknown): Asked {
-  if (!isObject(body)) throw new ScimRefused('invalidSyntax', 'The body has to be an object');
+  if (!isObject(body)) throw new ScimRefused('invalidSyntax', 'The body must be an object');
   return body;
 }
 

@@ -36,7 +36,7 @@ export function assertionOf(
 ): Assertion {
   const { iss, sub, amr, auth_time: authTime, sid } = claims;
   if (typeof sub !== 'string' || sub === '' || sub.length > longestSubject || !isStorable(sub))
-    throw new SsoRefused('subject_missing', 'The answer does not say of whom it is');
+    throw new SsoRefused('subject_missing', 'The response does not identify the person');
   const attributes = attributesOf(claims);
   return {
     issuer: String(iss),

@@ -13,7 +13,7 @@ export function authenticationBy(
   if (!secret) return None();
   if (taken.includes('client_secret_basic')) return secretInHeader(secret);
   if (taken.includes('client_secret_post')) return ClientSecretPost(secret);
-  throw new SsoRefused('configuration_incomplete', 'The provider takes no client secret');
+  throw new SsoRefused('configuration_incomplete', 'The provider does not accept client secrets');
 }
 
 /**

@@ -58,15 +58,15 @@ export async function verifyLogoutToken(
 }
 
 function logoutIn({ events, nonce, sub, sid, jti, iat = 0, exp }: JWTPayload, now: Date): LogoutToken {
-  if (!isObject(events) || !isObject(events[logoutEvent])) throw malformed('is about something else than a logout');
+  if (!isObject(events) || !isObject(events[logoutEvent])) throw malformed('is not about a logout');
   // §2.4: so that none is taken for an ID token, nor the other way round.
   if (nonce !== undefined) throw malformed('has a nonce');
   if (sub === undefined && sid === undefined) throw new SsoRefused('subject_missing', 'It has neither a sub nor a sid');
   const isId = (value: unknown, longest: number) =>
     typeof value === 'string' && value !== '' && value.length <= longest && isStorable(value);
-  if (sub !== undefined && !isId(sub, longestSubject)) throw malformed('has a sub that nobody can have');
-  if (sid !== undefined && !isId(sid, longestId)) throw malformed('has a sid that is no text of a usual length');
-  if (!isId(jti, longestId)) throw malformed('has a jti that is no text of a usual length');
+  if (sub !== undefined && !isId(sub, longestSubject)) throw malformed('has an invalid sub');
+  if (sid !== undefined && !isId(sid, longestId)) throw malformed('has a sid that is not a string, or is too long');
+  if (!isId(jti, longestId)) throw malformed('has a jti that is not a string, or is too long');
   const until = Math.min((exp ?? Infinity) * 1000, iat * 1000 + (exp === undefined ? lifeMs : longestLifeMs)) + skewMs;
   if (until <= now.getTime()) throw new SsoRefused('expired', 'The logout token was issued too long ago');
   return {
@@ -83,12 +83,12 @@ function asRefusal(error: unknown): unknown {
   const refused = (code: SsoRefusal, how: string) => new SsoRefused(code, `The logout token ${how}`, { cause: error });
   if (error instanceof errors.JWTExpired) return refused('expired', 'has expired');
   if (error instanceof errors.JWTClaimValidationFailed)
-    return refused(claimRefusals[error.claim] ?? 'malformed', `has a ${error.claim} that is not taken, or none`);
+    return refused(claimRefusals[error.claim] ?? 'malformed', `has no valid ${error.claim}`);
   const code = refusalOfSignature(error);
-  return code === null ? error : refused(code, ofSignature[code] ?? 'is not as OpenID Connect says');
+  return code === null ? error : refused(code, ofSignature[code] ?? 'does not conform to OpenID Connect');
 }
 
 const ofSignature: Partial<Record<SsoRefusal, string>> = {
-  algorithm_refused: 'is not signed by an algorithm with a public key that the provider names',
-  signature_invalid: 'is not signed by a key of the provider',
+  algorithm_refused: 'is not signed with an asymmetric algorithm that the provider lists',
+  signature_invalid: 'is not signed with a key of the provider',
 };

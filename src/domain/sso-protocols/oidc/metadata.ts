@@ -83,7 +83,7 @@ function urlOf(text: string | null): URL {
 function usable(server: ServerMetadata, asked: URL): ServerMetadata {
   const said = `${server.issuer.replace(/\/$/, '')}${wellKnown}`;
   if (said !== asked.href)
-    throw new SsoRefused('issuer_mismatch', 'The discovery document names another issuer than its own address says');
+    throw new SsoRefused('issuer_mismatch', 'The issuer in the discovery document does not match its URL');
   const { authorization_endpoint, token_endpoint, jwks_uri } = server;
   if (!authorization_endpoint || !isUrl(token_endpoint) || !isUrl(jwks_uri))
     throw new SsoRefused(
@@ -96,12 +96,12 @@ function usable(server: ServerMetadata, asked: URL): ServerMetadata {
     return protocol === 'https:' || protocol === asked.protocol;
   };
   if (!isForBrowsers(authorization_endpoint))
-    throw new SsoRefused('configuration_incomplete', 'The authorization_endpoint is no https URL');
+    throw new SsoRefused('configuration_incomplete', 'The authorization_endpoint is not an https URL');
   const algorithms = listOf(server, 'id_token_signing_alg_values_supported', ['RS256']).filter((name) =>
     idTokenAlgorithms.includes(name),
   );
   if (algorithms.length === 0)
-    throw new SsoRefused('algorithm_refused', 'The provider signs ID tokens by no algorithm with a public key');
+    throw new SsoRefused('algorithm_refused', 'The provider does not sign ID tokens with an asymmetric algorithm');
   const { end_session_endpoint, ...rest } = server;
   return {
     ...rest,
@@ -121,7 +121,7 @@ type Lists = 'id_token_signing_alg_values_supported' | 'token_endpoint_auth_meth
 /** A list of the document, which the library does not look at. @param otherwise where it says nothing (Discovery 1.0 §3) */
 function listOf(server: ServerMetadata, name: Lists, otherwise: string[]): string[] {
   const said: unknown = server[name] ?? otherwise;
-  if (!Array.isArray(said)) throw new SsoRefused('malformed', `The discovery document's ${name} is no list`);
+  if (!Array.isArray(said)) throw new SsoRefused('malformed', `The ${name} of the discovery document is not a list`);
   return said.filter((one): one is string => typeof one === 'string');
 }
 

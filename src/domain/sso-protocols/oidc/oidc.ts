@@ -82,7 +82,7 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
 
   function configurationOf(connection: SsoConnection, server: ServerMetadata): Configuration {
     const { oidcClientId } = connection;
-    if (!oidcClientId) throw new SsoRefused('configuration_incomplete', 'The connection has no client id');
+    if (!oidcClientId) throw new SsoRefused('configuration_incomplete', 'The connection has no client ID');
     const secret = clientSecretOf(connection);
     const skew = Math.round((now().getTime() - Date.now()) / 1000);
     const config = new Configuration(server, oidcClientId, { [clockSkew]: skew }, authenticationBy(secret, server));
@@ -145,7 +145,7 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
           // second factor. Whether the sign-in is new enough is asked of when they were sent (`isNewEnough`).
         });
         const [claims, idToken] = [tokens.claims(), tokens.id_token];
-        if (!claims || idToken === undefined) throw new SsoRefused('malformed', 'The provider gave no ID token');
+        if (!claims || idToken === undefined) throw new SsoRefused('malformed', 'The provider returned no ID token');
         await assertSignedBy(await keySets.ofJustNow(server.jwks_uri ?? ''), idToken, algorithmsOf(server));
         const lacks = mappedClaims(connection).some((name) => claims[name] === undefined);
         enableNonRepudiationChecks(config); // of an answer that is signed
@@ -183,7 +183,7 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
     verifyLogout: (connection: SsoConnection, logoutToken: string): Promise<LogoutToken> =>
       asked(async () => {
         const { oidcClientId: clientId, oidcDiscoveryUrl } = connection;
-        if (!clientId) throw new SsoRefused('configuration_incomplete', 'The connection has no client id');
+        if (!clientId) throw new SsoRefused('configuration_incomplete', 'The connection has no client ID');
         const server = await metadata.of(oidcDiscoveryUrl);
         return verifyLogoutToken(logoutToken, {
           issuer: server.issuer,

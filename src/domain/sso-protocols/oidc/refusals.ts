@@ -16,7 +16,7 @@ export function asRefusal(error: unknown): Error {
   if (error instanceof AuthorizationResponseError) return answeredWith(error);
   if (error instanceof ResponseBodyError) return ofBody(error);
   if (error instanceof WWWAuthenticateChallengeError)
-    return new SsoRefused('client_refused', 'The provider does not take the client id and secret', { cause: error });
+    return new SsoRefused('client_refused', 'The provider does not accept the client ID and secret', { cause: error });
   if (error instanceof ClientError) return ofLibrary(error);
   return error instanceof Error ? error : new Error('unknown failure', { cause: error });
 }
@@ -32,7 +32,7 @@ const named = (code: string): string => (/^[a-z_]{1,60}$/.test(code) ? code : 'a
 
 function ofNetwork(outbound: OutboundError, cause: unknown): SsoRefused {
   const code: SsoRefusal = outbound.reason === 'size' ? 'too_large' : 'provider_unreachable';
-  return new SsoRefused(code, `The provider could not be asked: ${outbound.message}`, { cause });
+  return new SsoRefused(code, `The provider could not be reached: ${outbound.message}`, { cause });
 }
 
 /** The token endpoint's own words (RFC 6749 §5.2). */
@@ -40,7 +40,7 @@ function ofBody(error: ResponseBodyError): SsoRefused {
   const isClient = error.error === 'invalid_client' || error.error === 'unauthorized_client';
   if (!isClient) return answeredWith(error);
   const words = theirWords(error.error_description);
-  return new SsoRefused('client_refused', `The provider does not take the client id and secret${words}`, {
+  return new SsoRefused('client_refused', `The provider does not accept the client ID and secret${words}`, {
     cause: error,
   });
 }
@@ -64,21 +64,21 @@ export const claimRefusals: Readonly<Record<string, SsoRefusal>> = {
   nbf: 'not_yet_valid',
 };
 const texts: Partial<Record<SsoRefusal, string>> = {
-  issuer_mismatch: 'The answer is of another issuer',
+  issuer_mismatch: 'The response is from another issuer',
   audience_mismatch: 'The ID token is for another client',
-  nonce_mismatch: 'The ID token is not for this sign-in: its nonce is another one',
-  state_mismatch: 'The answer is not for this sign-in: its state is another one',
-  subject_missing: 'The answer does not say of whom it is',
+  nonce_mismatch: 'The ID token is not for this sign-in: its nonce is different',
+  state_mismatch: 'The response is not for this sign-in: its state is different',
+  subject_missing: 'The response does not identify the person',
   expired: 'The ID token has expired',
   not_yet_valid: 'The ID token is not valid yet',
-  algorithm_refused: 'The ID token is not signed by an algorithm with a public key',
-  signature_invalid: 'The signature of the ID token is not by a key of the provider',
-  malformed: 'The answer is not as OpenID Connect says',
-  provider_unreachable: 'The provider does not answer as it should',
+  algorithm_refused: 'The ID token is not signed with an asymmetric algorithm',
+  signature_invalid: 'The ID token is not signed with a key of the provider',
+  malformed: 'The response does not conform to OpenID Connect',
+  provider_unreachable: 'The provider did not respond as expected',
 };
 /** What is wrong with an answer, in words. */
 export const refused = (code: SsoRefusal, cause: unknown): SsoRefused =>
-  new SsoRefused(code, texts[code] ?? 'The answer is not taken', { cause });
+  new SsoRefused(code, texts[code] ?? 'The response is not accepted', { cause });
 
 function ofLibrary(error: ClientError): SsoRefused {
   const { code = '' } = error;

@@ -44,7 +44,7 @@ export function readAssertion(assertion: XmlElement, expected: Expected): Assert
   const confirmedUntil = assertConfirmed(subject, expected);
   assertPast(issuedAt, 'IssueInstant', now);
   if (!expected.inResponseTo && now.getTime() - issuedAt.getTime() > unsolicitedMs + skewMs) {
-    throw new SsoRefused('expired', 'Nobody asked for it, and it is older than ten minutes');
+    throw new SsoRefused('expired', 'It is unsolicited, and older than ten minutes');
   }
   const authentication = authenticationOf(assertion, now);
   const nameId = nameIdOf(subject);
@@ -88,10 +88,7 @@ function assertConditions(conditions: XmlElement | null, { serviceProvider, now 
   }
   const known = new Set(['AudienceRestriction', 'OneTimeUse', 'ProxyRestriction']);
   if (conditions.children.some(({ namespace, name }) => namespace !== saml || !known.has(name))) {
-    throw new SsoRefused(
-      'malformed',
-      'It has a condition that is not known here, so that nobody can say whether it holds',
-    );
+    throw new SsoRefused('malformed', 'It has an unknown condition, which cannot be checked');
   }
   assertWithin(conditions, now);
 }

@@ -33,7 +33,7 @@ export interface Opened {
 export function openAssertion(encrypted: XmlElement, { privateKey, entityId, isSigned, maxLength }: Opening): Opened {
   const data = childOf(encrypted, xenc, 'EncryptedData');
   if (!data || (data.attributes.get('Type') ?? `${xenc}Element`) !== `${xenc}Element`) {
-    throw new SsoRefused('malformed', 'Its EncryptedAssertion does not have one EncryptedData, which is an element');
+    throw new SsoRefused('malformed', 'Its EncryptedAssertion does not have exactly one EncryptedData with an element');
   }
   const encryptedKey = keyFor(encrypted, data, entityId);
   const cipher = cipherOf(data, isSigned);
@@ -41,7 +41,7 @@ export function openAssertion(encrypted: XmlElement, { privateKey, entityId, isS
   const [content, key] = [bytesIn(data), bytesIn(encryptedKey)];
   const text = textOf(cipher, { content, key, oaepHash, privateKey });
   const element = read(text, maxLength);
-  if (element.namespace !== saml || element.name !== 'Assertion') throw unreadable('it is no assertion');
+  if (element.namespace !== saml || element.name !== 'Assertion') throw unreadable('it is not an assertion');
   if ([...everyElement(element)].filter(({ name }) => name === 'Assertion').length > 1) {
     throw unreadable('it has more than one assertion');
   }
@@ -66,7 +66,7 @@ function keyFor(encrypted: XmlElement, data: XmlElement, entityId: string): XmlE
   if (only && !others.length) return only;
   throw new SsoRefused(
     'malformed',
-    `It has not one EncryptedKey that is for us, but ${others.length ? 'several' : 'none'}`,
+    `It does not have exactly one EncryptedKey for us, but ${others.length ? 'several' : 'none'}`,
   );
 }
 
@@ -77,7 +77,8 @@ function cipherOf(data: XmlElement, isSigned: boolean): ContentCipher {
   if (cipher.isAuthenticated || isSigned) return cipher;
   throw new SsoRefused(
     'algorithm_refused',
-    `It is encrypted with ${cipher.name}, which is taken in signed responses only: have the provider sign the response, too, or encrypt with AES-GCM`,
+    `It is encrypted with ${cipher.name}, which is accepted only in signed responses: have the provider also sign the ` +
+      'response, or encrypt with AES-GCM',
   );
 }
 
@@ -97,7 +98,7 @@ function hashOf(key: XmlElement): OaepHash {
 const refused = (algorithm: string) =>
   new SsoRefused(
     'algorithm_refused',
-    `It is encrypted with ${algorithm.slice(0, 200) || 'nothing named'}, which is not taken`,
+    `It is encrypted with ${algorithm.slice(0, 200) || 'nothing named'}, which is not accepted`,
   );
 
 function bytesIn(encrypted: XmlElement): Buffer {
@@ -113,7 +114,8 @@ function textOf(...encrypted: Parameters<typeof decrypt>): string {
   } catch {
     throw new SsoRefused(
       'decryption_failed',
-      "It cannot be decrypted by the connection's key: the provider encrypts to another certificate than that of our metadata, or it was changed on its way",
+      'It cannot be decrypted with the key of the connection: the provider uses another certificate than the one in our ' +
+        'metadata, or the response was changed on its way',
     );
   }
 }
@@ -128,4 +130,4 @@ function read(text: string, maxLength: number): XmlElement {
 }
 
 const unreadable = (why: string, cause?: XmlRefused) =>
-  new SsoRefused('decryption_failed', `What was encrypted is not taken: ${why}`, { cause });
+  new SsoRefused('decryption_failed', `The decrypted content is not accepted: ${why}`, { cause });

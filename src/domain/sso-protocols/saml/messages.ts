@@ -15,7 +15,7 @@ export function decodeMessage(base64: string, maxLength: number): string {
 /** What may stand in lines. @throws SsoRefused */
 export function decodeBytes(base64: string): Buffer {
   const bare = base64.replace(/[\r\n\t ]+/g, '');
-  if (!bare || !/^[A-Za-z0-9+/]+={0,2}$/.test(bare)) throw new SsoRefused('malformed', 'It is no base64');
+  if (!bare || !/^[A-Za-z0-9+/]+={0,2}$/.test(bare)) throw new SsoRefused('malformed', 'It is not Base64');
   return Buffer.from(bare, 'base64');
 }
 
@@ -24,6 +24,6 @@ export function decodeText(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (cause) {
-    throw new SsoRefused('malformed', 'It is no UTF-8', { cause });
+    throw new SsoRefused('malformed', 'It is not UTF-8', { cause });
   }
 }

@@ -65,7 +65,7 @@ function providerIn(root: XmlElement, now: Date): { entity: XmlElement; role: Xm
   };
   look(root);
   const [only] = found;
-  if (!only) throw new MetadataRefused('It describes no identity provider that speaks SAML 2.0');
+  if (!only) throw new MetadataRefused('It describes no identity provider that supports SAML 2.0');
   if (found.length > 1) throw new MetadataRefused('It describes several identity providers; send the metadata of one');
   return only;
 }
@@ -74,7 +74,7 @@ function assertCurrent({ attributes }: XmlElement, now: Date): void {
   const validUntil = attributes.get('validUntil');
   if (validUntil === undefined) return;
   const until = Date.parse(validUntil);
-  if (Number.isNaN(until)) throw new MetadataRefused('Its validUntil is no instant');
+  if (Number.isNaN(until)) throw new MetadataRefused('Its validUntil is not a valid time');
   if (until <= now.getTime()) throw new MetadataRefused(`It was valid until ${new Date(until).toISOString()}`);
 }
 
@@ -84,7 +84,7 @@ function locationOf(role: XmlElement, service: string): string | null {
   const location = endpoint?.attributes.get('Location')?.trim();
   if (!location) return null;
   if (location.length > 2048 || !URL.canParse(location))
-    throw new MetadataRefused(`The Location of its ${service} is no URL`);
+    throw new MetadataRefused(`The Location of its ${service} is not a URL`);
   return location;
 }
 
@@ -110,7 +110,7 @@ function pemOf(base64: string): string {
     throw new MetadataRefused('One of its certificates cannot be read');
   }
   if (certificate.publicKey.asymmetricKeyType !== 'rsa') {
-    throw new MetadataRefused('One of its signing keys is not RSA, which is all that SAML signs with here');
+    throw new MetadataRefused('One of its signing keys is not RSA; only RSA is supported for SAML');
   }
   return certificate.toString().trim();
 }

@@ -60,7 +60,7 @@ export async function verifyResponse(
     : signed.assertion
       ? await verifiedElement(text, carried, provider)
       : message && onlyAssertionOf(message);
-  if (!assertion) throw new SsoRefused('signature_invalid', 'Its signature is on no assertion');
+  if (!assertion) throw new SsoRefused('signature_invalid', 'Its signature does not cover an assertion');
   const isAnswer = answers(assertion, inResponseTo);
   saidByProvider(isAnswer && signed.message, () => assertEnvelope(message ?? response, signed, expected));
   return saidByProvider(isAnswer, () => {
@@ -73,7 +73,7 @@ export async function verifyResponse(
 /** @throws SsoRefused idp_initiated_disabled */
 function assertTakesUnasked({ samlAllowIdpInitiated }: SsoConnection): void {
   if (samlAllowIdpInitiated) return;
-  throw new SsoRefused('idp_initiated_disabled', 'Nobody asked for it, and saml_allow_idp_initiated is off');
+  throw new SsoRefused('idp_initiated_disabled', 'It is unsolicited, and saml_allow_idp_initiated is false');
 }
 
 /**
@@ -90,7 +90,7 @@ async function decryptedAssertion(
   const isAnswer = (message?.attributes.get('InResponseTo') ?? null) === inResponseTo;
   const { text, element, signed } = saidByProvider(isSigned && isAnswer, () => {
     const encrypted = onlyAssertionOf(message ?? response);
-    if (!encrypted) throw new SsoRefused('signature_invalid', 'Its signature is on no assertion');
+    if (!encrypted) throw new SsoRefused('signature_invalid', 'Its signature does not cover an assertion');
     const opened = openAssertion(encrypted, { privateKey, entityId, isSigned, maxLength });
     const own = signaturesOf(opened.element, { assertion: null }).message;
     assertIdsUnique(response, opened.element);
@@ -131,7 +131,9 @@ export function assertSuccess(response: XmlElement): void {
   const last = (name: string) => name.replace(/^.*:/, '').slice(0, 80);
   const said = [value, detail ?? ''].map(last).join(' ').trim();
   const hint =
-    detail === invalidNameIdPolicy ? `, so have it name people as saml_name_id_format asks, or change that` : '';
+    detail === invalidNameIdPolicy
+      ? ': have it send the NameID format of saml_name_id_format, or change that setting'
+      : '';
   const words = theirWords(childOf(status, protocol, 'StatusMessage')?.text);
   throw new SsoRefused('status_not_success', `The provider says ${said}${hint}${words}`);
 }

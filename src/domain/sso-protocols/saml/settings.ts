@@ -27,7 +27,7 @@ export function providerOf(connection: SsoConnection): SamlProvider {
   const { samlEntityId, samlSsoUrl, samlSigningCert } = connection;
   const certificates = certificatesIn(samlSigningCert ?? '');
   if (!samlEntityId || !samlSsoUrl || !certificates.length) {
-    throw new SsoRefused('configuration_incomplete', 'The connection lacks its entity id, sign-in URL or certificate');
+    throw new SsoRefused('configuration_incomplete', 'The connection lacks its entity ID, sign-in URL or certificate');
   }
   return { entityId: samlEntityId, ssoUrl: samlSsoUrl, certificates };
 }

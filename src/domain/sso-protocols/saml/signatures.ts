@@ -36,7 +36,7 @@ export function signaturesOf(root: XmlElement, signable: { assertion: XmlElement
   if (all.length !== known.length) {
     throw new SsoRefused(
       'signature_invalid',
-      'It has a signature elsewhere than right in the message or its assertion',
+      'It has a signature that is not directly in the message or its assertion',
     );
   }
   assertIdsUnique(root);
@@ -58,7 +58,7 @@ export function assertIdsUnique(...roots: XmlElement[]): void {
     for (const name of ['ID', 'Id', 'id']) {
       const id = attributes.get(name);
       if (id === undefined) continue;
-      if (seen.has(id)) throw new SsoRefused('signature_invalid', 'An id stands on more than one element');
+      if (seen.has(id)) throw new SsoRefused('signature_invalid', 'An ID is used on more than one element');
       seen.add(id);
     }
   }
@@ -73,7 +73,7 @@ function assertSigns(signature: XmlElement, signed: XmlElement): void {
   }
   const id = signed.attributes.get('ID') ?? '';
   if (!id || reference.attributes.get('URI') !== `#${id}`) {
-    throw new SsoRefused('signature_invalid', 'Its signature is about another element than the one that it stands in');
+    throw new SsoRefused('signature_invalid', 'Its signature covers another element than the one that contains it');
   }
   if (childrenOf(signature, dsig, 'Object').length)
     throw new SsoRefused('signature_invalid', 'Its signature has an Object');
@@ -102,7 +102,7 @@ export function onlyAssertionOf(response: XmlElement): XmlElement | null {
   const found = [...everyElement(response)].filter(({ name }) => assertionNames.includes(name));
   if (found.length > 1) throw new SsoRefused('malformed', 'It has more than one assertion');
   const [only] = assertionNames.flatMap((name) => childrenOf(response, assertion, name));
-  if (found.length && !only) throw new SsoRefused('malformed', 'Its assertion is not where it belongs');
+  if (found.length && !only) throw new SsoRefused('malformed', 'Its assertion is not in the right place');
   return only ?? null;
 }
 
@@ -122,6 +122,6 @@ export function assertNothingEncrypted(root: XmlElement): void {
 /** @throws SsoRefused unless the message is that one of SAML 2.0 */
 export function assertMessage(root: XmlElement, name: string): void {
   if (root.namespace !== protocol || root.name !== name || root.attributes.get('Version') !== '2.0') {
-    throw new SsoRefused('malformed', `It is no ${name} of SAML 2.0`);
+    throw new SsoRefused('malformed', `It is not a SAML 2.0 ${name}`);
   }
 }

@@ -54,7 +54,7 @@ function fromQuery(name: Name, query: string, { certificates }: SamlProvider): X
     .join('&');
   const isBy = (certificate: string) => createVerify(signer).update(signed).verify(certificate, signature, 'base64');
   if (!certificates.some(isBy)) {
-    throw new SsoRefused('signature_invalid', 'Its signature is not by a certificate of the connection');
+    throw new SsoRefused('signature_invalid', 'Its signature does not match a certificate of the connection');
   }
   const message = readXml(inflated(value(field)), { maxLength });
   assertMessage(message, name);
@@ -85,6 +85,6 @@ function inflated(base64: string): string {
     return decodeText(inflateRawSync(Buffer.from(base64, 'base64'), { maxOutputLength: maxLength }));
   } catch (cause) {
     if (cause instanceof SsoRefused) throw cause;
-    throw new SsoRefused('malformed', 'It cannot be inflated, or is too long', { cause });
+    throw new SsoRefused('malformed', 'It cannot be decompressed, or is too long', { cause });
   }
 }

@@ -25,7 +25,7 @@ export function nameIdOf(parent: XmlElement): NameId {
   const nameId = childOf(parent, saml, 'NameID');
   const value = nameId?.text.trim();
   if (!nameId || !value || nameId.children.length) {
-    throw new SsoRefused('subject_missing', 'It names its Subject by something other than one NameID');
+    throw new SsoRefused('subject_missing', 'Its Subject does not have exactly one NameID');
   }
   if (value.length > 512) throw new SsoRefused('too_large', 'Its NameID is longer than 512 characters');
   return {
@@ -79,7 +79,7 @@ function nameOf(
     if (lasting) return lasting;
     throw new SsoRefused(
       'subject_missing',
-      'Its NameID is transient, a new one each time: have the provider send a persistent one, or the email address',
+      'Its NameID is transient (a new one each time): have the provider send a persistent one, or the email address',
     );
   }
   const by = nameQualifier === provider.entityId ? null : nameQualifier;

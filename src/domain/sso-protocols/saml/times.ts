@@ -14,7 +14,7 @@ export function instantOf(element: XmlElement, name: string): Date | null {
   const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/.test(text)
     ? new Date(text)
     : null;
-  if (!instant || Number.isNaN(instant.getTime())) throw new SsoRefused('malformed', `Its ${name} is no instant`);
+  if (!instant || Number.isNaN(instant.getTime())) throw new SsoRefused('malformed', `Its ${name} is not a valid time`);
   return instant;
 }
 
@@ -29,7 +29,7 @@ export function assertWithin(element: XmlElement, now: Date, end = 'NotOnOrAfter
     );
   }
   if (notOnOrAfter && now.getTime() - skewMs >= notOnOrAfter.getTime()) {
-    throw new SsoRefused('expired', `Its ${element.name} has expired at ${notOnOrAfter.toISOString()}`);
+    throw new SsoRefused('expired', `Its ${element.name} expired at ${notOnOrAfter.toISOString()}`);
   }
 }
 

@@ -29,7 +29,7 @@ export async function verifiedElement(
   if (signed !== undefined) return readXml(signed, { maxLength: 2 * whole.length }); // canonical form says more
   throw new SsoRefused(
     'signature_invalid',
-    'Its signature is not by a certificate of the connection, or of something else',
+    'Its signature does not match a certificate of the connection, or covers something else',
   );
 }
 
@@ -66,6 +66,6 @@ function signedPart<T>(work: () => T): T | undefined {
 function signatureIn(root: Element, id: string | undefined): Element {
   const all = Array.from(root.getElementsByTagNameNS(samlNamespaces.signature, 'Signature'));
   const [found] = all.filter(({ parentNode }) => (parentNode as Element).getAttribute('ID') === id);
-  if (!found) throw new SsoRefused('signature_invalid', 'It has no signature where it should have one');
+  if (!found) throw new SsoRefused('signature_invalid', 'It is not signed where it should be');
   return found;
 }

@@ -10,7 +10,7 @@ import { common, FactorView, unprovenErrors } from './shared.js';
 
 const Summary = Type.Object({
   factors: Type.Array(FactorView),
-  recovery_codes_generation: Type.Integer({ description: '0 without any.' }),
+  recovery_codes_generation: Type.Integer({ description: '0 if there are none.' }),
   recovery_codes_remaining: Type.Integer(),
 });
 const ById = Type.Object({ id: Id });
@@ -30,8 +30,8 @@ export const factors: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, 
       schema: {
         ...common,
         operationId: 'adminListFactors',
-        summary: 'Read your second factors',
-        description: 'One set for all accounts of the user. Secrets are never told again.',
+        summary: 'List your second factors',
+        description: 'Second factors are shared by all accounts of the user. Secrets are not returned again.',
         response: { 200: single(Summary), ...errors(...refusals) },
       },
     },
@@ -54,7 +54,7 @@ export const factors: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, 
       schema: {
         ...common,
         operationId: 'adminRenameFactor',
-        description: 'Only its name changes, and no second factor is asked for.',
+        description: 'Changes only its name; no second factor is required.',
         summary: 'Rename a second factor',
         params: ById,
         body: Body({ label: Label }),
@@ -76,7 +76,8 @@ export const factors: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, 
         operationId: 'adminRemoveFactor',
         summary: 'Remove a second factor',
         description:
-          'Needs a sign-in of the last ten minutes with a second factor. The last one stays while an account of the user requires one; with it go the recovery codes. A mail tells of it.',
+          'Requires a sign-in within the last ten minutes with a second factor. The last factor cannot be removed while an ' +
+          'account of the user requires one; the recovery codes are removed with it. The user is notified by email.',
         params: ById,
         response: {
           204: Type.Null(),

@@ -16,9 +16,10 @@ export const recoveryCodes: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
       schema: {
         ...common,
         operationId: 'adminRenewRecoveryCodes',
-        summary: 'Make new recovery codes',
+        summary: 'Replace your recovery codes',
         description:
-          'The ones before are void. Needs a sign-in of the last ten minutes with a second factor. A mail tells of it.',
+          'Earlier codes stop working. Requires a sign-in within the last ten minutes with a second factor. The user is ' +
+          'notified by email.',
         response: {
           201: single(Type.Object({ recovery_codes: RecoveryCodes })),
           ...errors(

@@ -14,9 +14,10 @@ export const totp: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { u
       schema: {
         ...common,
         operationId: 'adminEnrollTotp',
-        summary: 'Begin to enroll an authenticator app',
+        summary: 'Start enrolling an authenticator app',
         description:
-          'Nothing is stored before the first code. Needs a sign-in of the last ten minutes, with a second factor where there is one.',
+          'Nothing is stored until the first code is verified. Requires a sign-in within the last ten minutes, with a second ' +
+          'factor if there is one.',
         response: { 200: single(TotpEnrollmentView), ...beginErrors },
       },
     },
@@ -33,7 +34,9 @@ export const totp: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { u
         operationId: 'adminConfirmTotp',
         summary: 'Enroll an authenticator app with its first code',
         description:
-          'With the first factor come recovery codes. The session counts as one of two factors from now on, and its next access token says so. A mail tells of it. Wrong codes count with those at sign-in: 10 in 15 minutes.',
+          'The first factor comes with recovery codes. From now on, the session counts as authenticated with two factors, and ' +
+          'its next access token says so. The user is notified by email. Wrong codes count together with those at sign-in: 10 ' +
+          'in 15 minutes.',
         body: Body(TotpConfirmation),
         response: addedAnswers,
       },

@@ -17,7 +17,8 @@ export const webauthn: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
         operationId: 'adminEnrollWebauthnOptions',
         summary: 'Get the options for `navigator.credentials.create`',
         description:
-          'Needs a sign-in of the last ten minutes, with a second factor where there is one. The relying party is the host of this service. 5 per minute per IP.',
+          'Requires a sign-in within the last ten minutes, with a second factor if there is one. The relying party is the host ' +
+          'of this service. 5 per minute and IP address.',
         response: { 200: single(WebauthnOptionsView), ...beginErrors },
       },
     },
@@ -37,7 +38,8 @@ export const webauthn: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
         operationId: 'adminEnrollWebauthnVerify',
         summary: 'Enroll a passkey or security key',
         description:
-          'With the first factor come recovery codes. The session counts as one of two factors from now on. A mail tells of it. 10 per minute per IP.',
+          'The first factor comes with recovery codes. From now on, the session counts as authenticated with two factors. The ' +
+          'user is notified by email. 10 per minute and IP address.',
         body: Body(WebauthnConfirmation),
         response: addedAnswers,
       },

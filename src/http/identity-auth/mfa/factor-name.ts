@@ -16,7 +16,7 @@ export const factorName: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async 
       schema: {
         operationId: 'identityRenameFactor',
         summary: 'Rename a second factor',
-        description: 'Only its name changes, and no second factor is asked for.',
+        description: 'Changes only its name; no second factor is required.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
         params: Type.Object({ id: Id }),

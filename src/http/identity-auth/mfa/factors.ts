@@ -20,8 +20,8 @@ export const factors: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (ap
     {
       schema: {
         operationId: 'identityListFactors',
-        summary: 'Read your second factors',
-        description: 'One set for all environments of the account. Secrets are never told again.',
+        summary: 'List your second factors',
+        description: 'Second factors are shared by all environments of the account. Secrets are not returned again.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
         response: {
@@ -56,7 +56,8 @@ export const factors: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (ap
         operationId: 'identityRemoveFactor',
         summary: 'Remove a second factor',
         description:
-          'Needs a sign-in of the last ten minutes, with a second factor where the person has an app or a key. The last one stays where the environment requires one; with it go the recovery codes.',
+          'Requires a sign-in within the last ten minutes, with a second factor if the person has an authenticator app or a ' +
+          'key. The last factor cannot be removed if the environment requires one; the recovery codes are removed with it.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
         params: Type.Object({ id: Id }),

@@ -13,9 +13,10 @@ export const recoveryCodes: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asy
       config: { events: ['auth.recovery_codes_renewed'] },
       schema: {
         operationId: 'identityRenewRecoveryCodes',
-        summary: 'Make new recovery codes',
+        summary: 'Replace your recovery codes',
         description:
-          'The ones before are void. Needs a sign-in of the last ten minutes, with a second factor where the person has an app or a key.',
+          'Earlier codes stop working. Requires a sign-in within the last ten minutes, with a second factor if the person has ' +
+          'an authenticator app or a key.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
         response: {

@@ -13,9 +13,10 @@ export const totp: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, 
       config: { events: [] },
       schema: {
         operationId: 'identityEnrollTotp',
-        summary: 'Begin to enroll an authenticator app',
+        summary: 'Start enrolling an authenticator app',
         description:
-          'Nothing is stored before the first code. It needs a sign-in of the last ten minutes, with a factor where the person has one. Who is in a production environment, too, does it there.',
+          'Nothing is stored until the first code is verified. Requires a sign-in within the last ten minutes, with a factor ' +
+          'if the person has one. A person who is also in a production environment must do it there.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
         response: { 200: single(TotpEnrollmentView), ...beginErrors },
@@ -33,7 +34,7 @@ export const totp: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, 
       schema: {
         operationId: 'identityConfirmTotp',
         summary: 'Enroll an authenticator app with its first code',
-        description: 'With the first factor come recovery codes, where the environment takes them.',
+        description: 'The first factor comes with recovery codes, if the environment allows them.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
         body: Body(TotpConfirmation),

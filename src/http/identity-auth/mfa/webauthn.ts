@@ -17,7 +17,11 @@ export const webauthn: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
         operationId: 'identityEnrollWebauthnOptions',
         summary: 'Get the options for `navigator.credentials.create`',
         description:
-          "It needs a sign-in of the last ten minutes, with a factor where the person has one. Who is in a production environment, too, does it there. The relying party is the host of this service, and its origin the only one that counts: pages of other hosts and Android apps cannot answer; an iOS app can where `/.well-known/apple-app-site-association` of the host, which the operator's proxy has to serve, names it. 5 per minute per IP.",
+          'Requires a sign-in within the last ten minutes, with a factor if the person has one. A person who is also in a ' +
+          'production environment must do it there. The relying party is the host of this service, and its origin is the only ' +
+          'one accepted: pages of other hosts and Android apps cannot respond; an iOS app can if ' +
+          "`/.well-known/apple-app-site-association` of the host, which the operator's proxy must serve, names it. 5 per " +
+          'minute and IP address.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
         response: { 200: single(WebauthnOptionsView), ...beginErrors },
@@ -38,7 +42,7 @@ export const webauthn: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
         operationId: 'identityEnrollWebauthnVerify',
         summary: 'Enroll a passkey or security key',
         description:
-          'With the first factor come recovery codes, where the environment takes them. 10 per minute per IP.',
+          'The first factor comes with recovery codes, if the environment allows them. 10 per minute and IP address.',
         tags: ['End-user authentication'],
         security: [{ bearer: [] }],
         body: Body(WebauthnConfirmation),

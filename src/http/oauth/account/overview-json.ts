@@ -21,7 +21,7 @@ export const Overview = Type.Object({
     Type.Object({
       id: Id,
       type: OneOf(factorKinds),
-      label: Nullable(Type.String({ description: 'Null where the person has called it nothing' })),
+      label: Nullable(Type.String({ description: 'Null if the person has not named it' })),
       enrolled_at: Timestamp,
       last_used_at: Nullable(Timestamp),
     }),
@@ -30,7 +30,7 @@ export const Overview = Type.Object({
   sessions: Type.Array(
     Type.Object({
       ...browser,
-      is_open: Type.Boolean({ description: 'False where only applications go on with it' }),
+      is_open: Type.Boolean({ description: 'False if only applications still hold tokens from it' }),
       created_at: Timestamp,
       authenticated_at: Timestamp,
     }),
@@ -44,7 +44,9 @@ export const Overview = Type.Object({
       name: Type.String(),
       since: Timestamp,
       scopes: Nullable(
-        Type.Array(OneOf(scopes), { description: 'What the person has allowed; null where nobody asked' }),
+        Type.Array(OneOf(scopes), {
+          description: 'What the person has consented to; null if consent was not asked for',
+        }),
       ),
     }),
     { description: 'The latest 50' },

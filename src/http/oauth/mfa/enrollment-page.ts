@@ -19,7 +19,7 @@ export function sendEnrollment(visit: Visit, { token, expiresAt, factors, until 
       .header('cache-control', 'no-store')
       .send({
         error: 'mfa_enrollment_required',
-        error_description: 'a second factor has to be enrolled',
+        error_description: 'a second factor must be enrolled',
         enrollment_token: token,
         factors,
         expires_at: expiresAt.toISOString(),

@@ -8,7 +8,7 @@ export function sendMfaRefused(visit: Visit): FastifyReply {
   if (wantsJson(request)) {
     return reply.code(403).header('cache-control', 'no-store').send({
       error: 'mfa.enrollment_required',
-      error_description: 'the time to enroll a second factor is over; ask an administrator to reset it',
+      error_description: 'the deadline for enrolling a second factor has passed; ask an administrator to reset it',
     });
   }
   // The session that led here goes on for hours: nobody else would get past it.

@@ -12,7 +12,7 @@ import type { AdminAuthOptions } from '../../options.js';
 import { ChallengeOutcome, presentEntered } from '../../outcomes.js';
 
 export const ChallengeFields = {
-  challenge_token: Type.String({ maxLength: 200, description: 'Of the outcome `mfa_required`.' }),
+  challenge_token: Type.String({ maxLength: 200, description: 'From the outcome `mfa_required`.' }),
 };
 
 export const challengeErrors = errors(

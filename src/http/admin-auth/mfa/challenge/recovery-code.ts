@@ -14,9 +14,10 @@ export const recoveryCodeChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> 
       onRequest: [sameOrigin(options), options.limits.exact(perMinute(10, 'recovery-code'))],
       schema: {
         operationId: 'adminChallengeRecoveryCode',
-        summary: 'Go on with a recovery code',
+        summary: 'Verify the second factor with a recovery code',
         description:
-          'Each works once, and a mail tells of its use. Answers as `login` does. 10 per minute per IP, and 10 wrong answers in 15 minutes, or 50 in a day, per user.',
+          'Each code works once, and its use is notified by email. The response is like that of `login`. 10 per minute and IP ' +
+          'address, and 10 wrong answers in 15 minutes, or 50 in a day, per user.',
         tags: ['Admin authentication'],
         body: Body({ ...ChallengeFields, code: Type.String({ minLength: 1, maxLength: 64 }) }),
         response: challengeAnswers,

@@ -15,9 +15,10 @@ export const totpChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
       onRequest: [sameOrigin(options), options.limits.exact(perMinute(10, 'totp'))],
       schema: {
         operationId: 'adminChallengeTotp',
-        summary: 'Go on with a code of an authenticator app',
+        summary: 'Verify the second factor with a code of an authenticator app',
         description:
-          'A code works once. Answers as `login` does. 10 per minute per IP, and 10 wrong answers in 15 minutes, or 50 in a day, per user.',
+          'A code works once. The response is like that of `login`. 10 per minute and IP address, and 10 wrong answers in 15 ' +
+          'minutes, or 50 in a day, per user.',
         tags: ['Admin authentication'],
         body: Body({
           ...ChallengeFields,

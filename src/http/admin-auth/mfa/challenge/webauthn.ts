@@ -18,7 +18,7 @@ export const webauthnChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> = as
         operationId: 'adminChallengeWebauthnOptions',
         summary: 'Get the options for `navigator.credentials.get`',
         description:
-          'Each makes the ones before void. The relying party is the host of this service. 10 per minute per IP.',
+          'New options invalidate earlier ones. The relying party is the host of this service. 10 per minute and IP address.',
         tags: ['Admin authentication'],
         body: Body(ChallengeFields),
         response: {
@@ -44,9 +44,10 @@ export const webauthnChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> = as
       onRequest: [sameOrigin(options), limits.exact(perMinute(10, 'webauthn'))],
       schema: {
         operationId: 'adminChallengeWebauthn',
-        summary: 'Go on with a passkey or security key',
+        summary: 'Verify the second factor with a passkey or security key',
         description:
-          'Answers as `login` does. 10 per minute per IP, and 10 wrong answers in 15 minutes, or 50 in a day, per user.',
+          'The response is like that of `login`. 10 per minute and IP address, and 10 wrong answers in 15 minutes, or 50 in a ' +
+          'day, per user.',
         tags: ['Admin authentication'],
         body: Body({ ...ChallengeFields, response: Json('`AuthenticationResponseJSON`') }),
         response: challengeAnswers,

@@ -12,13 +12,13 @@ import type { IdentityAuthOptions } from '../../options.js';
 
 /** What every answer to a challenge has. */
 export const ChallengeFields = {
-  challenge_token: Type.String({ maxLength: 200, description: 'Of the login result.' }),
+  challenge_token: Type.String({ maxLength: 200, description: 'From the result of `login`.' }),
 };
 export const AnswerFields = {
   ...ChallengeFields,
   remember_device: Type.Boolean({
     default: false,
-    description: 'Sets the `trusted_device` cookie, where the environment has days for that.',
+    description: 'Sets the `trusted_device` cookie, if the environment allows trusted devices.',
   }),
 };
 

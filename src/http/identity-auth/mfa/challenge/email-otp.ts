@@ -18,8 +18,8 @@ export const emailOtpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
       preValidation: options.limits.exact(perMinute(3, 'email-otp-send')),
       schema: {
         operationId: 'identityChallengeEmailOtpSend',
-        summary: 'Have a code mailed to the confirmed address',
-        description: 'It lasts ten minutes, and makes an earlier one void. 3 per minute per IP.',
+        summary: 'Email a code to the confirmed email address',
+        description: 'It is valid for ten minutes, and invalidates an earlier one. 3 per minute and IP address.',
         tags: ['End-user authentication'],
         body: Body(ChallengeFields),
         response: {
@@ -51,9 +51,9 @@ export const emailOtpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
       preValidation: options.limits.exact(perMinute(10, 'email-otp')),
       schema: {
         operationId: 'identityChallengeEmailOtp',
-        summary: 'Go on with a mailed code',
+        summary: 'Verify the second factor with an emailed code',
         description:
-          'Five tries a code. 10 per minute per IP, and 10 wrong ones in 15 minutes, or 50 in a day, per person.',
+          'Five attempts per code. 10 per minute and IP address, and 10 wrong codes in 15 minutes, or 50 in a day, per person.',
         tags: ['End-user authentication'],
         body: Body({
           ...AnswerFields,

@@ -15,9 +15,9 @@ export const recoveryCodeChallenge: FastifyPluginAsyncTypebox<IdentityAuthOption
       preValidation: options.limits.exact(perMinute(10, 'recovery-code')),
       schema: {
         operationId: 'identityChallengeRecoveryCode',
-        summary: 'Go on with a recovery code',
+        summary: 'Verify the second factor with a recovery code',
         description:
-          'Each works once. 10 per minute per IP, and 10 wrong ones in 15 minutes, or 50 in a day, per person.',
+          'Each code works once. 10 per minute and IP address, and 10 wrong codes in 15 minutes, or 50 in a day, per person.',
         tags: ['End-user authentication'],
         body: Body({ ...AnswerFields, code: Type.String({ minLength: 1, maxLength: 64 }) }),
         response: challengeAnswers,

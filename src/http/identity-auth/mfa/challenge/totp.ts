@@ -16,9 +16,9 @@ export const totpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asy
       preValidation: options.limits.exact(perMinute(10, 'totp')),
       schema: {
         operationId: 'identityChallengeTotp',
-        summary: 'Go on with a code of an authenticator app',
+        summary: 'Verify the second factor with a code of an authenticator app',
         description:
-          'A code works once. 10 per minute per IP, and 10 wrong ones in 15 minutes, or 50 in a day, per person.',
+          'A code works once. 10 per minute and IP address, and 10 wrong codes in 15 minutes, or 50 in a day, per person.',
         tags: ['End-user authentication'],
         body: Body({
           ...AnswerFields,

@@ -17,7 +17,7 @@ export const webauthnChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
       schema: {
         operationId: 'identityChallengeWebauthnOptions',
         summary: 'Get the options for `navigator.credentials.get`',
-        description: 'Each makes the ones before void. 10 per minute per IP.',
+        description: 'New options invalidate earlier ones. 10 per minute and IP address.',
         tags: ['End-user authentication'],
         body: Body(ChallengeFields),
         response: {
@@ -43,8 +43,8 @@ export const webauthnChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
       preValidation: options.limits.exact(perMinute(10, 'webauthn')),
       schema: {
         operationId: 'identityChallengeWebauthn',
-        summary: 'Go on with a passkey or security key',
-        description: '10 per minute per IP, and 10 wrong ones in 15 minutes, or 50 in a day, per person.',
+        summary: 'Verify the second factor with a passkey or security key',
+        description: '10 per minute and IP address, and 10 wrong responses in 15 minutes, or 50 in a day, per person.',
         tags: ['End-user authentication'],
         body: Body({ ...AnswerFields, response: Json('`AuthenticationResponseJSON`') }),
         response: challengeAnswers,
