@@ -546,7 +546,9 @@ describe("somebody signs up with a stranger's address", () => {
     expect(clicked.statusCode).toBe(200);
     expect(clicked.body).toContain('Password from your sign-up');
     const wrong = await victim.submit(page, { password: 'what the victim uses' });
-    expect(messageOf(wrong.body)).toMatch(/^That is not the password of this sign-up\. If you signed up more than once,.* open the newest/);
+    expect(messageOf(wrong.body)).toMatch(
+      /^That is not the password of this sign-up\. If you signed up more than once,.* open the newest/,
+    );
     expect((await identity(environment, email))?.email_verified_at).toBeNull();
     const tried = await mallory.submit(await mallory.get(authorizeUrl(client)), {
       email,
