@@ -1,12 +1,13 @@
 import type { EntityManager } from 'typeorm';
+import { nobody } from '../../entities/outbox-message.js';
 import type { ProcessInput, ProcessName } from '../platform/process-kinds.js';
 import { traceparent } from '../platform/tracing.js';
 
+/** For the relay, which knows no tables. */
+export { outboxLanes } from '../../entities/outbox-message.js';
+
 /** The channel on which the relay is woken. */
 export const outboxChannel = 'gatehouse_outbox';
-
-/** Stands for the Account of what is of none: it takes its turn like one. */
-const nobody = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 // The relay hears of it at the commit, once for all that is said alike in a transaction.
 const insertText = `

@@ -20,7 +20,7 @@ export interface Limiter {
   policy: LimitPolicy;
   /** Counts one use of `key`, exactly, over all processes. */
   consume(key: string): Promise<LimitState>;
-  /** Takes one use back, for what turned out not to count; none that was counted in a window that is over by now. */
+  /** Takes one use back, for what turned out not to count: of the window that runs, if there is one. */
   giveBack(key: string): Promise<void>;
 }
 

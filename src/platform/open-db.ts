@@ -86,11 +86,10 @@ export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOp
         await runner.release();
       }
     },
-    statement: ({ name, text }, values) =>
-      noticingLoss(() => runStatement<never>(pool, (client) => client.query({ name, text, values }))),
+    statement: ({ name, text }, values) => runStatement<never>(pool, (client) => client.query({ name, text, values })),
     statementIn(scope, statement, values) {
       const run = (client: pg.PoolClient) => new ScopedQuery(statement, values, scope).answerOn<never>(client);
-      return noticingLoss(() => runStatement<never>(pool, run, () => false));
+      return runStatement<never>(pool, run, () => false);
     },
     waiting: () => Object.values(pools()).reduce((sum, { waitingCount }) => sum + waitingCount, 0),
     pools,

@@ -1,10 +1,12 @@
 import pg from 'pg';
 import { endAbandoned } from './abandoned.js';
 import { GivenUp, stopStatement, untilGivenUp } from './giving-up.js';
+import { noticingLoss } from './outages.js';
 
 /**
  * Runs one statement on a connection of the pool. The connection outlives PostgreSQL's refusal of the statement, such as a
- * constraint's; `pool.query` lets go of it after every error, and the next statement would pay for another one.
+ * constraint's; `pool.query` lets go of it after every error, and the next statement would pay for another one. What fails before there is
+ * a connection has certainly not happened.
  * @param run sends it
  * @param isHarmless which errors leave the connection as good as before
  */
@@ -21,7 +23,7 @@ export async function runStatement<Row extends pg.QueryResultRow>(
       stopStatement(pool, client).catch((error) => {
         failure = error; // it may be stopped yet, whoever has the connection then
       });
-    return (await untilGivenUp(stop, () => run(client))).rows;
+    return (await untilGivenUp(stop, () => noticingLoss(() => run(client)))).rows;
   } catch (error) {
     if (!isHarmless(error) && !(error instanceof GivenUp)) failure = error as Error;
     throw error;

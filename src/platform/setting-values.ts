@@ -72,12 +72,14 @@ export function callableUrlOf(text: string, or?: string): string {
   return withoutUser(urlOf(text, ['http', 'https'])).href;
 }
 
-/** As libpq takes them: `//user@one,two:5433/`, and which of them it is to be. */
-const namesSeveral = /^\w+:\/\/(?:[^/?#]*@)?[^/?#@]*,(?![^/?#]*@)|[?&]target_session_attrs=/;
+/** As libpq takes them: `//user@one,two:5433/`. */
+const severalHosts = /^\w+:\/\/(?:[^/?#]*@)?[^/?#@]*,(?![^/?#]*@)/;
 
 /** Of PostgreSQL or a mail server: everything in it that its driver would stumble over with a fault. */
 export function assertServerUrl(text: string, schemes: string[]): void {
-  if (namesSeveral.test(text)) throw new Error('must name one host: of several, none is tried after another');
+  const named = URL.canParse(text) ? (new URL(text).searchParams.get('host') ?? '') : '';
+  if (severalHosts.test(text) || named.includes(','))
+    throw new Error('must name one host: of several, none is tried after another');
   const { username, password, hostname, searchParams } = urlOf(text, schemes);
   if (!hostname && !searchParams.has('host')) throw new Error('must name a host');
   for (const part of [username, password]) if (!isDecodable(part)) throw new Error('must have % in a password as %25');
@@ -87,6 +89,8 @@ export function assertServerUrl(text: string, schemes: string[]): void {
       throw new Error(`must have the path of a file in PEM as ${name}`);
     }
   }
+  if (searchParams.has('target_session_attrs'))
+    throw new Error('must be without target_session_attrs: there is one host to choose');
   const mode = searchParams.get('sslmode');
   if (mode !== null && !sslModes.includes(mode)) throw new Error(`must have an sslmode of ${sslModes.join(', ')}`);
 }

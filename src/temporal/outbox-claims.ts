@@ -1,3 +1,4 @@
+import { outboxLanes } from '../domain/outbox.js';
 import type { Db, Statement } from '../platform/db.js';
 
 /** Whose messages do not wait behind which others. */
@@ -11,25 +12,20 @@ export interface Message {
   /** The trace of the change that asked; null where none was kept. */
   traceparent: string | null;
 }
-interface Claimed extends Message {
-  accountId: string;
-}
+/** Nothing but where to go on, where nothing was claimed. */
+type Turn = (Message | { id: null }) & { next: string | null };
 
-const awaited = `(process = 'registrationVerification' or input ? 'isAwaited')`;
 // One event can ask for a thousand deliveries, and a customer for a thousand invites with a process and a mail each. No sign-up and no
-// emailed code waits behind them. Each is the condition of an index.
-const which: Record<Lane, string> = {
-  awaited,
-  others: `process <> 'webhookDelivery' and not ${awaited}`,
-  webhooks: `process = 'webhookDelivery'`,
-};
+// emailed code waits behind them.
+const which: Record<Lane, string> = outboxLanes;
+
 // A batch is leased rather than locked, so that no transaction stays open while Temporal is asked. A relay that dies
 // leaves its batch to the next one when the lease ends; starting one again is harmless. By an array: as a list of rows, the planner,
 // which knows no limit, reads the whole table for each batch as soon as much waits.
 const lease = (
   ids: string,
 ) => `update outbox set due_at = clock_timestamp() + interval '15 seconds', attempts = attempts + 1
-  where id = any (array(${ids})) returning id, process, input, attempts, traceparent, account_id as "accountId"`;
+  where id = any (array(${ids})) returning id, process, input, attempts, traceparent`;
 
 const oldest = (of: Lane): Statement => ({
   name: `outbox_claim_${of}`,
@@ -38,7 +34,7 @@ const oldest = (of: Lane): Statement => ({
 });
 
 // From one Account to the next by an index, whose first message says whether any is due. So a look costs a step for each Account,
-// whoever waits with how much.
+// whoever waits with how much. It goes on after the last one that had a turn, or that it looked at; after nobody where there is none left.
 const inTurn = (of: Lane): Statement => {
   const next = (after: string) => `(select account_id, due_at <= clock_timestamp() as is_due from outbox
     where ${which[of]} and account_id > ${after} order by account_id, due_at, id limit 1)`;
@@ -50,10 +46,14 @@ const inTurn = (of: Lane): Statement => {
       select next.account_id, next.is_due, accounts.place + 1
       from accounts cross join lateral ${next('accounts.account_id')} next where accounts.place < ${accountsInALook}
     ),
-    turns as materialized (select account_id from accounts where is_due limit $1)
-    ${lease(`select one.id from turns cross join lateral (select id from outbox
+    turns as materialized (select account_id, place from accounts where is_due limit $1),
+    claimed as (${lease(`select one.id from turns cross join lateral (select id from outbox
       where ${which[of]} and account_id = turns.account_id and due_at <= clock_timestamp()
-      order by due_at, id limit (select greatest(1, $1::int / count(*)) from turns) for update skip locked) one`)}`,
+      order by due_at, id limit (select greatest(1, $1::int / count(*)) from turns) for update skip locked) one`)}
+    ),
+    look as (select case when (select count(*) from turns) >= $1 then (select account_id from turns order by place desc limit 1)
+      else (select account_id from accounts where place = ${accountsInALook}) end as next)
+    select claimed.*, look.next from look left join claimed on true`,
   };
 };
 const accountsInALook = 1_000;
@@ -69,12 +69,18 @@ export function createClaims(db: Pick<Db, 'statement'>, of: Lane, size: number) 
   /** The Account whose turn was last; null while the oldest come first. */
   let after: string | null = null;
 
+  /** Whether anything was claimed since the first Account. */
+  let isOfUse = false;
+
   async function nextInTurn(from: string): Promise<{ messages: Message[]; more: boolean }> {
-    const messages = await db.statement<Claimed>(statements.inTurn, [size, from]);
-    const accounts = [...new Set(messages.map(({ accountId }) => accountId))].sort();
-    // Fewer Accounts than there is room for: the last one has had its turn, and the first is next.
-    if (accounts.length === size) after = accounts.at(-1) as string;
-    else after = messages.length > 0 || from !== beforeAll ? beforeAll : null;
+    const turns = await db.statement<Turn>(statements.inTurn, [size, from]);
+    const messages = turns.filter((turn): turn is Turn & Message => turn.id !== null);
+    isOfUse ||= messages.length > 0;
+    after = turns[0]?.next ?? null;
+    if (after === null && isOfUse) {
+      after = beforeAll;
+      isOfUse = false;
+    }
     return { messages, more: after !== null };
   }
 
@@ -82,7 +88,7 @@ export function createClaims(db: Pick<Db, 'statement'>, of: Lane, size: number) 
     /** @returns the batch, leased, and whether more may wait */
     async next(): Promise<{ messages: Message[]; more: boolean }> {
       if (after !== null) return nextInTurn(after);
-      const messages = await db.statement<Claimed>(statements.oldest, [size]);
+      const messages = await db.statement<Message>(statements.oldest, [size]);
       const more = messages.length === size;
       if (more) after = beforeAll;
       return { messages, more };

@@ -357,7 +357,7 @@ function problemOf(route: Route, sent: Sent, response: LightMyRequestResponse): 
   if (status === 503 && needsTemporal.test(route.url)) return headers['retry-after'] ? null : 'no Retry-After';
   if (status >= 500) return `status ${status}`;
   const leak = ours.exec(body);
-  if (leak && !route.url.startsWith('/docs')) return `the body shows ours: ${leak[0]}`;
+  if (leak && !/^\/(docs|openapi\.json)/.test(route.url)) return `the body shows ours: ${leak[0]}`;
   if (!headers['x-request-id'] || headers['x-content-type-options'] !== 'nosniff') return 'headers are missing';
   if (status < 400 || route.method === 'HEAD') return null;
   // What it leads to is no route, and unknown paths are answered alike everywhere.

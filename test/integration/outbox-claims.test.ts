@@ -73,6 +73,28 @@ test('several take what waits together, each its own', async () => {
   expect([new Set(all).size, all.length, left]).toEqual([600, 600, 0]);
 });
 
+test('whoever is behind a thousand others who wait for later has a turn, too', async () => {
+  const accounts = ids(1_102).sort() as [string, ...string[]];
+  const [first, last] = [accounts[0], accounts.at(-1) as string];
+  await rowsAsOwner(
+    database.ownerUrl,
+    `insert into outbox (id, process, input, account_id, created_at, due_at, attempts)
+     select gen_random_uuid(), 'webhookDelivery', '{}', id::uuid, now(), now() + interval '1 hour', 1 from unnest($1::text[]) as id`,
+    [accounts.slice(1, -1)],
+  );
+  await wait(first, 400);
+  await wait(last, 3);
+  const claims = newClaims();
+  const batches: string[][] = [];
+  for (let more = true; more; ) {
+    const next = await claims.next();
+    batches.push(next.messages.map(of));
+    more = next.more;
+  }
+  expect(batches.flat()).toHaveLength(403);
+  expect(batches.findIndex((batch) => batch.includes(last))).toBeLessThan(4);
+});
+
 test('a turn reads a few rows of each Account, however much it has', async () => {
   await wait(randomUUID(), 20_000);
   for (const account of ids(5)) await wait(account, 3);

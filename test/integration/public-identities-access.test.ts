@@ -595,10 +595,10 @@ describe('what is for tests does not reach into production', () => {
   });
 });
 
-test('somebody with many sessions is locked out by few statements, and each session is told of', async () => {
+/** Somebody who has signed in that often, with what they call by and the ids of their sessions. */
+async function signedInOften(many: number) {
   const { id, email } = await person();
   const { headers } = await signedIn(email);
-  const many = 1200;
   await rowsOf(
     api,
     `insert into sessions select (jsonb_populate_record(s, jsonb_build_object('id', gen_random_uuid(),
@@ -606,18 +606,36 @@ test('somebody with many sessions is locked out by few statements, and each sess
     [id, many],
   );
   const ids = await rowsOf<{ id: string }>(api, 'select id from sessions where identity_id = $1 order by id', [id]);
-  expect(await statementsOf(() => call('POST', `/identities/${id}/deactivate`, 200))).toBeLessThan(50);
-  await me(401, headers);
-  const told = await rowsOf<{ action: string; resource_id: string; metadata: { session_ids: string[] } }>(
+  return { id, headers, sessionIds: ids.map((one) => one.id) };
+}
+
+/** What is told of the end of sessions, oldest first. */
+const toldOf = (id: string, sessionIds: string[]) =>
+  rowsOf<{ action: string; resource_id: string; metadata: { session_ids: string[] } }>(
     api,
     `select action, resource_id, metadata from events where environment_id = $1
        and (resource_id = $2 or resource_id = any ($3)) and action in ('identity.sessions_revoked', 'auth.identity_signed_out')
      order by created_at, id`,
-    [account.scope.environmentId, id, ids.map((one) => one.id)],
+    [account.scope.environmentId, id, sessionIds],
   );
+
+test('somebody with many sessions is locked out by few statements, and each session is told of', async () => {
+  const { id, headers, sessionIds } = await signedInOften(1200);
+  expect(await statementsOf(() => call('POST', `/identities/${id}/deactivate`, 200))).toBeLessThan(50);
+  await me(401, headers);
+  const told = await toldOf(id, sessionIds);
   const revoked = told.filter(({ resource_id }) => resource_id === id).map(({ metadata }) => metadata.session_ids);
   expect(revoked.map(({ length }) => length)).toEqual([500, 500, 200]);
-  expect(revoked.flat().toSorted()).toEqual(ids.map((one) => one.id));
+  expect(revoked.flat().toSorted()).toEqual(sessionIds);
   const audited = told.filter(({ action }) => action === 'auth.identity_signed_out');
-  expect(audited.map(({ resource_id }) => resource_id).toSorted()).toEqual(ids.slice(-500).map((one) => one.id));
+  expect(audited.map(({ resource_id }) => resource_id).toSorted()).toEqual(sessionIds.slice(-500));
+});
+
+test('a new password of somebody with many sessions tells of them in parts, too', async () => {
+  const { id, headers, sessionIds } = await signedInOften(1200);
+  await call('PUT', `/identities/${id}/password`, 200, { password: 'violet tractor nineteen' });
+  await me(401, headers);
+  const revoked = (await toldOf(id, sessionIds)).map(({ metadata }) => metadata.session_ids);
+  expect(revoked.map(({ length }) => length)).toEqual([500, 500, 200]);
+  expect(revoked.flat().toSorted()).toEqual(sessionIds);
 });

@@ -63,7 +63,12 @@ test.each([
   ['DATABASE_URL', 'postgres:///gatehouse', 'must name a host'],
   ['DATABASE_URL', 'postgres://a:secret@one.example.com,two.example.com/g', oneHost],
   ['DATABASE_URL', 'postgres://a:secret@one.example.com:5432,two.example.com:5433/g', oneHost],
-  ['DATABASE_URL', 'postgres://a:secret@db.example.com/g?target_session_attrs=read-write', oneHost],
+  ['DATABASE_URL', 'postgres:///g?host=one.example.com,two.example.com', oneHost],
+  [
+    'DATABASE_URL',
+    'postgres://a:secret@db.example.com/g?target_session_attrs=read-write',
+    'must be without target_session_attrs: there is one host to choose',
+  ],
   ['DATABASE_URL', 'postgres://a:100%secret@db.example.com/g', 'must have % in a password as %25'],
   ['DATABASE_URL', 'postgres://a:secret@db.example.com/g?sslrootcert=/not/there', file('sslrootcert')],
   [

@@ -101,7 +101,8 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
       return named(() =>
         db.transaction(scope, async (tx) => {
           const shown = () => one(tx, scope, id);
-          const current = await lockCustom(tx, scope, { id, version }, shown);
+          const mode = changes.name === undefined ? 'for_no_key_update' : 'pessimistic_write'; // a name is a key
+          const current = await lockCustom(tx, scope, { id, version, mode }, shown);
           await assertAsSeen(current, seen.role, shown);
           const changed = changedFields(current, changes);
           if (changed.length === 0) return shown();

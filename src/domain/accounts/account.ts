@@ -34,7 +34,9 @@ export function createAccounts({ db, now }: { db: Db; now: Clock }): Accounts {
       return db
         .transaction(scope, async (tx) => {
           const where = { id: accountId, closedAt: IsNull() };
-          const lock = { mode: 'for_no_key_update' } as const; // what only refers to it goes on, a closing waits
+          // What only refers to it goes on, a closing waits; its slug is a key, whose change waits for those too.
+          const mode = changes.slug === undefined ? 'for_no_key_update' : 'pessimistic_write';
+          const lock = { mode } as const;
           const current = await tx.findOne(Account, { where, lock });
           if (!current) throw new DomainError('account.not_found'); // closed meanwhile: its slug may be somebody else's
           const changesMfa = requireMfa !== undefined && requireMfa !== current.requireMfa;

@@ -9,6 +9,7 @@ import { recordOfIdentity } from '../identity-events.js';
 import { forgetFactors } from '../mfa/forget-factors.js';
 import { resetElsewhere } from '../mfa/grace-rules.js';
 import { distrustDevices } from '../mfa/trusted-devices.js';
+import { inParts } from '../sessions/told-in-parts.js';
 
 interface EndOfAccess {
   /** Goes on with its grants. */
@@ -27,15 +28,14 @@ const idsIn = (place: string, ended: readonly Ended[]): string[] =>
   ended.filter(({ environmentId }) => environmentId === place).map(({ id }) => id);
 
 /** Webhooks tell applications by it which of their own sessions are over. */
-const revocationOf = (ended: readonly Ended[], reason: EndOfAccess['reason']) => [
-  {
+const revocationOf = (ended: readonly Ended[], reason: EndOfAccess['reason']) =>
+  inParts(ended).map((part) => ({
     action: 'identity.sessions_revoked' as const,
     metadata: (place: string) => {
-      const ids = idsIn(place, ended);
+      const ids = idsIn(place, part);
       return ids.length > 0 ? { reason, session_ids: ids } : null;
     },
-  },
-];
+  }));
 
 /** Ends every session, grant, trusted device and half-done sign-in of an Identity in the whole Account. @returns the sessions */
 async function endAccess(

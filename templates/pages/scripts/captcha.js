@@ -1,6 +1,7 @@
 // A form that is sent before the captcha has answered waits for that, and a captcha that cannot come is told of.
 (() => {
   const place = document.querySelector('.cf-turnstile');
+  if (!place) return; // the page of a code whose form for another one is not shown
   const form = place.closest('form');
   const status = form.querySelector('.cf-turnstile + p');
   let button = null; // that waits
