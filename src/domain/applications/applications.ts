@@ -3,7 +3,6 @@ import { Application } from '../../../entities/application.js';
 import { Environment } from '../../../entities/environment.js';
 import type { Clock } from '../../platform/clock.js';
 import type { AccountScope, Db } from '../../platform/db.js';
-import { oneAtATime } from '../../platform/one-at-a-time.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import type { Reach } from '../capabilities/reach.js';
@@ -13,6 +12,7 @@ import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { Naming } from '../free-slug.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { assertRoom } from '../room.js';
 import type { ApplicationScope } from '../scope.js';
 import { holdOpen } from '../standing-account.js';
 import { addApplication } from './add.js';
@@ -60,7 +60,7 @@ export function createApplications({ db, now }: { db: Db; now: Clock }): Applica
     create: ({ accountId }, naming) =>
       db.transaction({ accountId }, async (tx) => {
         await holdOpen(tx, { accountId });
-        await assertRoom(tx, accountId);
+        await roomFor(tx, accountId);
         return (await addApplication(tx, { ...naming, accountId, now: now() })).application;
       }),
     update: (scope, changes) =>
@@ -112,12 +112,13 @@ const idsOf = ({ accountId, id, name }: Application) => ({
   resourceLabel: name,
 });
 
-/** One after the other in an Account, so that together they do not make more than there can be. */
-async function assertRoom(tx: EntityManager, accountId: string): Promise<void> {
-  await oneAtATime(tx, `applications of ${accountId}`);
-  if ((await tx.countBy(Application, { accountId })) >= mostApplications)
-    throw new DomainError('application.limit_reached');
-}
+const roomFor = (tx: EntityManager, accountId: string) =>
+  assertRoom(tx, {
+    of: `applications of ${accountId}`,
+    most: mostApplications,
+    count: () => tx.countBy(Application, { accountId }),
+    code: 'application.limit_reached',
+  });
 
 async function find(
   tx: EntityManager,

@@ -3,7 +3,6 @@ import { Application } from '../../../entities/application.js';
 import { Environment, type EnvironmentType } from '../../../entities/environment.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
-import { oneAtATime } from '../../platform/one-at-a-time.js';
 import { violates } from '../../platform/postgres-errors.js';
 import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
 import { covers } from '../capabilities/limits.js';
@@ -13,6 +12,7 @@ import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import type { Naming } from '../free-slug.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { assertRoom } from '../room.js';
 import type { ApplicationScope } from '../scope.js';
 import { addEnvironment } from './add.js';
 import { beginRemovals } from './begin-removal.js';
@@ -73,7 +73,7 @@ export function createEnvironments({ db, now }: { db: Db; now: Clock }): Environ
         const where = { accountId, id: applicationId };
         const application = await tx.findOne(Application, { where, lock: { mode: 'for_key_share' } });
         if (!application) throw new DomainError('application.not_found');
-        await assertRoom(tx, { accountId, applicationId });
+        await roomFor(tx, { accountId, applicationId });
         return addEnvironment(tx, { accountId, applicationId }, { ...input, now: now() });
       }),
     update: (scope, changes) =>
@@ -112,12 +112,13 @@ const whereOf = ({ accountId, applicationId, environmentId }: EnvironmentScope) 
   id: environmentId,
 });
 
-/** One after the other in an Application, so that together they do not make more than there can be. */
-async function assertRoom(tx: EntityManager, { accountId, applicationId }: ApplicationScope): Promise<void> {
-  await oneAtATime(tx, `environments of ${applicationId}`);
-  if ((await tx.countBy(Environment, { accountId, applicationId })) >= mostEnvironments)
-    throw new DomainError('environment.limit_reached');
-}
+const roomFor = (tx: EntityManager, { accountId, applicationId }: ApplicationScope) =>
+  assertRoom(tx, {
+    of: `environments of ${applicationId}`,
+    most: mostEnvironments,
+    count: () => tx.countBy(Environment, { accountId, applicationId }),
+    code: 'environment.limit_reached',
+  });
 
 async function find(
   tx: EntityManager,

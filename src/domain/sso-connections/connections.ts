@@ -6,7 +6,6 @@ import { SsoRequest } from '../../../entities/sso-request.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
-import { oneAtATime } from '../../platform/one-at-a-time.js';
 import type { Outbound } from '../../platform/outbound/fetch.js';
 import type { Guard } from '../../platform/outbound/guard.js';
 import { violates } from '../../platform/postgres-errors.js';
@@ -16,6 +15,7 @@ import { changedFields } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
 import { lockOrganization } from '../organizations/members.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { assertRoom } from '../room.js';
 import type { EnvironmentScope } from '../scope.js';
 import { holdOpen } from '../standing-account.js';
 import { assertDefaultRole } from './default-role.js';
@@ -158,7 +158,7 @@ export function createSsoConnections({ db, sealing, guard, outbound, assignments
         .transaction(place.scope, async (tx) => {
           const { scope, organizationId } = place;
           await holdOpen(tx, scope);
-          if (organizationId === null) await assertRoom(tx, scope);
+          if (organizationId === null) await roomFor(tx, scope);
           else await lockOrganization(tx, place.scope as EnvironmentScope, organizationId);
           const blank = blankConnection(place, caller, type, now());
           const settings = await settled(tx, scope, { caller, current: blank, wanted: { name, ...wanted } });
@@ -253,9 +253,10 @@ async function forget(tx: EntityManager, { id: connectionId }: SsoConnection): P
   return affected ?? 0;
 }
 
-/** One after the other in a scope, so that together they do not make more than there can be. */
-async function assertRoom(tx: EntityManager, scope: ConnectionScope): Promise<void> {
-  await oneAtATime(tx, `sso connections of ${scope.environmentId ?? scope.accountId}`);
-  const count = await connectionsOf(tx, scope).andWhere('connection.organizationId is null').getCount();
-  if (count >= mostConnections) throw new DomainError('sso_connection.limit_reached');
-}
+const roomFor = (tx: EntityManager, scope: ConnectionScope) =>
+  assertRoom(tx, {
+    of: `sso connections of ${scope.environmentId ?? scope.accountId}`,
+    most: mostConnections,
+    count: () => connectionsOf(tx, scope).andWhere('connection.organizationId is null').getCount(),
+    code: 'sso_connection.limit_reached',
+  });

@@ -4,12 +4,11 @@ import { Webhook } from '../../../entities/webhook.js';
 import { after, type Clock, hours } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/db.js';
-import { oneAtATime } from '../../platform/one-at-a-time.js';
 import type { Guard } from '../../platform/outbound/guard.js';
 import { changedFields } from '../changed-fields.js';
-import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import { assertRoom } from '../room.js';
 import { holdOpen } from '../standing-account.js';
 import { findWebhook, ownOf, type WebhookScope } from './find.js';
 import { writeRoutes } from './routes.js';
@@ -100,7 +99,7 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
       };
       await db.transaction(scope, async (tx) => {
         await holdOpen(tx, scope);
-        await assertRoom(tx, scope);
+        await roomFor(tx, scope);
         await tx.insert(Webhook, webhook);
         await writeRoutes(tx, webhook);
         const { eventTypes, isActive } = webhook;
@@ -179,8 +178,10 @@ const record = (tx: EntityManager, action: Recorded, webhook: Webhook, metadata:
     metadata,
   });
 
-/** One after the other in a scope, so that together they do not make more than there can be. */
-async function assertRoom(tx: EntityManager, scope: WebhookScope): Promise<void> {
-  await oneAtATime(tx, `webhooks of ${scope.environmentId ?? scope.accountId}`);
-  if ((await tx.countBy(Webhook, ownOf(scope))) >= mostWebhooks) throw new DomainError('webhook.limit_reached');
-}
+const roomFor = (tx: EntityManager, scope: WebhookScope) =>
+  assertRoom(tx, {
+    of: `webhooks of ${scope.environmentId ?? scope.accountId}`,
+    most: mostWebhooks,
+    count: () => tx.countBy(Webhook, ownOf(scope)),
+    code: 'webhook.limit_reached',
+  });
