@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { Webhook } from '../entities/webhook.js';
 import type { Stops } from '../src/dev/stops.js';
@@ -77,4 +78,29 @@ export async function createEventSource(wanted: Wanted): Promise<EventSource> {
         await recordEvent(tx, types[whom], { ...scope, resourceId: randomUUID() });
       }),
   };
+}
+
+const arrivesWithinMs = 300_000;
+
+/** Waits for so many calls in all. */
+export async function arrive(source: EventSource, count: number): Promise<void> {
+  for (const end = performance.now() + arrivesWithinMs; source.arrived.length < count; await sleep(20)) {
+    if (performance.now() > end) throw new Error(`only ${source.arrived.length} of ${count} deliveries have arrived`);
+  }
+}
+
+/** One event after the other, for one subscription. @returns milliseconds from commit to call */
+export async function loneEventsOf(source: EventSource, count: number, everyMs: number): Promise<number[]> {
+  const before = source.arrived.length;
+  const committed: number[] = [];
+  for (let i = 0; i < count; i++) {
+    const begun = performance.now();
+    await source.happen('for one');
+    committed.push(performance.now());
+    await sleep(Math.max(0, everyMs - (performance.now() - begun)));
+  }
+  await arrive(source, before + count);
+  // In the order of their commits, since each had the time that it takes to arrive.
+  const calls = source.arrived.slice(before);
+  return committed.map((at, i) => calls[i]! - at);
 }

@@ -1,11 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { openDb } from '../src/platform/open-db.js';
-import { createEventSource, type EventSource } from './deliveries-events.js';
+import { arrive, createEventSource, type EventSource, loneEventsOf } from './deliveries-events.js';
 import { emptyDeliveriesPerSecond } from './deliveries-limit.js';
 import { install } from './installation.js';
 import { percentile } from './percentile.js';
 import { percent } from './report.js';
 import type { Surroundings } from './surroundings.js';
+import { tableOf } from './table.js';
 import { cpuOfEach, type DurableCpu, durableCpu } from './temporal.js';
 import { startWorker } from './worker.js';
 
@@ -24,7 +24,6 @@ export interface Deliveries {
 
 const loneEvents = 60;
 const loneEventEveryMs = 250;
-const arrivesWithinMs = 300_000;
 
 /** Subscribes, a few and then many, and measures how soon and how fast events arrive at a receiver on this machine. */
 export async function measureDeliveries(counts: readonly number[], surroundings: Surroundings) {
@@ -48,8 +47,8 @@ async function measure(subscriptions: number, { stops, say, startTemporal }: Sur
   const worker = await startWorker(installation, { temporal: temporal.address, smtpUrl: 'smtp://127.0.0.1:1' }, stops);
   const source = await createEventSource({ db, installation, subscriptions, stops });
   try {
-    await loneEventsOf(source, 10); // what is young is slow: code is compiled, plans and connections are made
-    const waits = await loneEventsOf(source, loneEvents);
+    await loneEventsOf(source, 10, loneEventEveryMs); // what is young is slow: code is compiled, plans and connections are made
+    const waits = await loneEventsOf(source, loneEvents, loneEventEveryMs);
     say(`${subscriptions} subscriptions: ${total} deliveries at once`);
     const spent = durableCpu(worker, temporal, installation);
     const perSecond = await burst(source, { total, subscriptions });
@@ -70,22 +69,6 @@ async function measure(subscriptions: number, { stops, say, startTemporal }: Sur
 /** How many deliveries are made at once: every subscription has the same number. */
 const deliveriesOf = (subscriptions: number) => Math.ceil(Math.max(400, subscriptions) / subscriptions) * subscriptions;
 
-/** One event after the other, for one subscription. @returns milliseconds from commit to call */
-async function loneEventsOf(source: EventSource, count: number): Promise<number[]> {
-  const before = source.arrived.length;
-  const committed: number[] = [];
-  for (let i = 0; i < count; i++) {
-    const begun = performance.now();
-    await source.happen('for one');
-    committed.push(performance.now());
-    await sleep(Math.max(0, loneEventEveryMs - (performance.now() - begun)));
-  }
-  await arrive(source, before + count);
-  // In the order of their commits, since each had the time that it takes to arrive.
-  const calls = source.arrived.slice(before);
-  return committed.map((at, i) => calls[i]! - at);
-}
-
 async function burst(source: EventSource, { total, subscriptions }: { total: number; subscriptions: number }) {
   const before = source.arrived.length;
   const begun = performance.now();
@@ -93,12 +76,6 @@ async function burst(source: EventSource, { total, subscriptions }: { total: num
   for (let i = 0; i < events; i++) await source.happen('for all');
   await arrive(source, before + total);
   return (total * 1000) / (source.arrived.at(-1)! - begun);
-}
-
-async function arrive(source: EventSource, count: number): Promise<void> {
-  for (const end = performance.now() + arrivesWithinMs; source.arrived.length < count; await sleep(20)) {
-    if (performance.now() > end) throw new Error(`only ${source.arrived.length} of ${count} deliveries have arrived`);
-  }
 }
 
 /** Markdown, a line for each number of subscriptions. */
@@ -117,5 +94,5 @@ export function deliveriesTable(results: readonly Deliveries[]): string {
   const head =
     'subscriptions | commit to first attempt: p50 | p99 | deliveries a second | Temporal alone | of that | ' +
     'CPU ms of each: worker + Temporal + PostgreSQL';
-  return [head, head.replace(/[^|]+/g, ' --- ').trim(), ...lines].map((line) => `| ${line} |`).join('\n');
+  return tableOf(head, lines);
 }

@@ -5,6 +5,7 @@ import { install } from './installation.js';
 import { startNameServer } from './name-server.js';
 import { percentile } from './percentile.js';
 import type { Surroundings } from './surroundings.js';
+import { tableOf } from './table.js';
 import { cpuOfEach, type DurableCpu, durableCpu } from './temporal.js';
 import { type BenchWorker, startWorker } from './worker.js';
 
@@ -161,7 +162,7 @@ export function domainsTable(results: readonly PendingDomains[]): string {
   const head =
     'pending claims | to open them | worker meanwhile | worker while it polls | looks in five minutes | late: p50 | p99 | ' +
     'CPU ms a second: worker + Temporal + PostgreSQL';
-  return [head, head.replace(/[^|]+/g, ' --- ').trim(), ...lines].map((line) => `| ${line} |`).join('\n');
+  return tableOf(head, lines);
 }
 
 const mb = (value: number | null) => (value === null ? '–' : `${value} MB`);

@@ -7,6 +7,7 @@ import { percentile } from './percentile.js';
 import { digits } from './report.js';
 import { type Seed, seed as seedData } from './seed.js';
 import { type Api, startApis } from './service.js';
+import { tableOf } from './table.js';
 import { createHolders, workloads } from './workloads/index.js';
 import { newRequest } from './workloads/sign-in.js';
 
@@ -137,5 +138,5 @@ export function overloadTable(results: readonly Overload[]): string {
   );
   const head =
     'callers | sign-ins/s | refused/s | p50 ms | p99 ms | refreshes/s | refused/s | p50 ms | p99 ms | slowest probe ms | api MB';
-  return [head, head.replace(/[^|]+/g, ' --- ').trim(), ...lines].map((line) => `| ${line} |`).join('\n');
+  return tableOf(head, lines);
 }

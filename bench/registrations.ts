@@ -8,6 +8,7 @@ import { freePort } from '../src/platform/embedded/ports.js';
 import { createProcesses, type Processes } from '../src/temporal/processes.js';
 import { install } from './installation.js';
 import type { Surroundings } from './surroundings.js';
+import { tableOf } from './table.js';
 import { cpuOfEach, type DurableCpu, durableCpu } from './temporal.js';
 import { type BenchWorker, startWorker } from './worker.js';
 
@@ -200,7 +201,7 @@ export function registrationsTable(results: readonly OpenRegistrations[]): strin
   const head =
     'open registrations | to open them | a second | CPU ms of each: worker + Temporal + PostgreSQL | worker meanwhile | new worker works | ' +
     'its memory | confirm: median | slowest | Accounts a second | reconciler';
-  return [head, head.replace(/[^|]+/g, ' --- ').trim(), ...lines].map((line) => `| ${line} |`).join('\n');
+  return tableOf(head, lines);
 }
 
 const mb = (value: number | null) => (value === null ? '–' : `${value} MB`);

@@ -1,12 +1,12 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { User } from '../entities/user.js';
 import { provisionAccount } from '../src/domain/accounts/provisioning.js';
 import type { Db, EnvironmentScope } from '../src/platform/db.js';
 import { openDb } from '../src/platform/open-db.js';
-import { createEventSource } from './deliveries-events.js';
+import { createEventSource, loneEventsOf } from './deliveries-events.js';
 import { install } from './installation.js';
 import { percentile } from './percentile.js';
 import type { Surroundings } from './surroundings.js';
+import { tableOf } from './table.js';
 import { startWorker } from './worker.js';
 
 /** What an Account's deliveries wait for, while another one has that many before them. */
@@ -21,7 +21,6 @@ export interface Turns {
 const subscriptions = 10;
 const events = 20;
 const everyMs = 1_000;
-const arriveWithinMs = 600_000;
 
 /** Has one Account with ten subscriptions wait for many deliveries, and another one for few. */
 export async function measureTurns(counts: readonly number[], surroundings: Surroundings): Promise<Turns[]> {
@@ -41,18 +40,9 @@ async function measure(before: number, { stops, say, startTemporal }: Surroundin
   const few = await createEventSource({ ...shared, subscriptions: 1, scope: await newAccount(db) });
   try {
     await many.happen('for one'); // what is young is slow
-    await few.happen('for one');
-    await arrivedAt(few.arrived, 1);
+    await loneEventsOf(few, 1, 0);
     for (let i = 0; i < before / subscriptions; i++) await many.happen('for all');
-    const committed: number[] = [];
-    for (let i = 0; i < events; i++) {
-      const begun = performance.now();
-      await few.happen('for one');
-      committed.push(performance.now());
-      await sleep(Math.max(0, everyMs - (performance.now() - begun)));
-    }
-    await arrivedAt(few.arrived, 1 + events);
-    const waits = committed.map((at, i) => (few.arrived[i + 1] as number) - at);
+    const waits = await loneEventsOf(few, events, everyMs);
     const left = Math.max(0, before + 1 - many.arrived.length);
     return { before, waitMs: { p50: percentile(waits, 0.5), most: Math.max(...waits) }, left };
   } finally {
@@ -71,12 +61,6 @@ const newAccount = (db: Db): Promise<EnvironmentScope> =>
     return { accountId: account.id, applicationId: application.id, environmentId: environments.production.id };
   });
 
-async function arrivedAt(arrived: readonly number[], count: number): Promise<void> {
-  for (const end = performance.now() + arriveWithinMs; arrived.length < count; await sleep(20)) {
-    if (performance.now() > end) throw new Error(`only ${arrived.length} of ${count} deliveries have arrived`);
-  }
-}
-
 /** Markdown, a line for each number of deliveries that wait. */
 export function turnsTable(results: readonly Turns[]): string {
   const lines = results.map(({ before, waitMs: { p50, most }, left }) =>
@@ -84,5 +68,5 @@ export function turnsTable(results: readonly Turns[]): string {
   );
   const head =
     "deliveries of another Account before | commit to its call: p50 | slowest of twenty | of the other's left then";
-  return [head, head.replace(/[^|]+/g, ' --- ').trim(), ...lines].map((line) => `| ${line} |`).join('\n');
+  return tableOf(head, lines);
 }

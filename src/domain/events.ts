@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { type Actor, currentContext } from '../platform/context.js';
+import { partsOf } from '../platform/parts.js';
 import { afterCommit } from '../platform/scoped-runner.js';
 import { traceparent } from '../platform/tracing.js';
 import { type EventAction, type EventKind, eventCatalogue } from './event-catalogue.js';
@@ -125,8 +126,8 @@ export async function recordEvents(
   details: readonly EventDetails[],
 ): Promise<void> {
   if (details.length === 0) return;
-  for (let i = 0; i < details.length; i += atOnce) {
-    const rows = details.slice(i, i + atOnce).map((each) => eventRow(action, each));
+  for (const part of partsOf(details, atOnce)) {
+    const rows = part.map((each) => eventRow(action, each));
     await tx.query(insertMany, [`[${rows.join()}]`]);
   }
   countWritten(tx, action, details);

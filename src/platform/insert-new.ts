@@ -1,4 +1,5 @@
 import type { EntityManager, EntityTarget } from 'typeorm';
+import { partsOf } from './parts.js';
 
 /** Parameters of one statement: the protocol of PostgreSQL counts them in sixteen bits. */
 const mostParameters = 65_535;
@@ -14,12 +15,12 @@ export async function insertNew<Row extends { id: string }>(
 ): Promise<Set<string>> {
   const atOnce = Math.floor(mostParameters / tx.getRepository(entity).metadata.columns.length);
   const ids = new Set<string>();
-  for (let i = 0; i < rows.length; i += atOnce) {
+  for (const part of partsOf(rows, atOnce)) {
     const inserting = tx
       .createQueryBuilder()
       .insert()
       .into(entity)
-      .values(rows.slice(i, i + atOnce) as never)
+      .values(part as never)
       .orIgnore()
       .returning('id')
       .updateEntity(false); // what it returns would be written into the first rows, whichever were inserted

@@ -1,8 +1,11 @@
 import { outboxLanes } from '../domain/outbox.js';
 import type { Db, Statement } from '../platform/db.js';
 
-/** Whose messages do not wait behind which others. */
-export type Lane = 'awaited' | 'others' | 'webhooks';
+/**
+ * One event can ask for a thousand deliveries, and a customer for a thousand invites with a process and a mail each. No sign-up and no
+ * emailed code waits behind them.
+ */
+export type Lane = keyof typeof outboxLanes;
 
 export interface Message {
   id: string;
@@ -15,10 +18,6 @@ export interface Message {
 /** Nothing but where to go on, where nothing was claimed. */
 type Turn = (Message | { id: null }) & { next: string | null };
 
-// One event can ask for a thousand deliveries, and a customer for a thousand invites with a process and a mail each. No sign-up and no
-// emailed code waits behind them.
-const which: Record<Lane, string> = outboxLanes;
-
 // A batch is leased rather than locked, so that no transaction stays open while Temporal is asked. A relay that dies
 // leaves its batch to the next one when the lease ends; starting one again is harmless. By an array: as a list of rows, the planner,
 // which knows no limit, reads the whole table for each batch as soon as much waits.
@@ -29,7 +28,7 @@ const lease = (
 
 const oldest = (of: Lane): Statement => ({
   name: `outbox_claim_${of}`,
-  text: lease(`select id from outbox where ${which[of]} and due_at <= clock_timestamp()
+  text: lease(`select id from outbox where ${outboxLanes[of]} and due_at <= clock_timestamp()
     order by due_at, id limit $1 for update skip locked`),
 });
 
@@ -37,7 +36,7 @@ const oldest = (of: Lane): Statement => ({
 // whoever waits with how much. It goes on after the last one that had a turn, or that it looked at; after nobody where there is none left.
 const inTurn = (of: Lane): Statement => {
   const next = (after: string) => `(select account_id, due_at <= clock_timestamp() as is_due from outbox
-    where ${which[of]} and account_id > ${after} order by account_id, due_at, id limit 1)`;
+    where ${outboxLanes[of]} and account_id > ${after} order by account_id, due_at, id limit 1)`;
   return {
     name: `outbox_claim_${of}_in_turn`,
     text: `with recursive accounts as (
@@ -48,7 +47,7 @@ const inTurn = (of: Lane): Statement => {
     ),
     turns as materialized (select account_id, place from accounts where is_due limit $1),
     claimed as (${lease(`select one.id from turns cross join lateral (select id from outbox
-      where ${which[of]} and account_id = turns.account_id and due_at <= clock_timestamp()
+      where ${outboxLanes[of]} and account_id = turns.account_id and due_at <= clock_timestamp()
       order by due_at, id limit (select greatest(1, $1::int / count(*)) from turns) for update skip locked) one`)}
     ),
     look as (select case when (select count(*) from turns) >= $1 then (select account_id from turns order by place desc limit 1)
@@ -68,7 +67,6 @@ export function createClaims(db: Pick<Db, 'statement'>, of: Lane, size: number) 
   const statements = { oldest: oldest(of), inTurn: inTurn(of) };
   /** The Account whose turn was last; null while the oldest come first. */
   let after: string | null = null;
-
   /** Whether anything was claimed since the first Account. */
   let isOfUse = false;
 

@@ -1,4 +1,4 @@
-import { outboxChannel } from '../domain/outbox.js';
+import { outboxChannel, outboxLanes } from '../domain/outbox.js';
 import { createBell, listenForever } from '../platform/wake-up.js';
 import type { Lane } from './outbox-claims.js';
 import { type LaneDeps, runLane } from './outbox-lane.js';
@@ -10,15 +10,13 @@ export interface OutboxRelayDeps extends LaneDeps {
   pollMs?: number;
 }
 
-const lanes: readonly Lane[] = ['awaited', 'others', 'webhooks'];
-
 /**
  * Starts the workflows that committed changes asked for, and removes each message once its workflow is there. Any number
  * of relays may run. A message that cannot be started waits by itself and holds up no other.
  */
 export function startOutboxRelay({ databaseUrl, pollMs = 2_000, ...deps }: OutboxRelayDeps) {
   let stopped = false;
-  const running = lanes.map((lane) => {
+  const running = (Object.keys(outboxLanes) as Lane[]).map((lane) => {
     const bell = createBell();
     return {
       bell,

@@ -3,6 +3,7 @@ import { Client, Connection } from '@temporalio/client';
 import { accountIntentId } from '../../workflows/ids.js';
 import { DomainError } from '../domain/errors.js';
 import type { ProcessLook, RunningProcesses } from '../domain/running-processes.js';
+import { partsOf } from '../platform/parts.js';
 import {
   mayRunAgain,
   newsFor,
@@ -84,9 +85,7 @@ export function createProcesses(
 
     async notSeenRunning<P extends ProcessName>(name: P, inputs: readonly ProcessInput<P>[]) {
       const missing = new Map(inputs.map((input) => [workflowIdOf(name, input), input]));
-      const ids = [...missing.keys()];
-      for (let i = 0; i < ids.length; i += idsPerQuery) {
-        const some = ids.slice(i, i + idsPerQuery);
+      for (const some of partsOf([...missing.keys()], idsPerQuery)) {
         const query = `ExecutionStatus = 'Running' and WorkflowId in (${some.map((id) => `'${id}'`).join(', ')})`;
         const list = { namespace: server.namespace, query, pageSize: some.length };
         const { executions } = await within(answerWithinMs, () =>

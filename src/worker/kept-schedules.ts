@@ -26,7 +26,7 @@ export function createServerPreparation({
   processes,
   namespace,
   log,
-}: Omit<KeptSchedules, 'issuer'>): () => Promise<void> {
+}: Pick<KeptSchedules, 'processes' | 'namespace' | 'log'>): () => Promise<void> {
   let said = '';
   return async () => {
     const missing = await ensureSearchAttributes(processes.connection, namespace);

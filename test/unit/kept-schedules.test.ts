@@ -14,6 +14,27 @@ const withAttributes = {
   },
 };
 
+/** Runs `work` with schedules that are kept on such a server, until it is done; `told` has the details of what is warned of. */
+async function withKept(
+  {
+    schedule,
+    connection = withAttributes,
+    ...times
+  }: { schedule: object; connection?: object; everyMs: number; againMs?: number; newestMs?: number },
+  work: (schedules: ReturnType<typeof keepSchedules>, told: object[]) => Promise<void>,
+): Promise<void> {
+  const processes = { client: { schedule }, connection } as unknown as Processes;
+  const told: object[] = [];
+  const log = { warn: (details: object) => void told.push(details), info() {} };
+  const stopping = new AbortController();
+  const schedules = keepSchedules({ processes, namespace: 'default', issuer, log, ...times }, stopping.signal);
+  try {
+    await work(schedules, told);
+  } finally {
+    stopping.abort();
+  }
+}
+
 test('a server that cannot be asked about schedules yet is asked again until it has ours, and reconciles then', async () => {
   const made: string[] = [];
   const triggered: string[] = [];
@@ -28,22 +49,13 @@ test('a server that cannot be asked about schedules yet is asked again until it 
       trigger: async () => void triggered.push(id),
     }),
   };
-  const processes = { client: { schedule }, connection: withAttributes } as unknown as Processes;
-  const stopping = new AbortController();
-  const log = { warn() {}, info() {} };
-  const schedules = keepSchedules(
-    { processes, namespace: 'default', issuer, log, everyMs: 900_000, againMs: 5 },
-    stopping.signal,
-  );
-  try {
+  await withKept({ schedule, everyMs: 900_000, againMs: 5 }, async (schedules) => {
     schedules.renew(); // answers at once
     await until('the reconciler runs', () => triggered.length === 1);
     expect(made).toEqual(['signing-key-rotation', 'housekeeping', 'event-counting', 'reconciler']);
     schedules.renew(); // another worker has come
     await until('it runs again', () => triggered.length === 2);
-  } finally {
-    stopping.abort();
-  }
+  });
 });
 
 test('once schedules were made the reconciler runs once more, when rows of the last minute are old enough for it', async () => {
@@ -59,21 +71,14 @@ test('once schedules were made the reconciler runs once more, when rows of the l
       trigger: async () => void triggered.push(performance.now()),
     }),
   };
-  const processes = { client: { schedule }, connection: withAttributes } as unknown as Processes;
-  const stopping = new AbortController();
-  const log = { warn() {}, info() {} };
-  const options = { processes, namespace: 'default', issuer, log, everyMs: 10, newestMs: 300 };
-  const schedules = keepSchedules(options, stopping.signal);
-  try {
+  await withKept({ schedule, everyMs: 10, newestMs: 300 }, async (schedules) => {
     schedules.renew();
     await until('it has run twice', () => triggered.length === 2);
     expect(triggered[1]! - triggered[0]!).toBeGreaterThanOrEqual(300);
     const then = looks;
     await until('it was looked often enough to run again', () => looks > then + 10);
     expect(triggered).toHaveLength(2);
-  } finally {
-    stopping.abort();
-  }
+  });
 });
 
 test('a search attribute of another type is told of, since no workflow could be started with it; a missing one is made', async () => {
@@ -110,12 +115,7 @@ test('search attributes that somebody removes are made again under a running wor
       added.push(asked);
     },
   };
-  const processes = { client: { schedule }, connection: { operatorService } } as unknown as Processes;
-  const told: object[] = [];
-  const log = { warn: (details: object) => void told.push(details), info() {} };
-  const stopping = new AbortController();
-  const schedules = keepSchedules({ processes, namespace: 'default', issuer, log, everyMs: 10 }, stopping.signal);
-  try {
+  await withKept({ schedule, connection: { operatorService }, everyMs: 10 }, async (schedules, told) => {
     schedules.renew();
     await until('they are made again', () => added.length >= 1);
     expect(told).toEqual([]);
@@ -123,9 +123,7 @@ test('search attributes that somebody removes are made again under a running wor
     const then = looks;
     await until('it was looked often', () => looks > then + 10);
     expect(told).toEqual([{ missing: Object.keys(searchAttributes) }]);
-  } finally {
-    stopping.abort();
-  }
+  });
 });
 
 test('a worker that comes to a server whose attributes nobody may look at says so once, however often it comes', async () => {
@@ -144,21 +142,14 @@ test('a worker that comes to a server whose attributes nobody may look at says s
       throw Object.assign(new Error('not you'), { code: 7, details: '', metadata: {} });
     },
   };
-  const processes = { client: { schedule }, connection: { operatorService } } as unknown as Processes;
-  const told: object[] = [];
-  const log = { warn: (details: object) => void told.push(details), info() {} };
-  const stopping = new AbortController();
-  const schedules = keepSchedules({ processes, namespace: 'default', issuer, log, everyMs: 900_000 }, stopping.signal);
-  try {
+  await withKept({ schedule, connection: { operatorService }, everyMs: 900_000 }, async (schedules, told) => {
     for (let connections = 1; connections <= 3; connections++) {
       await schedules.prepare();
       schedules.renew();
       await until('the schedules are renewed', () => runs === connections);
     }
     expect(told).toEqual([{ missing: Object.keys(searchAttributes) }]);
-  } finally {
-    stopping.abort();
-  }
+  });
 });
 
 test('that another installation works in the namespace is said once, as soon as its schedules are seen', async () => {
@@ -174,12 +165,7 @@ test('that another installation works in the namespace is said once, as soon as 
       trigger: async () => {},
     }),
   };
-  const processes = { client: { schedule }, connection: withAttributes } as unknown as Processes;
-  const told: object[] = [];
-  const log = { warn: (details: object) => void told.push(details), info() {} };
-  const stopping = new AbortController();
-  const schedules = keepSchedules({ processes, namespace: 'default', issuer, log, everyMs: 10 }, stopping.signal);
-  try {
+  await withKept({ schedule, everyMs: 10 }, async (schedules, told) => {
     schedules.renew();
     await until('it was looked', () => looks > 10);
     expect(told).toEqual([]);
@@ -188,7 +174,5 @@ test('that another installation works in the namespace is said once, as soon as 
     const then = looks;
     await until('it was looked often', () => looks > then + 50);
     expect(told).toEqual([{ issuer: theirs }]);
-  } finally {
-    stopping.abort();
-  }
+  });
 });

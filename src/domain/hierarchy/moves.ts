@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { Node } from '../../../entities/node.js';
 import type { NodeTypeSchema } from '../../../entities/node-type-schema.js';
+import { partsOf } from '../../platform/parts.js';
 import { DomainError } from '../errors.js';
 import type { EnvironmentScope } from '../scope.js';
 import { find } from './nodes.js';
@@ -32,11 +33,13 @@ export async function moveSubtree(
   );
   const deepest = moved.reduce((most, { length }) => Math.max(most, length), node.path.length);
   assertPlaceable(schema, node.nodeType, parent, deepest - node.path.length);
-  const ids = moved.map(({ id }) => id);
-  for (let i = 0; i < ids.length; i += atOnce) {
+  for (const ids of partsOf(
+    moved.map(({ id }) => id),
+    atOnce,
+  )) {
     await tx.query(
       'update nodes set path = $4::uuid[] || path[$5:] where account_id = $1 and environment_id = $2 and id = any($3)',
-      [scope.accountId, scope.environmentId, ids.slice(i, i + atOnce), parent.path, node.path.length],
+      [scope.accountId, scope.environmentId, ids, parent.path, node.path.length],
     );
   }
   return [...parent.path, node.id];

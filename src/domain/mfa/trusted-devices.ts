@@ -6,6 +6,7 @@ import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js'
 import { type AccountScope, type Db, type EnvironmentScope, within } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events.js';
+import { mostListed } from '../own-account.js';
 
 export interface Trust extends TrustedBrowser {
   identityId: string;
@@ -104,13 +105,13 @@ export function createTrustedDevices({ db, now }: { db: Db; now: Clock }) {
       return { device: next, expiresAt: (trusted as { expiresAt: Date }).expiresAt };
     },
 
-    /** The browsers that are trusted now, the one used last first: the first 50 and how many there are. */
+    /** The browsers that are trusted now, the one used last first: the first of them and how many there are. */
     list: (scope: EnvironmentScope, identityId: string): Promise<[TrustedDevice[], total: number]> =>
       db.transaction(scope, (tx) =>
         tx.findAndCount(TrustedDevice, {
           where: { ...within(scope), identityId, expiresAt: MoreThan(now()) },
           order: { lastUsedAt: 'desc', id: 'desc' },
-          take: 50,
+          take: mostListed,
         }),
       ),
 

@@ -2,6 +2,7 @@ import { type FindOperator, In, LessThanOrEqual, MoreThan } from 'typeorm';
 import { after, type Clock, minutes } from '../../platform/clock.js';
 import type { Db } from '../../platform/db.js';
 import { workflowsRestarted, workflowsUnhealed } from '../../platform/metrics.js';
+import { partsOf } from '../../platform/parts.js';
 import { type ProcessName, workflowIdOf } from '../../platform/process-kinds.js';
 import type { RunningProcesses } from '../running-processes.js';
 import type { OpenKinds, OpenQuery, OpenRow } from './open.js';
@@ -77,8 +78,7 @@ export function createReconciler({ db, now, kinds, processes, settledMs: oldEnou
     if (missing.size === 0) return healed;
     // Most of the few have ended between the two looks, and so have their rows.
     const waiting = await reread(page.filter(({ input }) => missing.has(input)).map(({ id }) => id));
-    for (let i = 0; i < waiting.length; i += atOnce) {
-      const batch = waiting.slice(i, i + atOnce);
+    for (const batch of partsOf(waiting, atOnce)) {
       const first = await startEach(kind, batch);
       // One keeps no other from its process; so many are no accident of theirs.
       if (first.lost.length === atOnce) throw first.reason;

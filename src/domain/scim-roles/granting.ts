@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { ScimAssignment } from '../../../entities/scim-assignment.js';
+import { partsOf } from '../../platform/parts.js';
 import { type Placed, write } from '../access/assigning.js';
 import { takeAway } from '../access/taking.js';
 import type { EnvironmentScope } from '../scope.js';
@@ -27,8 +28,7 @@ export async function settleRoles(
   identityIds: readonly string[],
   at: Date,
 ): Promise<void> {
-  for (let i = 0; i < identityIds.length; i += atOnce)
-    await settleSome(tx, directory, identityIds.slice(i, i + atOnce), at);
+  for (const some of partsOf(identityIds, atOnce)) await settleSome(tx, directory, some, at);
 }
 
 async function settleSome(tx: EntityManager, directory: Directory, ids: readonly string[], at: Date): Promise<void> {
@@ -66,7 +66,7 @@ async function settleSome(tx: EntityManager, directory: Directory, ids: readonly
     superfluous,
   ]);
   const missing = wanted.filter((one) => !wholeKeys.has(keyOf(one)));
-  for (let i = 0; i < missing.length; i += mostGiven) await give(tx, directory, missing.slice(i, i + mostGiven), at);
+  for (const some of partsOf(missing, mostGiven)) await give(tx, directory, some, at);
 }
 
 /**

@@ -4,6 +4,7 @@ import type { Actor } from '../../platform/context.js';
 import type { Db, EnvironmentScope } from '../../platform/db.js';
 import { DomainError } from '../errors.js';
 import { recordEvents } from '../events.js';
+import { mostListed } from '../own-account.js';
 import { idleSecondsOf, openUntil } from './idle.js';
 import { recordSignedOut } from './signed-out.js';
 import { inParts, youngest } from './told-in-parts.js';
@@ -37,8 +38,6 @@ export interface ProvedInSession {
   ownFactorAt: Date;
 }
 
-const most = 50;
-
 /**
  * A grant of a client that is there and of which a token is still good, as long as its session is not revoked, which the statement looks at itself: a sign-in of
  * somebody else revokes one and leaves its grants as they were. Refresh tokens end earlier than their grant where nobody uses them. For statements in
@@ -59,7 +58,7 @@ select s.id, s.user_agent as "userAgent", s.created_at as "createdAt", s.authent
 from sessions s
 where s.account_id = $1 and s.environment_id = $2 and s.identity_id = $3 and s.revoked_at is null
   and (${isOpen} or exists (select from grants g where g.session_id = s.id and ${livingGrant('$4')}))
-order by s.authenticated_at desc, s.id desc limit ${most}`,
+order by s.authenticated_at desc, s.id desc limit ${mostListed}`,
 };
 
 const strengthenStatement = {

@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { fullNameOf } from '../../../domain/full-name.js';
 import { destinationOf, siteOf } from '../../../domain/oidc/redirect-uris.js';
 import { learntBy } from '../../../domain/oidc/scopes.js';
+import { mostListed } from '../../../domain/own-account.js';
 import type { OwnApplication } from '../../../domain/sessions/own-applications.js';
 import { hashSecret } from '../../../platform/crypto/one-time-secret.js';
 import { type TextKey, textKeys } from '../../../platform/mail/texts.js';
@@ -14,9 +15,6 @@ import type { AccountOptions } from './options.js';
 import { inJson, type ShownOverview } from './overview-json.js';
 import { sendAccountPage } from './page.js';
 import type { AccountVisit } from './visit.js';
-
-/** As many as sessions and trusted browsers: the next ones come once access of these is ended. */
-const mostApplications = 50;
 
 /** All that a person has in their account, with what they can do about it. */
 export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
@@ -47,7 +45,7 @@ export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
       logins.recoveryCodes.remaining(scope, identityId),
       logins.trustedDevices.list(scope, identityId),
       logins.ownSessions.list(scope, identityId),
-      logins.ownApplications.list(scope, identityId, mostApplications),
+      logins.ownApplications.list(scope, identityId, mostListed),
     ]);
     const adding = isBound ? { addable: [], cameByMail: false } : addableBy({ session, client }, factors, profile);
     return {
