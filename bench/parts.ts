@@ -8,6 +8,7 @@ import { measureRegistrations, registrationsTable } from './registrations.js';
 import { measureScim, scimTable } from './scim/index.js';
 import type { Surroundings } from './surroundings.js';
 import { measureTurns, turnsTable } from './turns.js';
+import { measureWindows, windowsTable } from './windows.js';
 
 /** What is measured by itself instead of the workloads, beside few of something and beside many. */
 export interface BenchPart {
@@ -87,6 +88,18 @@ export const benchParts: readonly BenchPart[] = [
     isDurable: true,
     measure: measureTurns,
     table: turnsTable,
+  }),
+  part({
+    name: 'windows',
+    title: 'Roles that end at the same moment',
+    about: [
+      'has a hundred and then ten thousand time-limited roles end together (or as many as named), and shows when each',
+      'is told of, and how long the deliveries of another Account take meanwhile',
+    ],
+    usual: [100, 10_000],
+    isDurable: true,
+    measure: measureWindows,
+    table: windowsTable,
   }),
   part({
     name: 'events',

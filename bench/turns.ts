@@ -1,9 +1,7 @@
-import { User } from '../entities/user.js';
-import { provisionAccount } from '../src/domain/accounts/provisioning.js';
-import type { Db, EnvironmentScope } from '../src/platform/db.js';
 import { openDb } from '../src/platform/open-db.js';
 import { createEventSource, loneEventsOf } from './deliveries-events.js';
 import { install } from './installation.js';
+import { newNeighbour } from './neighbour.js';
 import { percentile } from './percentile.js';
 import type { Surroundings } from './surroundings.js';
 import { tableOf } from './table.js';
@@ -37,7 +35,7 @@ async function measure(before: number, { stops, say, startTemporal }: Surroundin
   const worker = await startWorker(installation, { temporal: temporal.address, smtpUrl: 'smtp://127.0.0.1:1' }, stops);
   const shared = { db, installation, stops };
   const many = await createEventSource({ ...shared, subscriptions });
-  const few = await createEventSource({ ...shared, subscriptions: 1, scope: await newAccount(db) });
+  const few = await createEventSource({ ...shared, subscriptions: 1, scope: await newNeighbour(db) });
   try {
     await many.happen('for one'); // what is young is slow
     await loneEventsOf(few, 1, 0);
@@ -50,16 +48,6 @@ async function measure(before: number, { stops, say, startTemporal }: Surroundin
     await db.close();
   }
 }
-
-/** One more Account of the demo's administrator. */
-const newAccount = (db: Db): Promise<EnvironmentScope> =>
-  db.transaction('system', async (tx) => {
-    const [user] = await tx.find(User, { take: 1 });
-    const names = { accountName: 'Neighbour', applicationName: 'Shop' };
-    const made = await provisionAccount(tx, { userId: (user as User).id, ...names, now: new Date() });
-    const { account, application, environments } = made;
-    return { accountId: account.id, applicationId: application.id, environmentId: environments.production.id };
-  });
 
 /** Markdown, a line for each number of deliveries that wait. */
 export function turnsTable(results: readonly Turns[]): string {

@@ -1,0 +1,13 @@
+import { User } from '../entities/user.js';
+import { provisionAccount } from '../src/domain/accounts/provisioning.js';
+import type { Db, EnvironmentScope } from '../src/platform/db.js';
+
+/** One more Account of the demo's administrator. @returns its Environment for production */
+export const newNeighbour = (db: Db): Promise<EnvironmentScope> =>
+  db.transaction('system', async (tx) => {
+    const [user] = await tx.find(User, { take: 1 });
+    const names = { accountName: 'Neighbour', applicationName: 'Shop' };
+    const made = await provisionAccount(tx, { userId: (user as User).id, ...names, now: new Date() });
+    const { account, application, environments } = made;
+    return { accountId: account.id, applicationId: application.id, environmentId: environments.production.id };
+  });

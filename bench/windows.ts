@@ -1,0 +1,170 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { v7 as uuidv7 } from 'uuid';
+import { Identity } from '../entities/identity.js';
+import { Node } from '../entities/node.js';
+import { Role } from '../entities/role.js';
+import { RoleAssignment } from '../entities/role-assignment.js';
+import { openWindows } from '../src/domain/access/window-rows.js';
+import { after, hours, seconds } from '../src/platform/clock.js';
+import type { Db, EnvironmentScope } from '../src/platform/db.js';
+import { openDb } from '../src/platform/open-db.js';
+import { partsOf } from '../src/platform/parts.js';
+import { createEventSource, loneEventsOf } from './deliveries-events.js';
+import { install } from './installation.js';
+import { newNeighbour } from './neighbour.js';
+import { percentile } from './percentile.js';
+import { seed } from './seed.js';
+import type { Surroundings } from './surroundings.js';
+import { tableOf } from './table.js';
+import { cpuOfEach, type DurableCpu, durableCpu } from './temporal.js';
+import { startWorker } from './worker.js';
+
+/** What it costs that so many roles end at the same moment, as those of contractors do at the end of a quarter. */
+export interface EndingRoles {
+  ending: number;
+  /** From the commit of the assignments until each has its workflow. */
+  openedMs: number;
+  /** Milliseconds from the moment to the event that tells of it. No decision waits for that: it reads the window. */
+  lateMs: { p50: number; most: number };
+  /** Milliseconds from the commit of an event of another Account to its delivery meanwhile, of one a second. */
+  neighbourMs: { p50: number; most: number };
+  /** Of worker, Temporal and PostgreSQL, from the moment to the last event; null off Linux. */
+  cpu: DurableCpu | null;
+}
+
+const neighbourEvents = 20;
+const toldWithinMs = hours(1);
+/** They have to be open by their moment; the slowest machine so far opened eighteen of such workflows a second. */
+const openingMs = (ending: number) => seconds(20) + ending * 40;
+
+/** Has few and then many roles end in the same instant, beside an Account that has nothing to do with them. */
+export async function measureWindows(counts: readonly number[], surroundings: Surroundings): Promise<EndingRoles[]> {
+  const results: EndingRoles[] = [];
+  for (const ending of counts) results.push(await measure(ending, surroundings));
+  return results;
+}
+
+async function measure(ending: number, { stops, say, startTemporal }: Surroundings): Promise<EndingRoles> {
+  say(`${ending} roles that end together: starting PostgreSQL and a worker`);
+  const installation = await install(stops);
+  const temporal = await startTemporal(installation);
+  const { scope } = await seed(installation.databaseUrl);
+  const db = await openDb({ url: installation.databaseUrl, poolSize: 4, applicationName: 'bench', onError: () => {} });
+  const worker = await startWorker(installation, { temporal: temporal.address, smtpUrl: 'smtp://127.0.0.1:1' }, stops);
+  const neighbour = await createEventSource({
+    db,
+    installation,
+    stops,
+    subscriptions: 1,
+    scope: await newNeighbour(db),
+  });
+  try {
+    await loneEventsOf(neighbour, 1, 0); // what is young is slow
+    const begun = performance.now();
+    const endsAt = after(new Date(), openingMs(ending));
+    await assign(db, scope, { ending, endsAt });
+    await untilStarted(db, endsAt);
+    const openedMs = performance.now() - begun;
+    say(`open after ${Math.round(openedMs / 1000)} s; waiting for their end`);
+    await worker.settles();
+    await sleep(Math.max(0, endsAt.getTime() - Date.now()));
+    const spent = durableCpu(worker, temporal, installation);
+    const told = untilTold(db, scope, ending).then((lateMs) => ({ lateMs, cpu: spent() }));
+    const waits = await loneEventsOf(neighbour, neighbourEvents, seconds(1));
+    const neighbourMs = { p50: percentile(waits, 0.5), most: Math.max(...waits) };
+    return { ending, openedMs, neighbourMs, ...(await told) };
+  } finally {
+    await worker.stop();
+    await db.close();
+  }
+}
+
+/** Gives as many people one role each, until the same moment. */
+async function assign(db: Db, scope: EnvironmentScope, { ending, endsAt }: { ending: number; endsAt: Date }) {
+  const { accountId, applicationId, environmentId } = scope;
+  const at = new Date();
+  const ofAccount = { accountId, createdAt: at, updatedAt: at };
+  const role = {
+    ...ofAccount,
+    id: uuidv7(),
+    applicationId,
+    environmentId,
+    name: 'Contractor',
+    isActive: true,
+    version: 1,
+  };
+  const people = Array.from({ length: ending }, (_, i) => ({
+    ...ofAccount,
+    id: uuidv7(),
+    email: `contractor${i}@bench.example`,
+    firstName: 'Ana',
+    lastName: `Example ${i}`,
+    metadata: {},
+  }));
+  await db.transaction(scope, async (tx) => {
+    const { id: nodeId } = await tx.findOneByOrFail(Node, { environmentId });
+    await tx.insert(Role, role);
+    for (const part of partsOf(people, 1_000)) {
+      await tx.insert(Identity, part);
+      const assignments = part.map(({ id: identityId }) => ({
+        id: uuidv7(),
+        accountId,
+        environmentId,
+        identityId,
+        roleId: role.id,
+        nodeId,
+        effectiveFrom: null,
+        effectiveTo: endsAt,
+        notifyHolder: false,
+        createdAt: at,
+        removedAt: null,
+      }));
+      await tx.insert(RoleAssignment, assignments);
+      await openWindows(tx, assignments, at);
+    }
+  });
+}
+
+/** Until the relay has started all of them. */
+async function untilStarted(db: Db, endsAt: Date): Promise<void> {
+  for (let left = 1; left > 0; await sleep(200)) {
+    left = (await db.transaction('system', (tx) => tx.query('select count(*)::int as left from outbox')))[0].left;
+    if (left > 0 && Date.now() > endsAt.getTime()) throw new Error(`${left} were not open by the moment of their end`);
+  }
+}
+
+/** Until each has had its event. @returns how late they were, in milliseconds */
+async function untilTold(db: Db, { environmentId }: EnvironmentScope, ending: number): Promise<EndingRoles['lateMs']> {
+  const text = `select extract(epoch from created_at - (metadata ->> 'at')::timestamptz)::float8 * 1000 as late from events
+     where environment_id = $1 and action = 'role_assignment.expired'`;
+  const told = () => db.transaction('system', (tx) => tx.query<{ late: number }[]>(text, [environmentId]));
+  for (const end = performance.now() + toldWithinMs; ; await sleep(1_000)) {
+    const rows = await told();
+    if (rows.length === ending) {
+      const late = rows.map((row) => row.late);
+      return { p50: percentile(late, 0.5), most: late.reduce((most, ms) => Math.max(most, ms), 0) };
+    }
+    if (performance.now() > end) throw new Error(`only ${rows.length} of ${ending} ends were told`);
+  }
+}
+
+/** Markdown, a line for each number of roles. */
+export function windowsTable(results: readonly EndingRoles[]): string {
+  const lines = results.map(({ ending, openedMs, lateMs, neighbourMs, cpu }) =>
+    [
+      ending,
+      `${(openedMs / 1000).toFixed(1)} s`,
+      inSeconds(lateMs.p50),
+      inSeconds(lateMs.most),
+      inSeconds(neighbourMs.p50),
+      inSeconds(neighbourMs.most),
+      cpuOfEach(cpu, ending),
+    ].join(' | '),
+  );
+  const head =
+    "roles that end | to open them | told after: p50 | last | another Account's delivery meanwhile: p50 | slowest of twenty | " +
+    'CPU ms of each: worker + Temporal + PostgreSQL';
+  return tableOf(head, lines);
+}
+
+const inSeconds = (ms: number) => `${(ms / 1000).toFixed(2)} s`;
