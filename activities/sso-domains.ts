@@ -1,8 +1,8 @@
-import type { DomainChecks, DomainLook } from '../src/domain/sso/domain-checks.js';
+import type { DomainChecks, DomainLook } from '../src/domain/sso-domains/checks.js';
 import { settled } from './settled.js';
 import { withWait } from './waiting.js';
 
-export type { DomainLook } from '../src/domain/sso/domain-checks.js';
+export type { DomainLook } from '../src/domain/sso-domains/checks.js';
 export type SsoDomainActivities = ReturnType<typeof createSsoDomainActivities>;
 
 export const createSsoDomainActivities = ({ domainChecks }: { domainChecks: DomainChecks }) => ({

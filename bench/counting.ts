@@ -1,7 +1,7 @@
 import { countEvents } from '../src/domain/housekeeping/events.js';
 import { mergedCounts } from '../src/domain/housekeeping/statements.js';
 import { minutes } from '../src/platform/clock.js';
-import { openDb } from '../src/platform/open-db.js';
+import { openDb } from '../src/platform/database/open-db.js';
 
 /** As often as the Schedule `event-counting` has a worker do it. */
 const everyMs = minutes(5);

@@ -5,12 +5,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { Webhook } from '../entities/webhook.js';
 import type { Stops } from '../src/dev/stops.js';
-import { recordEvent } from '../src/domain/events.js';
+import { recordEvent } from '../src/domain/events/record.js';
 import { writeRoutes } from '../src/domain/webhooks/routes.js';
 import { newWebhookSecret, secretContext } from '../src/domain/webhooks/secrets.js';
 import { parseMasterKeys } from '../src/platform/crypto/master-keys.js';
 import { createSealing } from '../src/platform/crypto/sealing.js';
-import type { Db, EnvironmentScope } from '../src/platform/db.js';
+import type { Db, EnvironmentScope } from '../src/platform/database/db.js';
 import type { Installation } from './installation.js';
 import { seed } from './seed.js';
 

@@ -1,4 +1,4 @@
-import { openDb } from '../src/platform/open-db.js';
+import { openDb } from '../src/platform/database/open-db.js';
 import { arrive, createEventSource, type EventSource, loneEventsOf } from './deliveries-events.js';
 import { emptyDeliveriesPerSecond } from './deliveries-limit.js';
 import { install } from './installation.js';

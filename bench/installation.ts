@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { keptSecrets } from '../src/dev/secrets.js';
 import type { Stops } from '../src/dev/stops.js';
+import { migrate } from '../src/platform/database/migrations.js';
 import { startPostgres } from '../src/platform/embedded/postgres.js';
-import { migrate } from '../src/platform/migrations.js';
 
 /** A fresh PostgreSQL with our schema, durable as in production, that goes when the benchmark ends. */
 export interface Installation {

@@ -1,4 +1,4 @@
-import { openDb } from '../src/platform/open-db.js';
+import { openDb } from '../src/platform/database/open-db.js';
 import { createEventSource, loneEventsOf } from './deliveries-events.js';
 import { install } from './installation.js';
 import { newNeighbour } from './neighbour.js';

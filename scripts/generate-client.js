@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import 'reflect-metadata';
 import { clientDocument } from '../dist/scripts/client-document.js';
-import { openApiDocument } from '../dist/src/document.js';
+import { openApiDocument } from '../dist/src/openapi-document.js';
 
 const file = new URL('../client/schema.ts', import.meta.url).pathname;
 const written = generate(clientDocument(await openApiDocument()));

@@ -4,8 +4,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import 'reflect-metadata';
+import { migrate } from '../dist/src/platform/database/migrations.js';
 import { startPostgres } from '../dist/src/platform/embedded/postgres.js';
-import { migrate } from '../dist/src/platform/migrations.js';
 import { serviceUrl } from '../dist/test/support/database.js';
 
 const [area, ...options] = process.argv.slice(2);

@@ -1,15 +1,16 @@
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { checkDatabase, startLog } from './common.js';
+import { checkDatabase } from './check-database.js';
 import { loadConfig } from './config.js';
 import { watchClock } from './platform/clock-watch.js';
+import { openDb } from './platform/database/open-db.js';
 import { reachableHost } from './platform/listening.js';
-import { serveMetrics } from './platform/metrics-server.js';
-import { openDb } from './platform/open-db.js';
+import { serveMetrics } from './platform/metrics/server.js';
 import { StartError } from './platform/start-error.js';
 import { stopAtSignals } from './platform/stopping.js';
-import { stopTracing } from './platform/tracing.js';
+import { stopTracing } from './platform/tracing/tracing.js';
 import { runProcess } from './run-process.js';
+import { startLog } from './start-log.js';
 
 /** Long enough for a login's hashing and a slow database; a load balancer has moved on by then. */
 const drainWithinMs = 10_000;

@@ -1,6 +1,6 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Registry } from 'prom-client';
-import { composeCommon, whatIsCallable } from './common.js';
+import { composeShared, outboundGuardOptions } from './compose-shared.js';
 import type { Config } from './config.js';
 import { createAssignments } from './domain/access/assignments.js';
 import { createPermissionCatalog } from './domain/access/catalog.js';
@@ -25,7 +25,7 @@ import { createBroadReads } from './domain/broad-reads.js';
 import { createChangeFeed } from './domain/changes/feed.js';
 import { createEnvironments } from './domain/environments/environments.js';
 import { createEnvironmentSettings } from './domain/environments/settings.js';
-import { changesChannel } from './domain/events.js';
+import { changesChannel } from './domain/events/record.js';
 import { createHierarchy } from './domain/hierarchy/hierarchy.js';
 import { createNodeTypeSchemas } from './domain/hierarchy/schema.js';
 import { createIdempotentRequests } from './domain/idempotency.js';
@@ -56,9 +56,9 @@ import { createAccountProcesses } from './domain/processes/account-processes.js'
 import { createScimGroupMappings } from './domain/scim/mappings.js';
 import { createScim } from './domain/scim/scim.js';
 import { createScimTokens } from './domain/scim/tokens.js';
-import { createSsoDomains } from './domain/sso/domains.js';
 import { createSsoConnections } from './domain/sso-connections/connections.js';
 import { createSsoRecoveryCodes } from './domain/sso-connections/recovery-codes.js';
+import { createSsoDomains } from './domain/sso-domains/domains.js';
 import { createSso } from './domain/sso-sign-in/sso.js';
 import { createApplicationStates } from './domain/users/application-state.js';
 import { createUsers } from './domain/users/users.js';
@@ -78,17 +78,17 @@ import { createRateLimits } from './http/rate-limits.js';
 import { scim } from './http/scim/index.js';
 import { sso as ssoPages } from './http/sso/index.js';
 import { wellKnown } from './http/well-known.js';
-import { createBells } from './platform/bells.js';
 import { createCaptcha } from './platform/captcha.js';
 import { type Clock, systemClock } from './platform/clock.js';
-import type { Db } from './platform/db.js';
-import { notingOutages } from './platform/metrics.js';
-import { createRegistry, watchPools } from './platform/metrics-server.js';
-import { pendingMigrations } from './platform/migrations.js';
+import type { Db } from './platform/database/db.js';
+import { listenToChannel } from './platform/database/listen.js';
+import { pendingMigrations } from './platform/database/migrations.js';
+import { createNotificationWaiters } from './platform/database/notifications.js';
+import { notingOutages } from './platform/metrics/metrics.js';
+import { createRegistry, watchPools } from './platform/metrics/server.js';
 import { createOutbound } from './platform/outbound/fetch.js';
 import { createGuard } from './platform/outbound/guard.js';
-import { tracedCaptcha, tracedOutbound } from './platform/tracing-calls.js';
-import { listenForever } from './platform/wake-up.js';
+import { tracedCaptcha, tracedOutbound } from './platform/tracing/traced-calls.js';
 import type { Services } from './services.js';
 import { createProcesses } from './temporal/processes.js';
 
@@ -112,7 +112,7 @@ export async function composeApi(
   const { adminAppUrl, baseUrl, rateLimits } = config;
   const registry = createRegistry('api');
   watchPools(registry, db);
-  const { sealing, keys, registrations, accountIntents, graces, domainChecks } = composeCommon({ config, db, now });
+  const { sealing, keys, registrations, accountIntents, graces, domainChecks } = composeShared({ config, db, now });
   const refreshTokens = createRefreshTokens({ db, sealing, now });
   const passwords = tracedPasswords(
     createPasswords({
@@ -141,14 +141,14 @@ export async function composeApi(
     now,
   });
   const apiKeys = createApiKeyAuthentication({ db, now });
-  const changedKeys = listenForever({
+  const changedKeys = listenToChannel({
     url: config.database.url as string,
     channel: apiKeysChannel,
     onWake: apiKeys.forget,
     log,
   });
-  const changeBells = createBells({ url: config.database.url as string, channel: changesChannel, log });
-  const callable = whatIsCallable(config);
+  const changeBells = createNotificationWaiters({ url: config.database.url as string, channel: changesChannel, log });
+  const callable = outboundGuardOptions(config);
   const outbound = tracedOutbound(createOutbound(callable));
   const guard = createGuard(callable);
   const logins = createLogins({

@@ -34,8 +34,8 @@ import {
   withoutUser,
   withStrictTls,
 } from './platform/setting-values.js';
-import type { TracesConfig } from './platform/spans.js';
 import { tlsTo } from './platform/temporal-connection.js';
+import type { TracesConfig } from './platform/tracing/spans.js';
 import { Settings } from './settings.js';
 
 export { Settings };

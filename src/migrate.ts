@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { loadConfig } from './config.js';
-import { migrate } from './platform/migrations.js';
+import { migrate } from './platform/database/migrations.js';
 import { runProcess } from './run-process.js';
 
 const command = {

@@ -4,7 +4,7 @@ import { neededKeys } from './domain/master-keys/needed.js';
 import { reencrypt } from './domain/master-keys/reencrypt.js';
 import { systemClock as now } from './platform/clock.js';
 import { createSealing } from './platform/crypto/sealing.js';
-import { openDb } from './platform/open-db.js';
+import { openDb } from './platform/database/open-db.js';
 import { runProcess } from './run-process.js';
 
 const say = (line: string) => process.stdout.write(`${line}\n`);

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { loadConfig } from './config.js';
 import { createMfaResetByOperator } from './domain/admin-mfa/reset.js';
 import { systemClock as now } from './platform/clock.js';
-import { openDb } from './platform/open-db.js';
+import { openDb } from './platform/database/open-db.js';
 import { StartError } from './platform/start-error.js';
 import { runProcess } from './run-process.js';
 

@@ -1,7 +1,7 @@
 import { answerInstead, type Command } from './command.js';
 import { ConfigError } from './config.js';
+import { driverErrorOf, hasCondition } from './platform/database/postgres-errors.js';
 import { isOutage } from './platform/outages.js';
-import { driverErrorOf, hasCondition } from './platform/postgres-errors.js';
 import { StartError } from './platform/start-error.js';
 import { isTlsFault } from './platform/tls-faults.js';
 

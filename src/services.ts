@@ -18,6 +18,7 @@ import type { AuditLog } from './domain/audit/audit-log.js';
 import type { ChangeFeed } from './domain/changes/feed.js';
 import type { Environments } from './domain/environments/environments.js';
 import type { EnvironmentSettingsService } from './domain/environments/settings.js';
+import type { Turns } from './domain/fair-queue.js';
 import type { Hierarchy } from './domain/hierarchy/hierarchy.js';
 import type { NodeTypeSchemas } from './domain/hierarchy/schema.js';
 import type { IdempotentRequests } from './domain/idempotency.js';
@@ -37,15 +38,14 @@ import type { AssertNoStranger } from './domain/organizations/strangers.js';
 import type { AccountProcesses } from './domain/processes/account-processes.js';
 import type { ScimGroupMappings } from './domain/scim/mappings.js';
 import type { ScimTokens } from './domain/scim/tokens.js';
-import type { SsoDomains } from './domain/sso/domains.js';
 import type { SsoConnections } from './domain/sso-connections/connections.js';
 import type { SsoRecoveryCodes } from './domain/sso-connections/recovery-codes.js';
+import type { SsoDomains } from './domain/sso-domains/domains.js';
 import type { SsoTests } from './domain/sso-sign-in/tests.js';
-import type { Turns } from './domain/turns.js';
 import type { ApplicationStates } from './domain/users/application-state.js';
 import type { WebhookDeliveryLog } from './domain/webhooks/delivery-log.js';
 import type { Webhooks } from './domain/webhooks/webhooks.js';
-import type { Db } from './platform/db.js';
+import type { Db } from './platform/database/db.js';
 
 /** What the handlers of operations are given; `compose.ts` builds it. */
 export interface Services {

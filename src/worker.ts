@@ -1,15 +1,17 @@
 import 'reflect-metadata';
-import { checkDatabase, startLog, whatIsCallable } from './common.js';
+import { checkDatabase } from './check-database.js';
+import { outboundGuardOptions } from './compose-shared.js';
 import { loadConfig } from './config.js';
 import { watchClock } from './platform/clock-watch.js';
+import { pendingMigrations } from './platform/database/migrations.js';
+import { openDb } from './platform/database/open-db.js';
 import { createMailer } from './platform/mail/mailer.js';
-import { pendingMigrations } from './platform/migrations.js';
-import { openDb } from './platform/open-db.js';
 import { createOutbound } from './platform/outbound/fetch.js';
 import { stopAtSignals } from './platform/stopping.js';
-import { stopTracing } from './platform/tracing.js';
-import { tracedMailer, tracedOutbound } from './platform/tracing-calls.js';
+import { tracedMailer, tracedOutbound } from './platform/tracing/traced-calls.js';
+import { stopTracing } from './platform/tracing/tracing.js';
 import { runProcess } from './run-process.js';
+import { startLog } from './start-log.js';
 import { startOutboxRelay } from './temporal/outbox-relay.js';
 import { createProcesses } from './temporal/processes.js';
 import { ensureWorkflowBundle } from './temporal/workflow-bundle.js';
@@ -46,7 +48,7 @@ await runProcess('worker', command, async () => {
   const server = { ...config.temporal, address: config.temporal.address as string };
   const processes = createProcesses(server);
   const mailer = tracedMailer(createMailer({ smtpUrl: config.mail.smtpUrl as string, from: config.mail.from }));
-  const outbound = tracedOutbound(createOutbound(whatIsCallable(config)));
+  const outbound = tracedOutbound(createOutbound(outboundGuardOptions(config)));
   const metrics = createMetrics(db, temporalMetrics);
   const activities = composeWorker({ config, db, log, mailer, outbound, processes });
 

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { createScimTokens } from '../../src/domain/scim/tokens.js';
 import { systemClock as now } from '../../src/platform/clock.js';
-import { openDb } from '../../src/platform/open-db.js';
+import { openDb } from '../../src/platform/database/open-db.js';
 import type { Installation } from '../installation.js';
 import { type Seed, seed as seedBase } from '../seed.js';
 

@@ -1,10 +1,10 @@
-import { type EventAction, type EventKind, eventCatalogue, isDomainEvent } from '../domain/event-catalogue.js';
-import { kindInWords } from '../domain/event-field-kinds.js';
-import { eventFields } from '../domain/event-fields.js';
+import { type EventAction, type EventKind, eventCatalogue, isDomainEvent } from '../domain/events/catalogue.js';
+import { kindInWords } from '../domain/events/field-kinds.js';
+import { eventFields } from '../domain/events/fields.js';
 
 const introduction = `# Events
 
-<!-- Made by \`npm run docs:events\` from src/domain/event-catalogue.ts and src/domain/event-fields.ts. -->
+<!-- Made by \`npm run docs:events\` from src/domain/events/catalogue.ts and src/domain/events/fields.ts. -->
 
 Every change is recorded as one row, written in the transaction of the change
 ([0001](decisions/0001-one-events-table.md)). The change feed, \`GET /api/v1/changes\`, webhooks

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config.js';
-import { migrate } from '../platform/migrations.js';
+import { migrate } from '../platform/database/migrations.js';
 import { announce } from './announcement.js';
 import { demoOf, seedDemo, writeDemo } from './demo.js';
 import { type Layout, startParts } from './parts.js';

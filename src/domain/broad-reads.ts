@@ -1,7 +1,7 @@
 import { seconds } from '../platform/clock.js';
-import { stoppable } from '../platform/giving-up.js';
-import { broadReadsRefused } from '../platform/metrics.js';
-import { inTurns, type Take, type Turns } from './turns.js';
+import { stoppable } from '../platform/database/giving-up.js';
+import { broadReadsRefused } from '../platform/metrics/metrics.js';
+import { createFairQueue, type Run, type Turns } from './fair-queue.js';
 
 /** So many connections there are for each broad read that may run. */
 const connectionsForEach = 2;
@@ -18,13 +18,13 @@ export function createBroadReads({ poolSize, withinMs = seconds(5) }: { poolSize
   const most = Math.max(1, Math.floor(poolSize / connectionsForEach));
   const half = (count: number) => Math.ceil(count / 2);
   const longest = waitingForEach * most;
-  const turns = inTurns(most, {
+  const turns = createFairQueue(most, {
     longest,
     mostOfEach: half(most),
     longestOfEach: half(longest),
     withinMs,
     onRefused: () => broadReadsRefused.inc(),
   });
-  const take: Take = (work, whose, options) => turns(() => stoppable(work), whose, options);
+  const take: Run = (work, whose, options) => turns(() => stoppable(work), whose, options);
   return Object.assign(take, { isFull: turns.isFull, line: turns.line });
 }

@@ -1,4 +1,4 @@
-import { inSnakeCase } from '../platform/naming.js';
+import { inSnakeCase } from '../platform/database/naming.js';
 
 /**
  * Which of the wanted values are not what is there: names as the APIs have them, in the order given. An undefined value stays

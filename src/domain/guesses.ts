@@ -1,8 +1,8 @@
 import { after, type Clock, days, minutes, seconds } from '../platform/clock.js';
-import type { Db } from '../platform/db.js';
+import type { Db } from '../platform/database/db.js';
 import { createLimitsInTurn, type LimitPolicy, type StatesInTurn } from '../platform/limiter.js';
 import { DomainError } from './errors.js';
-import { givingBack } from './limits.js';
+import { givingBack } from './rate-limits.js';
 
 /** Limits on guessing at one account: exact, shared by all processes, and counted alike whether or not anybody has it. */
 export interface Guesses<Whose, Guess extends Whose = Whose> {

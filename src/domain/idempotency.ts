@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { after, type Clock, hours, minutes, seconds } from '../platform/clock.js';
 import { currentContext } from '../platform/context.js';
 import type { Sealing } from '../platform/crypto/sealing.js';
-import type { Db } from '../platform/db.js';
+import type { Db } from '../platform/database/db.js';
 import { DomainError } from './errors.js';
 
 export interface KeptAnswer {

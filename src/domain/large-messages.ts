@@ -1,6 +1,6 @@
 import { seconds } from '../platform/clock.js';
-import { largeMessagesRefused } from '../platform/metrics.js';
-import { inTurns, type Turns } from './turns.js';
+import { largeMessagesRefused } from '../platform/metrics/metrics.js';
+import { createFairQueue, type Turns } from './fair-queue.js';
 
 /** Answers that are in memory until they are sent; each may be some 50 MB (`longestInTree`). */
 const answersAtOnce = 6;
@@ -13,7 +13,7 @@ export const createLargeMessages = () => ({ heavyAnswers: turnsOf(answersAtOnce)
 
 /** No Account has more than half of them. */
 const turnsOf = (most: number): Turns =>
-  inTurns(most, {
+  createFairQueue(most, {
     longest,
     mostOfEach: most / 2,
     longestOfEach: longest / 2,

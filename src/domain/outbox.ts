@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { nobody } from '../../entities/outbox-message.js';
 import type { ProcessInput, ProcessName } from '../platform/process-kinds.js';
-import { traceparent } from '../platform/tracing.js';
+import { traceparent } from '../platform/tracing/tracing.js';
 
 /** For the relay, which knows no tables. */
 export { outboxLanes } from '../../entities/outbox-message.js';

@@ -1,7 +1,7 @@
 import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
+import { afterCursor, type Place, type Placed, placeAtOf, readCursor, writeCursor } from './cursors.js';
 import { invalidField } from './errors.js';
-import { behind, cursorOf, type Place, type Placed, placeAtOf, placeOf } from './places.js';
-import type { Put } from './put.js';
+import type { Bind } from './sql-parameters.js';
 
 export interface PageRequest<S extends string = string> {
   /** From 1. */
@@ -68,7 +68,7 @@ export function stretchOf(itemCount: number, request: Sorted): Stretch {
   if (after === undefined) return fromNearerEnd(itemCount, request);
   if (sortBy !== 'created_at')
     throw invalidField('query.after', 'sort_by', 'can only be used with the order by `created_at`');
-  return { at: 0, count: take + 1, fromBack: false, direction: order, behind: placeOf(after) };
+  return { at: 0, count: take + 1, fromBack: false, direction: order, behind: readCursor(after) };
 }
 
 /** The same where the total is not known yet, and is read with the page: never from the other end. */
@@ -89,7 +89,7 @@ export function pageOf<T extends Placed>(
   const last = shown.at(-1);
   if (sortBy !== 'created_at') return { rows: shown, itemCount, page, take };
   const isMore = stretch.behind ? rows.length > take : page * take < itemCount;
-  return { rows: shown, itemCount, page, take, next: isMore && last !== undefined ? cursorOf(last) : null };
+  return { rows: shown, itemCount, page, take, next: isMore && last !== undefined ? writeCursor(last) : null };
 }
 
 /**
@@ -109,12 +109,12 @@ export async function readPage<T extends ObjectLiteral & { id: string }>(
   const { at, count, direction } = stretch;
   for (const column of columns) query.addOrderBy(column, direction === 'desc' ? 'DESC' : 'ASC');
   if (stretch.behind) {
-    const put: Put = (value) => {
+    const put: Bind = (value) => {
       const name = `behind_${Object.keys(query.getParameters()).length}`;
       query.setParameter(name, value);
       return `:${name}`;
     };
-    query.andWhere(behind(stretch.behind, columns, direction, put));
+    query.andWhere(afterCursor(stretch.behind, columns, direction, put));
   }
   if (request.sortBy === 'created_at') query.addSelect(placeAtOf(columns[0] as string), 'placeAt');
   // TypeORM takes no rows for all of them.

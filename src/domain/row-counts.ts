@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { RowCountList } from '../../entities/row-count.js';
-import { type Put, putInto } from './put.js';
+import { type Bind, bindInto } from './sql-parameters.js';
 import { environmentStands } from './standing-environment.js';
 
 /** Whose lists: all of an Account's, those of one Environment, or (null) those that are of none. */
@@ -21,7 +21,7 @@ const none = '00000000-0000-0000-0000-000000000000';
  * in an Environment that is being removed counts for nothing.
  */
 export function rowCount(
-  put: Put,
+  put: Bind,
   { accountId, environmentId, ownerId, stands = environmentStands }: Counted,
   ...lists: readonly RowCountList[]
 ): string {
@@ -39,7 +39,7 @@ export async function readRowCount(
   ...lists: readonly RowCountList[]
 ): Promise<number> {
   const values: unknown[] = [];
-  const text = `select ${rowCount(putInto(values), counted, ...lists)} as total`;
+  const text = `select ${rowCount(bindInto(values), counted, ...lists)} as total`;
   const [row] = await tx.query<{ total: string }[]>(text, values);
   return Number(row!.total);
 }

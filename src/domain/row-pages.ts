@@ -1,10 +1,10 @@
 import type { EntityManager } from 'typeorm';
-import type { Db, Statement } from '../platform/db.js';
-import { inSnakeCase } from '../platform/naming.js';
+import type { Db, Statement } from '../platform/database/db.js';
+import { inSnakeCase } from '../platform/database/naming.js';
+import { afterCursor, type Placed, placedBy } from './cursors.js';
 import { isFollowing, type Page, pageOf, type Sorted, type Stretch, stretchForwards, stretchOf } from './paging.js';
-import { behind, type Placed, placedBy } from './places.js';
-import { type Put, putInto } from './put.js';
 import type { AccountScope } from './scope.js';
+import { type Bind, bindInto } from './sql-parameters.js';
 
 /**
  * A list of plain rows, as SQL: a page of fifty costs a fraction of what entities would. A page is found first and then read by
@@ -14,7 +14,7 @@ export interface RowList {
   /** What rows are found in, by an alias. */
   from: string;
   /** Which of them, account (`$1`) and Environment (`$2`, null where the scope is the Account) among the conditions. */
-  where(put: Put): string;
+  where(put: Bind): string;
   /** A column of the alias. */
   key: string;
   /** What else of the alias `found` has, so that the row is not read again. */
@@ -22,7 +22,7 @@ export interface RowList {
   /** What is joined to show a row, by the same alias, where `found.key` is that column. */
   shownBy: string;
   /** What is shown, each column as its property is called. */
-  select(put: Put): string;
+  select(put: Bind): string;
 }
 
 /** Runs one statement in the scope of a list. */
@@ -113,7 +113,7 @@ export const readPart = <Row>(
   columns: readonly string[],
 ): Promise<Page<Row>> => readSlice((text, values) => tx.query(text, values), scope, list, page, columns);
 
-type Expression = (put: Put) => string;
+type Expression = (put: Bind) => string;
 
 /** The first page comes with the total, and so does one that follows another. */
 async function readSlice<Row>(
@@ -123,21 +123,21 @@ async function readSlice<Row>(
   request: Sorted,
   columns: readonly string[],
 ): Promise<Page<Row>> {
-  const run = <R>(build: (put: Put) => string): Promise<R[]> => {
+  const run = <R>(build: (put: Bind) => string): Promise<R[]> => {
     const { put, values } = valuesIn(scope);
     return ask<R>(build(put), values);
   };
   const total = list.total;
-  const totalOf = (put: Put, where: () => string) =>
+  const totalOf = (put: Bind, where: () => string) =>
     total?.(put) ?? `(select count(*) from ${list.from} where ${where()})`;
   const carried = list.carried === undefined ? '' : `, ${list.carried}`;
   const [age, id] = columns as [string, string];
   const place = request.sortBy === 'created_at' ? `, ${placedBy(age, id)}` : '';
-  const select = (put: Put, where: string, { direction, count, at, behind: last }: Stretch, more = '') => {
-    // A number in the text has it planned anew each time, as a page of no prepared statement (src/platform/prepared-texts.ts).
+  const select = (put: Bind, where: string, { direction, count, at, behind: last }: Stretch, more = '') => {
+    // A number in the text has it planned anew each time, as a page of no prepared statement (src/platform/database/prepared-texts.ts).
     const offset = total === undefined ? `offset ${at}` : at > 0 ? `offset ${put(at)}` : '';
     const sorted = `order by ${columns.map((column) => `${column} ${direction}`).join(', ')}`;
-    const following = last ? ` and ${behind(last, columns, direction, put)}` : '';
+    const following = last ? ` and ${afterCursor(last, columns, direction, put)}` : '';
     const found = `select ${list.key} as key${carried} from ${list.from} where ${where}${following} ${sorted} limit ${limitFor(count)} ${offset}`;
     return `select ${list.select(put)}${place}${more} from (${found}) found join ${list.shownBy} ${sorted}`;
   };
@@ -164,9 +164,9 @@ async function readSlice<Row>(
   return pageOf(request, itemCount, stretch, rows);
 }
 
-function valuesIn({ accountId, environmentId }: AccountScope): { put: Put; values: unknown[] } {
+function valuesIn({ accountId, environmentId }: AccountScope): { put: Bind; values: unknown[] } {
   const values: unknown[] = [accountId, environmentId ?? null];
-  return { values, put: putInto(values) };
+  return { values, put: bindInto(values) };
 }
 
 /** In the text, since PostgreSQL plans for few rows only when it knows that they are few; and in steps, so that texts are. */

@@ -1,4 +1,4 @@
-import type { AccountScope, EnvironmentScope } from '../platform/db.js';
+import type { AccountScope, EnvironmentScope } from '../platform/database/db.js';
 
 export type { AccountScope, EnvironmentScope };
 export interface ApplicationScope extends AccountScope {

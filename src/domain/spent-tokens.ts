@@ -1,5 +1,5 @@
 import { hashSecret } from '../platform/crypto/one-time-secret.js';
-import type { Db } from '../platform/db.js';
+import type { Db } from '../platform/database/db.js';
 
 const spendStatement = {
   name: 'spend_sealed_token',

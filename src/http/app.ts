@@ -7,14 +7,13 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import { DomainError } from '../domain/errors.js';
-import type { EventAction } from '../domain/event-catalogue.js';
+import type { EventAction } from '../domain/events/catalogue.js';
 import { isUuid } from '../domain/uuid.js';
 import { minutes } from '../platform/clock.js';
 import { type RequestContext, runInContext } from '../platform/context.js';
 import { giveUpInTime } from './deadlines.js';
 import { createDraining } from './draining.js';
 import { refuseEncodedBodies } from './encoded-bodies.js';
-import { type AtEnd, atTheEnd } from './ends.js';
 import { sendError } from './errors.js';
 import { readForwardedAddresses } from './forwarded-for.js';
 import { type HealthOptions, health } from './health.js';
@@ -25,6 +24,7 @@ import { openApi } from './openapi/index.js';
 import { usualLimit } from './operation.js';
 import { proveAgainWhenLate } from './proofs.js';
 import { registerEach } from './register-each.js';
+import { type AtEnd, onRequestEnd } from './request-ends.js';
 import { answeredId, newRequestId } from './request-ids.js';
 import { buildSerializer } from './serialization.js';
 import { type SheddingOptions, shedLoad } from './shedding.js';
@@ -105,7 +105,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   draining.drain(app);
   if (options.trustProxy) readForwardedAddresses(app);
   traceRequests(app);
-  atTheEnd(app, [endSpan, withinSpan(logEnd), countRequest(options.metrics)]);
+  onRequestEnd(app, [endSpan, withinSpan(logEnd), countRequest(options.metrics)]);
   carryContext(app);
   refuseWithoutHost(app);
   giveUpInTime(app, answerWithinMs);

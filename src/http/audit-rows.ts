@@ -3,7 +3,7 @@ import { type Static, type TSchema, Type } from 'typebox';
 import type { AuditDetail } from '../domain/audit/audit-log.js';
 import type { AuditFilters } from '../domain/audit/conditions.js';
 import type { AuditRow } from '../domain/audit/rows.js';
-import { eventCategories, eventOutcomes, eventSeverities } from '../domain/event-catalogue.js';
+import { eventCategories, eventOutcomes, eventSeverities } from '../domain/events/catalogue.js';
 import { isUuid } from '../domain/uuid.js';
 import { listQuery } from './lists.js';
 import { inBytes } from './proofs.js';

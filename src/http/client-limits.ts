@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Client } from '../domain/oidc/clients.js';
-import { subscriberOf } from '../platform/subscriber.js';
+import { subscriberOf } from '../platform/database/subscriber.js';
 import type { RateLimits } from './rate-limits.js';
 
 /**

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
 import { DomainError } from '../domain/errors.js';
-import { GivenUp } from '../platform/giving-up.js';
+import { GivenUp } from '../platform/database/giving-up.js';
 import { LazyAbort } from '../platform/lazy-abort.js';
 
 /**

@@ -1,6 +1,6 @@
 import { actorOf } from '../domain/caller.js';
-import { recordEvent } from '../domain/events.js';
-import type { Db } from '../platform/db.js';
+import { recordEvent } from '../domain/events/record.js';
+import type { Db } from '../platform/database/db.js';
 import type { Authorized } from './surface.js';
 
 /** A refused right is an audit row with outcome `denied` (contract §10). Answers the refusal, to be thrown. */

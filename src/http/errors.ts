@@ -1,9 +1,9 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { DomainError, type ErrorCode, type ErrorDetail, unstorable } from '../domain/errors.js';
+import { driverErrorOf } from '../platform/database/postgres-errors.js';
 import type { LimitPolicy, LimitState } from '../platform/limiter.js';
 import { isOutage } from '../platform/outages.js';
-import { driverErrorOf } from '../platform/postgres-errors.js';
 import { lostRaceOf } from './lost-races.js';
 import { Nullable } from './schemas.js';
 import { detailsOf } from './validation.js';

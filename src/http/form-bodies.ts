@@ -1,7 +1,7 @@
 import { parse } from 'fast-querystring';
 import type { FastifyInstance } from 'fastify';
 import { DomainError } from '../domain/errors.js';
-import { countOf } from '../platform/count-of.js';
+import { countOf } from '../platform/database/count-of.js';
 
 const type = 'application/x-www-form-urlencoded';
 /** Far more than any form of ours, or of a client, has. */

@@ -2,7 +2,7 @@ import { Environment } from '../../entities/environment.js';
 import { EnvironmentSettings } from '../../entities/environment-settings.js';
 import { NodeTypeSchema } from '../../entities/node-type-schema.js';
 import { DomainError, type ErrorCode } from '../domain/errors.js';
-import { driverErrorOf, hasCondition } from '../platform/postgres-errors.js';
+import { driverErrorOf, hasCondition } from '../platform/database/postgres-errors.js';
 
 /** Parents whose deletion a request that was let in before can still meet, by the ending of the constraint's name. */
 const goneBy: [RegExp, ErrorCode][] = [

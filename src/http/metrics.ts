@@ -1,6 +1,6 @@
 import { Gauge, Histogram, type Registry } from 'prom-client';
-import type { Line } from '../domain/turns.js';
-import type { AtEnd } from './ends.js';
+import type { Line } from '../domain/fair-queue.js';
+import type { AtEnd } from './request-ends.js';
 
 export interface HttpMetrics {
   duration: Histogram<'method' | 'route' | 'status'>;

@@ -1,7 +1,7 @@
 import type { Asked } from '../domain/access/rights.js';
 import type { Caller } from '../domain/caller.js';
 import { DomainError } from '../domain/errors.js';
-import { refusedTo } from '../domain/refused-to.js';
+import { forbiddenFor } from '../domain/forbidden.js';
 import type { EnvironmentScope } from '../domain/scope.js';
 import type { Services } from '../services.js';
 
@@ -16,5 +16,5 @@ export async function assertHoldsAt(
 ): Promise<void> {
   const held = await services.rights.holdsAt(scope, caller, asked, nodeId);
   if (held === 'node_not_found') throw new DomainError('nodes.node_not_found');
-  if (held === 'lacking') throw refusedTo(caller, asked);
+  if (held === 'lacking') throw forbiddenFor(caller, asked);
 }

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { DomainError } from '../domain/errors.js';
-import { refusedTo } from '../domain/refused-to.js';
+import { forbiddenFor } from '../domain/forbidden.js';
 import type { EnvironmentScope } from '../domain/scope.js';
 import type { Services } from '../services.js';
 import { denied } from './denials.js';
@@ -69,7 +69,7 @@ async function refusalOf(
   request: FastifyRequest,
 ): Promise<DomainError | null> {
   const environment = scope as EnvironmentScope;
-  const lacking = () => refusedTo(caller, { permissions: anyOf });
+  const lacking = () => forbiddenFor(caller, { permissions: anyOf });
   if (at === null) {
     const reached = await rights.reach(environment, caller, { permissions: anyOf });
     return reached?.length === 0 ? lacking() : null;

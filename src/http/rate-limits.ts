@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { DomainError } from '../domain/errors.js';
-import type { Db } from '../platform/db.js';
+import type { Db } from '../platform/database/db.js';
+import { subscriberOf } from '../platform/database/subscriber.js';
 import { createLimiter, type LimitPolicy, type LimitState } from '../platform/limiter.js';
-import { throttled } from '../platform/metrics.js';
-import { subscriberOf } from '../platform/subscriber.js';
+import { throttled } from '../platform/metrics/metrics.js';
 import { announceLimit } from './errors.js';
 
 export interface RateLimits {

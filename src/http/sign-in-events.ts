@@ -1,4 +1,4 @@
-import type { EventAction } from '../domain/event-catalogue.js';
+import type { EventAction } from '../domain/events/catalogue.js';
 import { joiningEvents } from './joining-events.js';
 
 /** What may come of a factor that an end user proved, on whichever surface: they are in, wait for another one, or are refused. */

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
-import type { Span } from '../platform/spans.js';
-import { activeTracing } from '../platform/tracing.js';
-import type { AtEnd } from './ends.js';
+import type { Span } from '../platform/tracing/spans.js';
+import { activeTracing } from '../platform/tracing/tracing.js';
+import type { AtEnd } from './request-ends.js';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { DomainError, unstorable } from '../domain/errors.js';
-import { alteredIn } from '../platform/storable.js';
+import { alteredIn } from '../platform/database/storable.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,6 +1,6 @@
 import { finished } from 'node:stream/promises';
 import type { FastifyReply } from 'fastify';
-import type { Turns } from '../domain/turns.js';
+import type { Turns } from '../domain/fair-queue.js';
 
 /**
  * Makes an answer in a turn that lasts until it is sent, or nobody waits for it any more: for what is in memory for as long.

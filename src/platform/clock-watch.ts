@@ -1,6 +1,6 @@
 import { seconds } from './clock.js';
-import type { Db, Statement } from './db.js';
-import { clockAhead } from './metrics.js';
+import type { Db, Statement } from './database/db.js';
+import { clockAhead } from './metrics/metrics.js';
 
 export interface ClockWatchDeps {
   db: Pick<Db, 'statement'>;

@@ -1,4 +1,4 @@
-import { driverErrorOf } from './postgres-errors.js';
+import { driverErrorOf } from './database/postgres-errors.js';
 
 /**
  * The kind of a failure in one line without personal data: names and codes, never a message, because those quote what

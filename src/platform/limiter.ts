@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Db, Statement } from './db.js';
-import { throttled } from './metrics.js';
+import type { Db, Statement } from './database/db.js';
+import { throttled } from './metrics/metrics.js';
 
 export interface LimitPolicy {
   /** Names what is counted; part of the stored key and of the `RateLimit` header. */

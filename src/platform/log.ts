@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import { type Logger, type LoggerOptions, pino } from 'pino';
 import { faultOf, framesOf } from './faults.js';
-import { logLinesLost } from './metrics.js';
+import { logLinesLost } from './metrics/metrics.js';
 
 type LogHook = NonNullable<NonNullable<LoggerOptions['hooks']>['logMethod']>;
 

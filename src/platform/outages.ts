@@ -1,5 +1,5 @@
 import { currentContext } from './context.js';
-import { driverErrorOf } from './postgres-errors.js';
+import { driverErrorOf } from './database/postgres-errors.js';
 import { isTlsFault } from './tls-faults.js';
 
 interface Told {

@@ -9,7 +9,7 @@ import type {
 import type { ConfirmedRegistration } from '../../workflows/registration-verification.js';
 import type { ProvisionedIntent } from '../domain/account-intents/provision.js';
 import { DomainError } from '../domain/errors.js';
-import type { DomainLook } from '../domain/sso/domain-checks.js';
+import type { DomainLook } from '../domain/sso-domains/checks.js';
 import { type ProcessInput, type ProcessName, startOptions } from '../platform/process-kinds.js';
 import { hasEnded } from './errors.js';
 

@@ -1,5 +1,5 @@
 import { outboxLanes } from '../domain/outbox.js';
-import type { Db, Statement } from '../platform/db.js';
+import type { Db, Statement } from '../platform/database/db.js';
 
 /**
  * One event can ask for a thousand deliveries, and a customer for a thousand invites with a process and a mail each. No sign-up and no

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { DomainError } from '../domain/errors.js';
-import type { Db } from '../platform/db.js';
+import type { Db } from '../platform/database/db.js';
 import { faultOf } from '../platform/faults.js';
 import { isProcessName } from '../platform/process-kinds.js';
-import { activeTracing } from '../platform/tracing.js';
+import { activeTracing } from '../platform/tracing/tracing.js';
 import { statusOf } from './errors.js';
 import { createClaims, type Lane, type Message } from './outbox-claims.js';
 import type { Processes } from './processes.js';

@@ -1,5 +1,5 @@
 import { outboxChannel, outboxLanes } from '../domain/outbox.js';
-import { createBell, listenForever } from '../platform/wake-up.js';
+import { createWakeUp, listenToChannel } from '../platform/database/listen.js';
 import type { Lane } from './outbox-claims.js';
 import { type LaneDeps, runLane } from './outbox-lane.js';
 
@@ -17,7 +17,7 @@ export interface OutboxRelayDeps extends LaneDeps {
 export function startOutboxRelay({ databaseUrl, pollMs = 2_000, ...deps }: OutboxRelayDeps) {
   let stopped = false;
   const running = (Object.keys(outboxLanes) as Lane[]).map((lane) => {
-    const bell = createBell();
+    const bell = createWakeUp();
     return {
       bell,
       ended: runLane(lane, deps, async (idle) => {
@@ -29,7 +29,7 @@ export function startOutboxRelay({ databaseUrl, pollMs = 2_000, ...deps }: Outbo
   const ring = () => {
     for (const { bell } of running) bell.ring();
   };
-  const listener = listenForever({ url: databaseUrl, channel: outboxChannel, onWake: ring, log: deps.log });
+  const listener = listenToChannel({ url: databaseUrl, channel: outboxChannel, onWake: ring, log: deps.log });
   return {
     /** Lets the batches on their way finish. */
     async stop(): Promise<void> {

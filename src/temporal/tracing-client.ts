@@ -1,8 +1,8 @@
 import type { ClientInterceptors, Headers, WorkflowClientInterceptor } from '@temporalio/client';
 import { defaultPayloadConverter } from '@temporalio/common';
 import { traceHeader } from '../../workflows/trace-header.js';
-import type { Tracing } from '../platform/spans.js';
-import { activeTracing, traceparent } from '../platform/tracing.js';
+import type { Tracing } from '../platform/tracing/spans.js';
+import { activeTracing, traceparent } from '../platform/tracing/tracing.js';
 
 /** Has what is asked of Temporal carry the trace along; nothing where there are no traces. */
 export function tracedClient(): { interceptors?: ClientInterceptors } {

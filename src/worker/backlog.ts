@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Gauge, type Registry } from 'prom-client';
 import { countWaitingProcesses } from '../domain/processes/counts.js';
-import type { Db, Statement } from '../platform/db.js';
+import type { Db, Statement } from '../platform/database/db.js';
 
 const queues: Statement = {
   name: 'count_queues',

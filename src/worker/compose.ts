@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { createActivities } from '../../activities/index.js';
-import { composeCommon } from '../common.js';
+import { composeShared } from '../compose-shared.js';
 import type { Config } from '../config.js';
 import { createRoleWindows } from '../domain/access/windows.js';
 import { createEmails } from '../domain/emails/emails.js';
@@ -13,7 +13,7 @@ import { createReconciler } from '../domain/processes/reconciler.js';
 import { createRemovals } from '../domain/removals/removals.js';
 import { createWebhookDeliveries } from '../domain/webhooks/deliveries.js';
 import { systemClock } from '../platform/clock.js';
-import type { Db } from '../platform/db.js';
+import type { Db } from '../platform/database/db.js';
 import { faultOf } from '../platform/faults.js';
 import type { Mailer } from '../platform/mail/mailer.js';
 import { notAhead } from '../platform/not-ahead.js';
@@ -35,7 +35,7 @@ export interface WorkerParts {
 export function composeWorker({ config, db, log, mailer, outbound, processes }: WorkerParts) {
   const now = systemClock;
   const { adminAppUrl, baseUrl, registration, roleAssignmentNotices: notices } = config;
-  const { sealing, keys, registrations, accountIntents, graces, domainChecks } = composeCommon({ config, db, now });
+  const { sealing, keys, registrations, accountIntents, graces, domainChecks } = composeShared({ config, db, now });
   const subjects = mailSubjects({ sealing, now, baseUrl, adminAppUrl });
   return createActivities({
     accountIntents,

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import { settledMs } from '../domain/processes/reconciler.js';
 import { seconds } from '../platform/clock.js';
+import { createWakeUp } from '../platform/database/listen.js';
 import { faultOf } from '../platform/faults.js';
 import { ensureSearchAttributes } from '../platform/search-attributes.js';
-import { createBell } from '../platform/wake-up.js';
 import type { Processes } from '../temporal/processes.js';
 import { ensureSchedules, findSchedules, reconcileNow } from '../temporal/schedules.js';
 
@@ -48,7 +48,7 @@ export function createServerPreparation({
  */
 export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
   const { processes, issuer, log, everyMs = 15_000, againMs = 2_000, newestMs = settledMs + seconds(5) } = options;
-  const bell = createBell();
+  const bell = createWakeUp();
   let wishes = 0;
   let granted = 0;
   let newestAt = Number.POSITIVE_INFINITY;

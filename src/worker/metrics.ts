@@ -1,7 +1,7 @@
 import type { ActivityExecuteInput, ActivityInboundCallsInterceptor, Next } from '@temporalio/worker';
 import { Gauge, Histogram } from 'prom-client';
-import type { Db } from '../platform/db.js';
-import { createRegistry, watchPools } from '../platform/metrics-server.js';
+import type { Db } from '../platform/database/db.js';
+import { createRegistry, watchPools } from '../platform/metrics/server.js';
 import { watchBacklog } from './backlog.js';
 
 /**

@@ -29,7 +29,7 @@ export interface TemporalWorkers {
 /**
  * How many activities of a queue run at once in this process. A mail that waited for a connection of the mailer would hold a slot for
  * nothing. An erasure waits for nobody and keeps PostgreSQL busy: a few at once leave room for what people wait for. A call of a webhook's receiver, or of a name server, is a socket that waits; which of them may be called is decided in there
- * (`src/domain/webhooks/admission.ts`, `src/domain/sso/domain-checks.ts`), so that there is always room for an answer.
+ * (`src/domain/webhooks/admission.ts`, `src/domain/sso-domains/checks.ts`), so that there is always room for an answer.
  */
 const atOnce: Record<TaskQueue, number> = {
   processes: 20,

@@ -1,7 +1,7 @@
 import type { ActivityInterceptorsFactory, InjectedSinks } from '@temporalio/worker';
 import type { TracingSinks } from '../../workflows/tracing.js';
-import type { Tracing } from '../platform/spans.js';
-import { activeTracing } from '../platform/tracing.js';
+import type { Tracing } from '../platform/tracing/spans.js';
+import { activeTracing } from '../platform/tracing/tracing.js';
 import { traceparentIn } from '../temporal/tracing-client.js';
 
 /** Where the spans of workflows go. It is there without traces too: one that runs may have begun with them. */

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import { fanOutWebhooks, webhooksChannel } from '../domain/webhooks/fan-out.js';
-import type { Db } from '../platform/db.js';
+import type { Db } from '../platform/database/db.js';
+import { createWakeUp, listenToChannel } from '../platform/database/listen.js';
 import { faultOf } from '../platform/faults.js';
-import { createBell, listenForever } from '../platform/wake-up.js';
 
 export interface WebhookFanOutDeps {
   db: Pick<Db, 'statement'>;
@@ -29,8 +29,8 @@ const placesOfLateCommits = 10_000;
 /** Has events reach the subscriptions that want them, until it is stopped. Any number may run. */
 export function startWebhookFanOut(deps: WebhookFanOutDeps) {
   const { db, databaseUrl, log, pollMs = 1_000, batchSize = 20, wholeEveryMs = 60_000 } = deps;
-  const bell = createBell();
-  const listener = listenForever({ url: databaseUrl, channel: webhooksChannel, onWake: bell.ring, log });
+  const bell = createWakeUp();
+  const listener = listenToChannel({ url: databaseUrl, channel: webhooksChannel, onWake: bell.ring, log });
   let stopped = false;
 
   const running = (async () => {

@@ -1,5 +1,5 @@
-import { answered, portal, refreshEndUser, signInAdmin, signInEndUser, type Tokens } from '../support/chaos-client.js';
-import { call, type Outcome, type Sent, startLoad, statusOf, summary } from '../support/chaos-load.js';
+import { answered, portal, refreshEndUser, signInAdmin, signInEndUser, type Tokens } from '../support/chaos/client.js';
+import { call, type Outcome, type Sent, startLoad, statusOf, summary } from '../support/chaos/load.js';
 import { type Seed, seed } from '../support/seed.js';
 import { type Service, startService } from '../support/service.js';
 import { until } from '../support/until.js';

@@ -7,7 +7,7 @@ import {
   register,
   signIn,
   verificationMail,
-} from '../support/chaos-registration.js';
+} from '../support/chaos/registration.js';
 import { mailsTo } from '../support/inbox.js';
 import { type Service, startService } from '../support/service.js';
 import { until } from '../support/until.js';

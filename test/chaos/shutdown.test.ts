@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { Agent } from 'node:http';
 import { connect } from 'node:net';
-import { signInAdmin } from '../support/chaos-client.js';
-import { call, statusOf } from '../support/chaos-load.js';
-import { livingIn } from '../support/chaos-processes.js';
-import { mailStatus, register } from '../support/chaos-registration.js';
-import { startSlowSmtp } from '../support/chaos-smtp.js';
+import { signInAdmin } from '../support/chaos/client.js';
+import { call, statusOf } from '../support/chaos/load.js';
+import { livingIn } from '../support/chaos/processes.js';
+import { mailStatus, register } from '../support/chaos/registration.js';
+import { startSlowSmtp } from '../support/chaos/smtp.js';
 import type { Part } from '../support/parts.js';
 import { type Seed, seed } from '../support/seed.js';
 import { type Service, startService } from '../support/service.js';

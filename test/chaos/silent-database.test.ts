@@ -1,4 +1,4 @@
-import { openDb } from '../../src/platform/open-db.js';
+import { openDb } from '../../src/platform/database/open-db.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 import { type SilentProxy, startSilentProxy } from '../support/silent-proxy.js';

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { recordEvent } from '../../src/domain/events.js';
+import { recordEvent } from '../../src/domain/events/record.js';
 import { writeRoutes } from '../../src/domain/webhooks/routes.js';
 import { parseMasterKeys } from '../../src/platform/crypto/master-keys.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
-import type { Db } from '../../src/platform/db.js';
+import type { Db } from '../../src/platform/database/db.js';
+import { openDb } from '../../src/platform/database/open-db.js';
 import { type Child, startChild } from '../../src/platform/embedded/children.js';
-import { openDb } from '../../src/platform/open-db.js';
 import { projectRoot } from '../../src/platform/root.js';
 import { rows } from '../support/registration.js';
 import { aHolder } from '../support/role-windows.js';

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../src/platform/embedded/ports.js';
-import { descendantsOf, stillAlive } from '../support/chaos-processes.js';
-import { type Script, startScript } from '../support/chaos-start.js';
+import { descendantsOf, stillAlive } from '../support/chaos/processes.js';
+import { type Script, startScript } from '../support/chaos/start.js';
 import { asOwner, newDatabase, serviceUrl } from '../support/database.js';
 import { until } from '../support/until.js';
 

@@ -6,7 +6,7 @@ import { Application } from '../../entities/application.js';
 import { PasswordLink } from '../../entities/password-link.js';
 import { PendingRegistration } from '../../entities/pending-registration.js';
 import { User } from '../../entities/user.js';
-import { composeCommon } from '../../src/common.js';
+import { composeShared } from '../../src/compose-shared.js';
 import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { createIdempotentRequests } from '../../src/domain/idempotency.js';
@@ -62,7 +62,7 @@ export async function newAdminAuth({
     dnsServers: [],
     domainSchedule: { pauses: [], recheckMs: hours(24), lapseAfterMs: hours(72) },
   };
-  const { sealing, keys, registrations, accountIntents } = composeCommon({ config, db, now });
+  const { sealing, keys, registrations, accountIntents } = composeShared({ config, db, now });
   await keys.rotate(); // makes the first key
   const refreshTokens = createRefreshTokens({ db, sealing, now });
   const passwords = createPasswords({ breachUrl: null, hashing: cheapCodes });

@@ -3,7 +3,7 @@ import { jest } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
 import { AdministratorRole } from '../../entities/administrator-role.js';
 import { MembershipRole } from '../../entities/membership-role.js';
-import { ScopedRunner } from '../../src/platform/scoped-runner.js';
+import { ScopedRunner } from '../../src/platform/database/scoped-runner.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { settle, writeEvents } from './audit-setup.js';
 import { type Call, callsOf, rowsOf, shape } from './portal-setup.js';

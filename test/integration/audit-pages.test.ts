@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 import pg from 'pg';
-import { ScopedRunner } from '../../src/platform/scoped-runner.js';
+import { ScopedRunner } from '../../src/platform/database/scoped-runner.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { nextOf, walk } from '../support/operations/walks.js';
 import { allEnded, settle, writeEvents } from './audit-setup.js';

@@ -7,6 +7,8 @@ import { PendingRegistration } from '../../entities/pending-registration.js';
 import { registrationToken } from '../../src/domain/registration/link.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { asOwner } from '../support/database.js';
+import { withoutReferences } from '../support/document-schemas.js';
 import {
   type Known,
   marker,
@@ -17,9 +19,7 @@ import {
   requestFor,
   routesIn,
   type Sent,
-} from '../support/chaos-input.js';
-import { asOwner } from '../support/database.js';
-import { withoutReferences } from '../support/document-schemas.js';
+} from '../support/fuzz-input.js';
 import { newPkce } from '../support/oauth.js';
 import { publicClient } from '../support/public-client.js';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import type { Changes } from '../../src/domain/changes/feed.js';
-import { eventInsert, eventRow } from '../../src/domain/events.js';
+import { eventInsert, eventRow } from '../../src/domain/events/record.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { asOwner } from '../support/database.js';
 import { untilWaiting } from '../support/lock-waits.js';

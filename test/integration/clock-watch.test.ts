@@ -1,6 +1,6 @@
 import { watchClock } from '../../src/platform/clock-watch.js';
-import type { Db } from '../../src/platform/db.js';
-import { clockAhead } from '../../src/platform/metrics.js';
+import type { Db } from '../../src/platform/database/db.js';
+import { clockAhead } from '../../src/platform/metrics/metrics.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 import { until } from '../support/until.js';
 

@@ -5,7 +5,7 @@ import type { EnvironmentSettings } from '../../entities/environment-settings.js
 import { DomainError } from '../../src/domain/errors.js';
 import { settleNewPassword } from '../../src/domain/passwords/new-password.js';
 import { minutes } from '../../src/platform/clock.js';
-import { joining } from '../../src/platform/joining.js';
+import { dbWithin } from '../../src/platform/database/db-within.js';
 import { createAuthenticator } from '../support/authenticator.js';
 import { lockWaits, untilWaiting } from '../support/lock-waits.js';
 import { enrollTotp, giveFactor, totpCode } from '../support/mfa.js';
@@ -504,7 +504,7 @@ describe('what is under way', () => {
     const key = createAuthenticator({ origin: provider.baseUrl });
     const own = { ...place, id: ana.id, email: ana.email };
     const answer = await afterIt({ place, ana }, await confirming(as), (tx) =>
-      giveKey({ db: joining(tx), logins: provider.logins, now: provider.now }, own, key),
+      giveKey({ db: dbWithin(tx), logins: provider.logins, now: provider.now }, own, key),
     );
     expect(refusalOf(answer)).toEqual([403, 'auth.reauthentication_required']);
     expect((await summary(as)).factors.map(({ type }: { type: string }) => type).sort()).toEqual([

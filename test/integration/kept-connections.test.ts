@@ -1,6 +1,6 @@
 import pg from 'pg';
-import { keepsItsSession } from '../../src/platform/kept-connections.js';
-import { createDataSource, openDb } from '../../src/platform/open-db.js';
+import { keepsItsSession } from '../../src/platform/database/kept-connections.js';
+import { createDataSource, openDb } from '../../src/platform/database/open-db.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 import { rows } from '../support/registration.js';
 

@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import { cursorOf } from '../../src/domain/places.js';
+import { writeCursor } from '../../src/domain/cursors.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { nextOf, walk } from '../support/operations/walks.js';
 import { rowsOf } from './portal-setup.js';
@@ -109,7 +109,7 @@ test('on the Portal, too, with the path that was asked', async () => {
 });
 
 test.each([
-  ['with another order', { after: cursorOf({ placeAt: 1, placeId: uuidv7() }), sort_by: 'email' }, 'sort_by'],
+  ['with another order', { after: writeCursor({ placeAt: 1, placeId: uuidv7() }), sort_by: 'email' }, 'sort_by'],
   ['from before 1970', { after: Buffer.alloc(24, 255).toString('base64url') }, 'cursor'],
   ['of a moment that is none', { after: Buffer.alloc(24, 127).toString('base64url') }, 'cursor'],
   ['too short', { after: 'AAYcmNNlQAAB' }, 'pattern'],

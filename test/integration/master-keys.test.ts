@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { checkDatabase } from '../../src/common.js';
+import { checkDatabase } from '../../src/check-database.js';
 import { neededFor, neededKeys } from '../../src/domain/master-keys/needed.js';
 import { reencrypt } from '../../src/domain/master-keys/reencrypt.js';
 import { type MasterKey, parseMasterKeys } from '../../src/platform/crypto/master-keys.js';

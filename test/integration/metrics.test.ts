@@ -1,12 +1,19 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
-import { countEvent } from '../../src/domain/event-counts.js';
-import { recordEvent } from '../../src/domain/events.js';
+import { measureEvent } from '../../src/domain/events/metrics.js';
+import { recordEvent } from '../../src/domain/events/record.js';
 import { createHashing } from '../../src/domain/passwords/hashing.js';
 import { countWaitingProcesses } from '../../src/domain/processes/counts.js';
 import { minutes } from '../../src/platform/clock.js';
-import { eventsRecorded, mailDelay, mails, signIns, throttled, tokenGrants } from '../../src/platform/metrics.js';
+import {
+  eventsRecorded,
+  mailDelay,
+  mails,
+  signIns,
+  throttled,
+  tokenGrants,
+} from '../../src/platform/metrics/metrics.js';
 import { projectRoot } from '../../src/platform/root.js';
 import { createMetrics } from '../../src/worker/metrics.js';
 import { newAccount, startApi, type TestApi } from '../support/api.js';
@@ -84,7 +91,7 @@ test('somebody who signs up with a known address is no new identity', async () =
 });
 
 test('a word that nobody foresaw makes no series of its own', async () => {
-  const failed = () => countEvent('auth.identity_sign_in_failed', { method: 'a word of whoever asks' });
+  const failed = () => measureEvent('auth.identity_sign_in_failed', { method: 'a word of whoever asks' });
   expect(await growthOf(signIns, ofIdentity('other', 'failed'), async () => failed())).toBe(1);
 });
 

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { migrations } from '../../entities/migrations/index.js';
-import { migrate } from '../../src/platform/migrations.js';
+import { migrate } from '../../src/platform/database/migrations.js';
 import { asOwner, newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 import { untilWaiting } from '../support/lock-waits.js';
 import { until } from '../support/until.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { oauthDocumentation } from '../../src/http/oauth/documentation.js';
+import { oauthDocumentation } from '../../src/http/oauth/documentation/documentation.js';
 import { newProvider, redirectUri, type TestProvider } from '../support/oauth.js';
 
 /** Contract §4: every POST under `/oauth` takes a form and JSON alike, and nothing else. */

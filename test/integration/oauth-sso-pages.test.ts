@@ -14,7 +14,7 @@ import {
 } from '../support/oauth.js';
 import { type OpenIdProvider, signInThere } from '../support/openid-provider.js';
 import { newOrganization, setPolicy } from '../support/organizations.js';
-import { askedIn, giveSigningKey, newSamlProvider } from '../support/saml-sign-in.js';
+import { askedIn, giveSigningKey, newSamlProvider } from '../support/saml/sign-in.js';
 import {
   acmeAddress,
   failureIn,

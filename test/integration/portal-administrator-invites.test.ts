@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import { EntityManager } from 'typeorm';
 import { createAdministratorInviteExpiry } from '../../src/domain/invites/expiry.js';
-import { joining } from '../../src/platform/joining.js';
+import { dbWithin } from '../../src/platform/database/db-within.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { comingUpon } from '../support/uncommitted.js';
 import { invite, newMember, rolesByKey, tokenOf } from './administrators-setup.js';
@@ -212,7 +212,7 @@ test('what its process or support ends at this moment is neither accepted nor se
     const since = await databaseTime(api);
     const outcome = await comingUpon(
       api.database,
-      (tx) => createAdministratorInviteExpiry({ db: joining(tx), now }).cancel(made.id, 'cancelled_by_operator'),
+      (tx) => createAdministratorInviteExpiry({ db: dbWithin(tx), now }).cancel(made.id, 'cancelled_by_operator'),
       async () =>
         other === 'accept' ? accept(made.token) : outcomeOf(await owner('POST', `${path}/${made.id}/resend`)),
     );

@@ -7,7 +7,7 @@ import { createMfaGraces } from '../../src/domain/mfa/grace.js';
 import { mfaMails } from '../../src/domain/mfa/mails.js';
 import { createRemovals } from '../../src/domain/removals/removals.js';
 import { days } from '../../src/platform/clock.js';
-import { joining } from '../../src/platform/joining.js';
+import { dbWithin } from '../../src/platform/database/db-within.js';
 import { baseUrl, newAccount, send, type TestAccount, type TestApi } from '../support/api.js';
 import { startApiBesideTemporal } from '../support/api-beside-temporal.js';
 import { comingUpon } from '../support/uncommitted.js';
@@ -261,7 +261,7 @@ test('two removals that end at once leave no application behind', async () => {
 
 describe('an application that is deleted at the moment at which the last of its environments comes to its end', () => {
   const there = () => query('select from applications where id = $1', [account.scope.applicationId]);
-  const inTime = (tx: EntityManager) => ({ db: joining(tx), now: () => new Date() });
+  const inTime = (tx: EntityManager) => ({ db: dbWithin(tx), now: () => new Date() });
 
   /** Its Environments have begun to go, and all but one are gone. @returns the removal of that one */
   async function lastOne(): Promise<string> {

@@ -1,6 +1,6 @@
 import { removeInParts } from '../../src/domain/hierarchy/removal-in-parts.js';
 import { currentContext, runInContext } from '../../src/platform/context.js';
-import { GivenUp } from '../../src/platform/giving-up.js';
+import { GivenUp } from '../../src/platform/database/giving-up.js';
 import { LazyAbort } from '../../src/platform/lazy-abort.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type Calls, callsWith, countersOf, newIdentity, newNode, type TestNode } from './nodes-setup.js';

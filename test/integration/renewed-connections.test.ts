@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
-import { openDb } from '../../src/platform/open-db.js';
-import { listenForever } from '../../src/platform/wake-up.js';
+import { listenToChannel } from '../../src/platform/database/listen.js';
+import { openDb } from '../../src/platform/database/open-db.js';
 import { asOwner, newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 import { until } from '../support/until.js';
 
@@ -47,7 +47,7 @@ test('connections that are never idle are replaced, and nobody notices: they ask
 
 test('who listens does so by another connection after a while, misses nothing, and is one all the time', async () => {
   const heard: (string | undefined)[] = [];
-  const listener = listenForever({
+  const listener = listenToChannel({
     url: database.url,
     channel: 'renewed',
     onWake: (payload) => heard.push(payload),
@@ -75,7 +75,7 @@ test('who listens does so by another connection after a while, misses nothing, a
 test('a connection on which it may not listen is closed, and not left to PostgreSQL', async () => {
   // As a standby refuses it: an error of the statement, after which the connection is as good as before.
   const channel = 'no channel';
-  const listener = listenForever({
+  const listener = listenToChannel({
     url: database.url,
     channel,
     onWake: () => {},
@@ -95,7 +95,7 @@ test('who listens says once that PostgreSQL refuses it, and once that it listens
   const name = new URL(database.url).pathname.slice(1);
   const admit = (is: boolean) => asOwner((client) => client.query(`alter database ${name} allow_connections ${is}`));
   let heard = 0;
-  const listener = listenForever({ url: database.url, channel: 'refused', onWake: () => heard++, log });
+  const listener = listenToChannel({ url: database.url, channel: 'refused', onWake: () => heard++, log });
   try {
     await until('it listens', async () => heard === 1);
     expect(lines).toEqual([]); // whoever starts says nothing
@@ -133,7 +133,7 @@ test('who cannot begin to listen says so, too', async () => {
   const log = pino({ level: 'info', base: null, timestamp: false }, { write: (line) => void lines.push(line.trim()) });
   const url = new URL(database.url);
   url.password = 'not the right one';
-  const listener = listenForever({ url: url.href, channel: 'shut', onWake: () => {}, log });
+  const listener = listenToChannel({ url: url.href, channel: 'shut', onWake: () => {}, log });
   await until('it says so', async () => lines.length > 0).finally(listener.stop);
   expect(lines.map((line) => JSON.parse(line))).toEqual([
     { level: 40, channel: 'shut', fault: 'error 28P01', msg: 'nothing of a channel is heard' },

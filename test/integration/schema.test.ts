@@ -1,4 +1,4 @@
-import { createDataSource } from '../../src/platform/open-db.js';
+import { createDataSource } from '../../src/platform/database/open-db.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 
 let database: TestDatabase;

@@ -4,7 +4,7 @@ import { removeMember } from '../../src/domain/identities/remove.js';
 import { withdrawFromMember } from '../../src/domain/identity-invites/issue.js';
 import { createMemberships } from '../../src/domain/organizations/memberships.js';
 import { lockDirectory } from '../../src/domain/scim-roles/directories.js';
-import { joining } from '../../src/platform/joining.js';
+import { dbWithin } from '../../src/platform/database/db-within.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { endedByDeadlock } from '../support/deadlock.js';
 import { comingUpon } from '../support/uncommitted.js';
@@ -118,7 +118,7 @@ test('whoever is being taken out of the organization while a group takes them in
     (tx) => {
       const { assignments } = api.services;
       const members = createMemberships({
-        db: joining(tx),
+        db: dbWithin(tx),
         assignments,
         endInvitations: withdrawFromMember,
         now: () => api.clock.now,

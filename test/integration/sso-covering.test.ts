@@ -13,7 +13,7 @@ import {
 import { connectionMails } from '../../src/domain/sso-connections/mails.js';
 import { mostFailures, noteFailure, noteSuccess } from '../../src/domain/sso-connections/outcomes.js';
 import { days } from '../../src/platform/clock.js';
-import { inTransaction } from '../../src/platform/db.js';
+import { inTransaction } from '../../src/platform/database/db.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { certificateFor } from '../support/sso-connections.js';
 import { invite, rolesByKey, tokenOf } from './administrators-setup.js';

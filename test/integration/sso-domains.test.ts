@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createDomainChecks } from '../../src/domain/sso/domain-checks.js';
-import { domainMails } from '../../src/domain/sso/domain-mails.js';
+import { createDomainChecks } from '../../src/domain/sso-domains/checks.js';
+import { domainMails } from '../../src/domain/sso-domains/mails.js';
 import { days, hours, minutes, seconds } from '../../src/platform/clock.js';
 import { createDns, type Dns } from '../../src/platform/dns.js';
 import { newAccount, type TestAccount, type TestApi } from '../support/api.js';

@@ -19,9 +19,9 @@ import {
   type TestProvider,
 } from '../support/oauth.js';
 import { type OpenIdProvider, signInThere, signOutThere, startOpenIdProvider } from '../support/openid-provider.js';
-import { goingOnTo, leavingIn, logoutRequestXml, logoutResponseXml, signedQuery } from '../support/saml-logout.js';
-import { posted, type ResponseParts, sign } from '../support/saml-provider.js';
-import { answerTo, giveSigningKey, newSamlProvider, type SamlProvider } from '../support/saml-sign-in.js';
+import { goingOnTo, leavingIn, logoutRequestXml, logoutResponseXml, signedQuery } from '../support/saml/logout.js';
+import { posted, type ResponseParts, sign } from '../support/saml/provider.js';
+import { answerTo, giveSigningKey, newSamlProvider, type SamlProvider } from '../support/saml/sign-in.js';
 import { acmeAddress, failureIn, newSsoPlace, plannedConnections, type SsoPlace } from '../support/sso.js';
 
 const baseUrl = 'http://localhost:3000';

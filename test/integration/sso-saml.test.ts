@@ -15,7 +15,7 @@ import {
   redirectUri,
   type TestProvider,
 } from '../support/oauth.js';
-import { encrypted } from '../support/saml-encryption.js';
+import { encrypted } from '../support/saml/encryption.js';
 import {
   assertionXml,
   newProviderKey,
@@ -26,8 +26,8 @@ import {
   responseXml,
   sign,
   signedResponse,
-} from '../support/saml-provider.js';
-import { answerTo, askedIn, giveSigningKey, newSamlProvider, type SamlProvider } from '../support/saml-sign-in.js';
+} from '../support/saml/provider.js';
+import { answerTo, askedIn, giveSigningKey, newSamlProvider, type SamlProvider } from '../support/saml/sign-in.js';
 import { acmeAddress, failureIn, newSsoPlace, reasonsAt, type SsoPlace } from '../support/sso.js';
 import { statementsOf } from '../support/statements.js';
 

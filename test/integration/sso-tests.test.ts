@@ -6,8 +6,8 @@ import { hours, minutes } from '../../src/platform/clock.js';
 import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { Browser } from '../support/oauth.js';
 import { signInThere, startOpenIdProvider } from '../support/openid-provider.js';
-import type { ResponseParts } from '../support/saml-provider.js';
-import { answerTo, newSamlProvider, type SamlProvider } from '../support/saml-sign-in.js';
+import type { ResponseParts } from '../support/saml/provider.js';
+import { answerTo, newSamlProvider, type SamlProvider } from '../support/saml/sign-in.js';
 import { newVerifiedDomain } from '../support/sso.js';
 import { type Call, callsOf, outcomeOf, rowsOf } from './portal-setup.js';
 

@@ -19,8 +19,8 @@ import {
   type TestProvider,
 } from '../support/oauth.js';
 import { setPolicy } from '../support/organizations.js';
-import { partsOf, posted, type ResponseParts, signedResponse } from '../support/saml-provider.js';
-import { answerTo, giveSigningKey, newSamlProvider, type SamlProvider } from '../support/saml-sign-in.js';
+import { partsOf, posted, type ResponseParts, signedResponse } from '../support/saml/provider.js';
+import { answerTo, giveSigningKey, newSamlProvider, type SamlProvider } from '../support/saml/sign-in.js';
 import { acmeAddress, failureIn, newSsoPlace, type SsoPlace } from '../support/sso.js';
 
 /** When somebody has proved who they are is what their provider says of it, and not when they came. */

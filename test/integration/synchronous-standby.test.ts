@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
+import { openDb } from '../../src/platform/database/open-db.js';
 import { startPostgres } from '../../src/platform/embedded/postgres.js';
-import { openDb } from '../../src/platform/open-db.js';
 import { until } from '../support/until.js';
 
 test('changes that wait for a standby that is away leave no sessions behind', async () => {

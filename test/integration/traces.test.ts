@@ -2,7 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { get } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { activeTracing, startTracing, stopTracing, traceOfLine, traceparent } from '../../src/platform/tracing.js';
+import {
+  activeTracing,
+  startTracing,
+  stopTracing,
+  traceOfLine,
+  traceparent,
+} from '../../src/platform/tracing/tracing.js';
 import { newAccount, startApi } from '../support/api.js';
 import { codeFor, newProvider, password, redeem, refresh, type TestProvider, userinfo } from '../support/oauth.js';
 import { type ReceivedSpan, startOtlpReceiver } from '../support/otlp-receiver.js';

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EntityManager } from 'typeorm';
 import { currentContext, runInContext } from '../../src/platform/context.js';
-import { GivenUp, stoppable, unstoppable } from '../../src/platform/giving-up.js';
+import { GivenUp, stoppable, unstoppable } from '../../src/platform/database/giving-up.js';
 import { LazyAbort } from '../../src/platform/lazy-abort.js';
 import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 import { until } from '../support/until.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
-import { recordEvent, recordEvents } from '../../src/domain/events.js';
+import { recordEvent, recordEvents } from '../../src/domain/events/record.js';
 import { fanOutWebhooks } from '../../src/domain/webhooks/fan-out.js';
 import { startWebhookFanOut } from '../../src/worker/webhook-fan-out.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';

@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { Webhook } from '../../entities/webhook.js';
-import { recordEvent } from '../../src/domain/events.js';
+import { recordEvent } from '../../src/domain/events/record.js';
 import { writeRoutes } from '../../src/domain/webhooks/routes.js';
 import type { TestAccount, TestApi } from '../support/api.js';
 import { webhookRow } from '../support/webhooks.js';

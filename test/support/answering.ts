@@ -1,4 +1,4 @@
-import type { Statement } from '../../src/platform/db.js';
+import type { Statement } from '../../src/platform/database/db.js';
 
 export interface Asked {
   name: string;

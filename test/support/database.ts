@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import type { Db } from '../../src/platform/db.js';
-import { type DbOptions, openDb } from '../../src/platform/open-db.js';
+import type { Db } from '../../src/platform/database/db.js';
+import { type DbOptions, openDb } from '../../src/platform/database/open-db.js';
 import { patience } from './patience.js';
 
 export interface TestDatabase {

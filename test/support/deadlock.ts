@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { hasCondition } from '../../src/platform/postgres-errors.js';
+import { hasCondition } from '../../src/platform/database/postgres-errors.js';
 import { rowsAsOwner, type TestDatabase } from './database.js';
 import { untilWaiting } from './lock-waits.js';
 import { until } from './until.js';

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import 'reflect-metadata';
 import pg from 'pg';
+import { migrate } from '../../src/platform/database/migrations.js';
 import { startPostgres } from '../../src/platform/embedded/postgres.js';
-import { migrate } from '../../src/platform/migrations.js';
 import { serviceUrl } from './database.js';
 import { newServerFolder } from './server-folder.js';
 

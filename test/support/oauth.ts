@@ -36,7 +36,7 @@ import { createCaptcha } from '../../src/platform/captcha.js';
 import { hashSecret, newSecret } from '../../src/platform/crypto/one-time-secret.js';
 import { createSealing, type Sealing } from '../../src/platform/crypto/sealing.js';
 import { createOutbound } from '../../src/platform/outbound/fetch.js';
-import { tracedCaptcha } from '../../src/platform/tracing-calls.js';
+import { tracedCaptcha } from '../../src/platform/tracing/traced-calls.js';
 import { cheapCodes } from './cheap-codes.js';
 import { holdToDocument } from './conformance.js';
 import { newDatabase, openTestDb, rowsAsOwner, type TestDatabase } from './database.js';

@@ -1,6 +1,6 @@
 import { MfaFactor } from '../../entities/mfa-factor.js';
 import type { Webauthn } from '../../src/domain/mfa/webauthn.js';
-import type { Db } from '../../src/platform/db.js';
+import type { Db } from '../../src/platform/database/db.js';
 import type { Authenticator } from './authenticator.js';
 
 /** Gives somebody a key as if they had enrolled it before. Answers the factor. */

@@ -11,7 +11,7 @@ import { createTakeoverGuard } from '../../src/domain/access/takeover.js';
 import { hasBoundAhead, momentsOf } from '../../src/domain/access/window-moments.js';
 import type { AdminCaller, Caller } from '../../src/domain/caller.js';
 import { capabilities } from '../../src/domain/capabilities/administrator-roles.js';
-import { uuidArray } from '../../src/platform/uuid-array.js';
+import { uuidArray } from '../../src/platform/database/uuid-array.js';
 import { answering } from '../support/answering.js';
 
 /** What is decided after PostgreSQL has answered, whatever it answered; what it answers is in `integration/access-model`. */

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
-import { eventCatalogue } from '../../src/domain/event-catalogue.js';
-import { reportEventFaults } from '../../src/domain/event-declarations.js';
-import { eventRow } from '../../src/domain/events.js';
+import { eventCatalogue } from '../../src/domain/events/catalogue.js';
+import { reportEventFaults } from '../../src/domain/events/declarations.js';
+import { eventRow } from '../../src/domain/events/record.js';
 import { buildApp } from '../../src/http/app.js';
 import { createHttpMetrics } from '../../src/http/metrics.js';
 import { runInContext } from '../../src/platform/context.js';

@@ -1,7 +1,7 @@
-import { isDomainEvent } from '../../src/domain/event-catalogue.js';
-import { holdToDeclaration } from '../../src/domain/event-declarations.js';
-import { isOfItsKind, kindInWords, kindsByName } from '../../src/domain/event-field-kinds.js';
-import { eventFields } from '../../src/domain/event-fields.js';
+import { isDomainEvent } from '../../src/domain/events/catalogue.js';
+import { holdToDeclaration } from '../../src/domain/events/declarations.js';
+import { isOfItsKind, kindInWords, kindsByName } from '../../src/domain/events/field-kinds.js';
+import { eventFields } from '../../src/domain/events/fields.js';
 import { eventData } from '../../src/http/openapi/event-data.js';
 
 const id = '0190b0a0-0000-7000-8000-000000000000';
@@ -32,7 +32,7 @@ test.each<[name: string, words: string, right: unknown[], wrong: unknown[]]>([
 
 test('an event of which a value is something else is a fault of the service, and fails a test', () => {
   expect(() => holdToDeclaration('identity.updated', { changed: 'name' }, undefined)).toThrow(
-    'changed of identity.updated is not texts (event-field-kinds.ts)',
+    'changed of identity.updated is not texts (events/field-kinds.ts)',
   );
 });
 

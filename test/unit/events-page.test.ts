@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { eventsPage } from '../../src/dev/events-page.js';
-import { eventCatalogue, isDomainEvent } from '../../src/domain/event-catalogue.js';
-import { eventFields } from '../../src/domain/event-fields.js';
+import { eventCatalogue, isDomainEvent } from '../../src/domain/events/catalogue.js';
+import { eventFields } from '../../src/domain/events/fields.js';
 import { projectRoot } from '../../src/platform/root.js';
 
 test('docs/events.md has every event of the catalogue as it is: `npm run docs:events` writes it', async () => {

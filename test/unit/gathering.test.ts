@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Check, Decision } from '../../src/domain/access/evaluate.js';
-import { createGathering } from '../../src/platform/gathering.js';
+import { createBatcher } from '../../src/platform/database/batching.js';
 import { until } from '../support/until.js';
 
 const check = (permission: string): Check => ({ identityId: 'ana', permission, nodeId: null });
@@ -10,7 +10,7 @@ const decide = ({ permission }: Check) => (permission.startsWith('may') ? allowe
 
 test('questions of one moment are asked together, and each gets its own answers', async () => {
   const asked: [string, number][] = [];
-  const together = createGathering<Check, Decision>(async (environmentId, checks) => {
+  const together = createBatcher<Check, Decision>(async (environmentId, checks) => {
     asked.push([environmentId, checks.length]);
     return checks.map(decide);
   });
@@ -29,7 +29,7 @@ test('questions of one moment are asked together, and each gets its own answers'
 test('a question that comes while others are under way is asked after it was put, never answered by theirs', async () => {
   let isAllowed = true;
   const release: (() => void)[] = [];
-  const together = createGathering<Check, Decision>((_environmentId, checks) => {
+  const together = createBatcher<Check, Decision>((_environmentId, checks) => {
     const seen = isAllowed; // as the statement's snapshot
     return new Promise((resolve) => {
       release.push(() => resolve(checks.map(() => (seen ? allowed : denied))));
@@ -53,7 +53,7 @@ test('a question that comes while others are under way is asked after it was put
 });
 
 test('what is refused of one does not spoil the others', async () => {
-  const together = createGathering<Check, Decision>(async (_environmentId, checks) => {
+  const together = createBatcher<Check, Decision>(async (_environmentId, checks) => {
     if (checks.some(({ permission }) => permission.includes('\0'))) throw new Error('22021');
     return checks.map(decide);
   });
@@ -64,7 +64,7 @@ test('what is refused of one does not spoil the others', async () => {
 
 test('an outage is told to all, and not asked about again', async () => {
   let asked = 0;
-  const together = createGathering<Check, Decision>(async () => {
+  const together = createBatcher<Check, Decision>(async () => {
     asked++;
     throw Object.assign(new Error('connect'), { code: 'ECONNREFUSED' });
   });
@@ -78,7 +78,7 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 /** Asked questions that are answered when the test says so. */
 function held() {
   const asked: { checks: readonly Check[]; release(): void }[] = [];
-  const together = createGathering<Check, Decision>(
+  const together = createBatcher<Check, Decision>(
     (_environmentId, checks) =>
       new Promise((resolve) => {
         asked.push({ checks, release: () => resolve(checks.map(decide)) });
@@ -149,7 +149,7 @@ test('one that takes long is not waited for; two are under way at most, also whe
 
 test('what was asked alone and refused is not asked again', async () => {
   let asked = 0;
-  const together = createGathering<Check, Decision>(async () => {
+  const together = createBatcher<Check, Decision>(async () => {
     asked++;
     throw new Error('22021');
   });

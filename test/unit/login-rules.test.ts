@@ -14,7 +14,7 @@ import { noStanding } from '../../src/domain/mfa/standing.js';
 import { hashSecret } from '../../src/platform/crypto/one-time-secret.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { isBounded, isMailable } from '../../src/platform/mail/addresses.js';
-import { hashesRefused } from '../../src/platform/metrics.js';
+import { hashesRefused } from '../../src/platform/metrics/metrics.js';
 import { answering } from '../support/answering.js';
 
 /** What is decided after PostgreSQL has answered; what it answers is in the integration tests of each way in. */

@@ -1,6 +1,5 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { openApiDocument } from '../../src/document.js';
-import { eventCatalogue } from '../../src/domain/event-catalogue.js';
+import { eventCatalogue } from '../../src/domain/events/catalogue.js';
 import {
   type DocumentedOperation,
   type DocumentedResponse,
@@ -13,6 +12,7 @@ import {
   type Schema,
 } from '../../src/http/openapi/document.js';
 import { tags } from '../../src/http/openapi/tags.js';
+import { openApiDocument } from '../../src/openapi-document.js';
 import { createSchemas, resolved, type Schemas } from '../support/document-schemas.js';
 
 let document: OpenApiDocument;

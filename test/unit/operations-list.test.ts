@@ -1,5 +1,5 @@
-import { openApiDocument } from '../../src/document.js';
 import { type OpenApiDocument, operationsOf } from '../../src/http/openapi/document.js';
+import { openApiDocument } from '../../src/openapi-document.js';
 import { expectGenerated } from '../support/generated.js';
 import { operationsList } from '../support/operations-list.js';
 

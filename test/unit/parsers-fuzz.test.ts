@@ -21,13 +21,13 @@ import { assertionOf } from '../../src/domain/sso-protocols/oidc/claims.js';
 import { MetadataRefused, parseMetadata } from '../../src/domain/sso-protocols/saml/provider-metadata.js';
 import { deviceName } from '../../src/http/oauth/account/device-name.js';
 import { chooseLocale } from '../../src/http/pages/locale.js';
+import { subscriberOf } from '../../src/platform/database/subscriber.js';
 import { readAnswer } from '../../src/platform/dns/answers.js';
 import { decoded } from '../../src/platform/dns/exchange.js';
 import { isCallable } from '../../src/platform/outbound/addresses.js';
-import { subscriberOf } from '../../src/platform/subscriber.js';
-import { encrypted } from '../support/saml-encryption.js';
-import { assertionXml, newProviderKey, responseXml, sign } from '../support/saml-provider.js';
-import { newSamlReceiver } from '../support/saml-receiver.js';
+import { encrypted } from '../support/saml/encryption.js';
+import { assertionXml, newProviderKey, responseXml, sign } from '../support/saml/provider.js';
+import { newSamlReceiver } from '../support/saml/receiver.js';
 
 /** What is wrong with a text is said in one of these; anything else that is thrown is a fault of the parser. */
 const refusals = [DomainError, MetadataRefused, OAuthError, ScimRefused, SsoRefused, UnusableSchema];

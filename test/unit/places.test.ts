@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { behind, cursorOf, placeIn, placeOf } from '../../src/domain/places.js';
+import { afterCursor, placeIn, readCursor, writeCursor } from '../../src/domain/cursors.js';
 
 const placeId = '0193fd2e-7c1b-7d2a-9a4b-00000000000f';
 
@@ -12,26 +12,28 @@ test.each([
 ])('%d seconds are %s, in a cursor too', (placeAt, createdAt) => {
   const place = { createdAt, id: placeId };
   expect(placeIn({ placeAt, placeId })).toEqual(place);
-  expect(placeOf(cursorOf({ placeAt, placeId }))).toEqual(place);
+  expect(readCursor(writeCursor({ placeAt, placeId }))).toEqual(place);
 });
 
 test('each microsecond is another cursor, and comes back as it was', () => {
   const begin = 1_795_000_000_000_000;
   const all = Array.from({ length: 2_000 }, (_, i) => ({ microseconds: begin + i * 499_999, placeId: randomUUID() }));
   for (const { microseconds, placeId } of all) {
-    const { createdAt, id } = placeOf(cursorOf({ placeAt: microseconds / 1_000_000, placeId }));
+    const { createdAt, id } = readCursor(writeCursor({ placeAt: microseconds / 1_000_000, placeId }));
     expect(id).toBe(placeId);
     const inMs = Date.parse(`${createdAt.slice(0, 23)}Z`);
     expect(inMs * 1000 + Number(createdAt.slice(23, 26))).toBe(microseconds);
   }
-  expect(new Set(all.map((one) => cursorOf({ placeAt: one.microseconds / 1_000_000, ...one }))).size).toBe(all.length);
+  expect(new Set(all.map((one) => writeCursor({ placeAt: one.microseconds / 1_000_000, ...one }))).size).toBe(
+    all.length,
+  );
 });
 
 test.each(['', 'AAAA', Buffer.alloc(24, 255).toString('base64url'), Buffer.alloc(24, 40).toString('base64url')])(
   'what no list gave is refused: %s',
   (cursor) => {
     const options = { details: [expect.objectContaining({ field: 'query.after', code: 'cursor' })] };
-    expect(() => placeOf(cursor)).toThrow(expect.objectContaining({ code: 'validation.failed', options }));
+    expect(() => readCursor(cursor)).toThrow(expect.objectContaining({ code: 'validation.failed', options }));
   },
 );
 
@@ -39,10 +41,10 @@ test('behind a place is what the order has after it', () => {
   const place = { createdAt: '2026-01-01T00:00:00.000000Z', id: placeId };
   const values: unknown[] = [];
   const put = (value: unknown) => `$${values.push(value)}`;
-  expect(behind(place, ['a.created_at', 'a.id'], 'desc', put)).toBe(
+  expect(afterCursor(place, ['a.created_at', 'a.id'], 'desc', put)).toBe(
     '(a.created_at, a.id) < ($1::timestamptz, $2::uuid)',
   );
-  expect(behind(place, ['a.created_at', 'a.id'], 'asc', put)).toBe(
+  expect(afterCursor(place, ['a.created_at', 'a.id'], 'asc', put)).toBe(
     '(a.created_at, a.id) > ($3::timestamptz, $4::uuid)',
   );
   expect(values).toEqual([place.createdAt, place.id, place.createdAt, place.id]);

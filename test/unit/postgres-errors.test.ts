@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import pg from 'pg';
-import { violates } from '../../src/platform/postgres-errors.js';
+import { violates } from '../../src/platform/database/postgres-errors.js';
 
 const refusal = (code: string, constraint: string) =>
   Object.assign(new pg.DatabaseError('refused', 0, 'error'), { code, constraint });

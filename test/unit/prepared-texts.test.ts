@@ -1,4 +1,4 @@
-import { createPreparedTexts } from '../../src/platform/prepared-texts.js';
+import { createPreparedTexts } from '../../src/platform/database/prepared-texts.js';
 
 test('a text is prepared when it comes again, under one name for ever', () => {
   const { nameOf } = createPreparedTexts();

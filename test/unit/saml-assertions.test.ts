@@ -3,7 +3,7 @@ import { type Assertion, SsoRefused } from '../../src/domain/sso-protocols/asser
 import { readAssertion } from '../../src/domain/sso-protocols/saml/assertions.js';
 import { samlServiceProviderOf } from '../../src/domain/sso-protocols/saml/settings.js';
 import { readXml, XmlRefused } from '../../src/domain/sso-protocols/saml/xml.js';
-import { assertionXml, partsOf, type ResponseParts } from '../support/saml-provider.js';
+import { assertionXml, partsOf, type ResponseParts } from '../support/saml/provider.js';
 
 /** What an assertion says of itself, each rule by its own words: here nobody asks who has signed it. */
 

@@ -1,5 +1,5 @@
 import { type SsoRefusal, SsoRefused } from '../../src/domain/sso-protocols/assertion.js';
-import { type Encrypting, encrypted, oaepMgf1p, oaepOf, xenc, xenc11 } from '../support/saml-encryption.js';
+import { type Encrypting, encrypted, oaepMgf1p, oaepOf, xenc, xenc11 } from '../support/saml/encryption.js';
 import {
   assertionXml,
   type ProviderKey,
@@ -8,8 +8,8 @@ import {
   responseXml,
   sign,
   signedResponse,
-} from '../support/saml-provider.js';
-import { type Answered, newSamlReceiver, type SamlReceiver } from '../support/saml-receiver.js';
+} from '../support/saml/provider.js';
+import { type Answered, newSamlReceiver, type SamlReceiver } from '../support/saml/receiver.js';
 
 let receiver: SamlReceiver;
 let key: ProviderKey;

@@ -7,8 +7,8 @@ import {
   responseXml,
   sign,
   signedResponse,
-} from '../support/saml-provider.js';
-import { type Answered, newSamlReceiver, type SamlReceiver } from '../support/saml-receiver.js';
+} from '../support/saml/provider.js';
+import { type Answered, newSamlReceiver, type SamlReceiver } from '../support/saml/receiver.js';
 
 /** What the response around an assertion has to say, and whose word it is where something is wrong: strangers switch off no connection. */
 

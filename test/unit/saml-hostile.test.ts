@@ -8,8 +8,8 @@ import {
   responseXml,
   sign,
   signedResponse,
-} from '../support/saml-provider.js';
-import { newSamlReceiver, type SamlReceiver } from '../support/saml-receiver.js';
+} from '../support/saml/provider.js';
+import { newSamlReceiver, type SamlReceiver } from '../support/saml/receiver.js';
 
 let receiver: SamlReceiver;
 let key: ProviderKey;

@@ -3,8 +3,8 @@ import { inflateRawSync } from 'node:zlib';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import type { SsoRefusal } from '../../src/domain/sso-protocols/assertion.js';
 import { createSamlProtocol } from '../../src/domain/sso-protocols/saml/protocol.js';
-import { leavingIn, logoutRequestXml, logoutResponseXml, signedQuery } from '../support/saml-logout.js';
-import { asOurs, newProviderKey, type ProviderKey, posted, rsaSha256, sign } from '../support/saml-provider.js';
+import { leavingIn, logoutRequestXml, logoutResponseXml, signedQuery } from '../support/saml/logout.js';
+import { asOurs, newProviderKey, type ProviderKey, posted, rsaSha256, sign } from '../support/saml/provider.js';
 
 const baseUrl = 'https://id.gatehouse.example';
 const now = new Date('2026-11-22T10:00:00.000Z');

@@ -4,7 +4,7 @@ import { X509CertificateGenerator } from '@peculiar/x509';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { createSamlProtocol } from '../../src/domain/sso-protocols/saml/protocol.js';
 import { MetadataRefused, parseMetadata } from '../../src/domain/sso-protocols/saml/provider-metadata.js';
-import { asOurs, newProviderKey, type ProviderKey } from '../support/saml-provider.js';
+import { asOurs, newProviderKey, type ProviderKey } from '../support/saml/provider.js';
 
 const now = new Date('2026-11-22T10:00:00.000Z');
 const bindings = 'urn:oasis:names:tc:SAML:2.0:bindings';

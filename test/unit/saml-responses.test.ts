@@ -10,8 +10,8 @@ import {
   responseXml,
   sign,
   signedResponse,
-} from '../support/saml-provider.js';
-import { type Answered, newSamlReceiver, type SamlReceiver } from '../support/saml-receiver.js';
+} from '../support/saml/provider.js';
+import { type Answered, newSamlReceiver, type SamlReceiver } from '../support/saml/receiver.js';
 
 let receiver: SamlReceiver;
 let key: ProviderKey;

@@ -4,7 +4,7 @@ import samlify from 'samlify';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { createSamlProtocol } from '../../src/domain/sso-protocols/saml/protocol.js';
 import { parseMetadata } from '../../src/domain/sso-protocols/saml/provider-metadata.js';
-import { asOurs, newProviderKey, type ProviderKey } from '../support/saml-provider.js';
+import { asOurs, newProviderKey, type ProviderKey } from '../support/saml/provider.js';
 
 samlify.setSchemaValidator({ validate: async () => 'it has no schemas here' });
 

@@ -1,6 +1,6 @@
-import { judge, newToken } from '../../src/domain/sso/challenge.js';
-import { claimableDomain, domainIn } from '../../src/domain/sso/domain-name.js';
-import { hasLapsed, lifeOf, nextLook, nextLookAtVerified } from '../../src/domain/sso/domain-schedule.js';
+import { judge, newToken } from '../../src/domain/sso-domains/challenge.js';
+import { claimableDomain, domainIn } from '../../src/domain/sso-domains/domain-name.js';
+import { hasLapsed, lifeOf, nextLook, nextLookAtVerified } from '../../src/domain/sso-domains/schedule.js';
 import { days, hours, minutes } from '../../src/platform/clock.js';
 import { parseDurations } from '../../src/platform/duration.js';
 

@@ -1,4 +1,4 @@
-import { alteredIn, isStorable } from '../../src/platform/storable.js';
+import { alteredIn, isStorable } from '../../src/platform/database/storable.js';
 
 test.each<[unknown, string | null]>([
   ['', null],

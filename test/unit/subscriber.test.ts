@@ -1,4 +1,4 @@
-import { subscriberOf } from '../../src/platform/subscriber.js';
+import { subscriberOf } from '../../src/platform/database/subscriber.js';
 
 test.each([
   ['203.0.113.9', '203.0.113.9'],

@@ -2,12 +2,12 @@ import { randomFill } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import bcrypt from 'bcrypt';
+import { createFairQueue } from '../../src/domain/fair-queue.js';
 import { hashPassword, verifyPassword } from '../../src/domain/passwords/hashing.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
-import { inTurns } from '../../src/domain/turns.js';
 
 test('so many run at once, the others in their order, also behind one that failed', async () => {
-  const turns = inTurns(2);
+  const turns = createFairQueue(2);
   const log: string[] = [];
   const running = new Set<number>();
   const results = await Promise.allSettled(
@@ -53,7 +53,7 @@ test('dear imported hashes of one Account stand beside those of another, and not
 });
 
 test('who comes when enough wait is refused at once, and nobody who waits', async () => {
-  const turns = inTurns(1, { longest: 2 });
+  const turns = createFairQueue(1, { longest: 2 });
   let finish = () => {};
   const first = turns(() => new Promise<string>((resolve) => (finish = () => resolve('first'))));
   const waiting = [turns(async () => 'second'), turns(async () => 'third')];
@@ -78,7 +78,7 @@ test('a burst of passwords leaves threads to other work of the pool, and what is
 
 describe('work of many', () => {
   /** Work that ends when a test says so; `begun` has whose it was, in the order of their turns. */
-  function work(turns: ReturnType<typeof inTurns>) {
+  function work(turns: ReturnType<typeof createFairQueue>) {
     const begun: string[] = [];
     const ends: (() => void)[] = [];
     const run = (whose: string) =>
@@ -94,7 +94,7 @@ describe('work of many', () => {
   }
 
   test('of one there is no more than a share at once, and who waits for theirs keeps nobody else waiting', async () => {
-    const turns = inTurns(3, { mostOfEach: 2 });
+    const turns = createFairQueue(3, { mostOfEach: 2 });
     const { begun, run, endNext } = work(turns);
     const all = ['ana', 'ana', 'ana', 'ana', 'ben', 'ben'].map(run);
     expect([begun, turns.line()]).toEqual([['ana', 'ana', 'ben'], { running: 3, waiting: 3 }]);
@@ -108,7 +108,7 @@ describe('work of many', () => {
   });
 
   test('with one turn, whose many wait, gets it by turns with the others', async () => {
-    const { begun, run, endNext } = work(inTurns(1));
+    const { begun, run, endNext } = work(createFairQueue(1));
     const all = ['ana', 'ana', 'ana', 'ben', 'cem'].map(run);
     for (let i = 0; i < 5; i++) await endNext();
     await Promise.all(all);
@@ -117,7 +117,7 @@ describe('work of many', () => {
 
   test('a line of one is refused at its own length, and all of them together at theirs', async () => {
     let refused = 0;
-    const turns = inTurns(1, { longest: 3, longestOfEach: 2, onRefused: () => refused++ });
+    const turns = createFairQueue(1, { longest: 3, longestOfEach: 2, onRefused: () => refused++ });
     const { run, endNext } = work(turns);
     const taken = ['ana', 'ana', 'ana'].map(run);
     await expect(run('ana')).rejects.toMatchObject({ code: 'service.unavailable' });
@@ -129,7 +129,7 @@ describe('work of many', () => {
   });
 
   test('who has waited too long is refused, and takes no turn any more', async () => {
-    const turns = inTurns(1, { withinMs: 20 });
+    const turns = createFairQueue(1, { withinMs: 20 });
     const { begun, run, endNext } = work(turns);
     const first = run('ana');
     await expect(run('ben')).rejects.toMatchObject({ code: 'service.unavailable', options: { retryAfter: 1 } });
@@ -140,7 +140,7 @@ describe('work of many', () => {
   });
 
   test('who is patient is never refused, and keeps their place', async () => {
-    const turns = inTurns(1, { longest: 1, withinMs: 20 });
+    const turns = createFairQueue(1, { longest: 1, withinMs: 20 });
     const first = turns(async () => {
       const patient = turns(async () => 'patient', 'ana', { isPatient: true });
       const another = turns(async () => 'another', 'ana', { isPatient: true });

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Fastify, { type FastifyInstance } from 'fastify';
-import { inTurns } from '../../src/domain/turns.js';
+import { createFairQueue } from '../../src/domain/fair-queue.js';
 import { createDraining } from '../../src/http/draining.js';
 import { whileSent } from '../../src/http/while-sent.js';
 
@@ -18,7 +18,7 @@ afterEach(async () => {
 /** More than sockets hold, in pieces that come as they are taken. */
 const endless = () => Readable.from(Array.from({ length: 2000 }, () => 'x'.repeat(64 * 1024)));
 
-async function serve(silentMs: number, turns = inTurns(1, { withinMs: 100 })) {
+async function serve(silentMs: number, turns = createFairQueue(1, { withinMs: 100 })) {
   const { serverFactory } = createDraining({ keepAliveMs: 1000, requestMs: 1000, silentMs, isStopping: () => false });
   const app = Fastify({ serverFactory });
   app.get('/', (_, reply) => whileSent(turns, 'account', reply, async () => endless()));
@@ -56,7 +56,7 @@ test('a turn lasts until the answer is taken, or its reader is gone', async () =
 });
 
 test('who takes nothing for long is cut off; who takes it slowly is not', async () => {
-  const { port, turns } = await serve(300, inTurns(2));
+  const { port, turns } = await serve(300, createFairQueue(2));
   const [still, slow] = [await ask(port), await ask(port)];
   let taken = 0;
   slow.socket.on('data', (piece) => {

@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import { uuidArray } from '../../src/platform/uuid-array.js';
+import { uuidArray } from '../../src/platform/database/uuid-array.js';
 
 test('UUIDs and nulls are one text', () => {
   const [a, b] = [uuidv7(), uuidv7().toUpperCase()];

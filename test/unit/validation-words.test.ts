@@ -1,6 +1,6 @@
-import { openApiDocument } from '../../src/document.js';
 import { type OpenApiDocument, operationsOf } from '../../src/http/openapi/document.js';
 import { wordsOf } from '../../src/http/validation-words.js';
+import { openApiDocument } from '../../src/openapi-document.js';
 
 const raw = 'must match pattern';
 const patternsIn = (schema: unknown): string[] =>

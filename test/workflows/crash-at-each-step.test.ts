@@ -1,13 +1,13 @@
 import { createActivities } from '../../activities/index.js';
 import * as workflows from '../../workflows/index.js';
-import { accountRuns } from '../support/crash-accounts.js';
-import { domainRuns } from '../support/crash-domains.js';
-import { dieUnheard, mailRuns } from '../support/crash-mails.js';
-import type { Death } from '../support/crash-plan.js';
-import { registrationRuns } from '../support/crash-registrations.js';
-import { scheduledRuns } from '../support/crash-schedules.js';
-import { webhookRuns } from '../support/crash-webhooks.js';
-import { type CrashRun, type CrashWorld, startCrashWorld, TooLate } from '../support/crash-world.js';
+import { accountRuns } from '../support/crash/accounts.js';
+import { domainRuns } from '../support/crash/domains.js';
+import { dieUnheard, mailRuns } from '../support/crash/mails.js';
+import type { Death } from '../support/crash/plan.js';
+import { registrationRuns } from '../support/crash/registrations.js';
+import { scheduledRuns } from '../support/crash/schedules.js';
+import { webhookRuns } from '../support/crash/webhooks.js';
+import { type CrashRun, type CrashWorld, startCrashWorld, TooLate } from '../support/crash/world.js';
 import { patience } from '../support/patience.js';
 import { historyText } from '../support/temporal.js';
 

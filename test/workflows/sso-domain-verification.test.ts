@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
-import { createDomainChecks } from '../../src/domain/sso/domain-checks.js';
-import { createSsoDomains, type SsoDomainsDeps } from '../../src/domain/sso/domains.js';
+import { createDomainChecks } from '../../src/domain/sso-domains/checks.js';
+import { createSsoDomains, type SsoDomainsDeps } from '../../src/domain/sso-domains/domains.js';
 import { hours, seconds } from '../../src/platform/clock.js';
 import { createDns } from '../../src/platform/dns.js';
 import { createProcesses, type Processes } from '../../src/temporal/processes.js';

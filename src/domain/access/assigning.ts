@@ -4,12 +4,12 @@ import { EnvironmentMembership } from '../../../entities/environment-membership.
 import { Node } from '../../../entities/node.js';
 import { Role } from '../../../entities/role.js';
 import { RoleAssignment } from '../../../entities/role-assignment.js';
-import { within } from '../../platform/db.js';
-import { insertNew } from '../../platform/insert-new.js';
+import { within } from '../../platform/database/db.js';
+import { insertNew } from '../../platform/database/insert-new.js';
 import { DomainError, type ErrorCode, mostNamed } from '../errors.js';
-import { recordEvents } from '../events.js';
+import { recordEvents } from '../events/record.js';
 import type { EnvironmentScope } from '../scope.js';
-import { vanished } from './vanishing.js';
+import { asNotFound } from './concurrent-removal.js';
 import { openWindows } from './window-rows.js';
 
 /** What somebody is to hold. Null bounds are open; null as the node is the Environment's root. */
@@ -92,7 +92,7 @@ export async function write(
   }));
   // In one order, so that two callers with the same ones do not wait for each other.
   const made = await insertNew(tx, RoleAssignment, rows.toSorted(inOrder)).catch((error: unknown) => {
-    throw vanished(error);
+    throw asNotFound(error);
   });
   const created = rows.filter(({ id }) => made.has(id));
   await recordEvents(

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { RoleAssignment } from '../../../entities/role-assignment.js';
-import { type Db, within } from '../../platform/db.js';
+import { type Db, within } from '../../platform/database/db.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
 import type { ReachedNodes } from './rights.js';

@@ -1,21 +1,21 @@
 import { type EntityManager, In } from 'typeorm';
 import { Role } from '../../../entities/role.js';
 import type { Clock } from '../../platform/clock.js';
-import { type Db, within } from '../../platform/db.js';
+import { type Db, within } from '../../platform/database/db.js';
 import type { Caller } from '../caller.js';
 import { DomainError, type ErrorCode } from '../errors.js';
+import { forbiddenCodes, forbiddenFor } from '../forbidden.js';
 import { isActive } from '../hierarchy/active.js';
 import { find, rootOf } from '../hierarchy/nodes.js';
 import type { Page, PageRequest } from '../paging.js';
-import { lackingOf, refusedTo } from '../refused-to.js';
 import type { EnvironmentScope } from '../scope.js';
 import { type AssignmentResult, type Placed, place, type WantedAssignment, write } from './assigning.js';
 import { listAssignments, type NamedAssignment, withNames } from './assignment-lists.js';
+import { keepMembers, retryWhenRemoved } from './concurrent-removal.js';
 import type { Evaluation } from './evaluate.js';
 import { assigning, createGiving, keysOf } from './giving.js';
+import { removeAssignments } from './removing.js';
 import type { Rights } from './rights.js';
-import { takeAway } from './taking.js';
-import { keepMembers, untilNothingVanishes } from './vanishing.js';
 
 /** Null as the node is the Environment's root. */
 export type RoleAtNode = Pick<WantedAssignment, 'roleId' | 'nodeId'>;
@@ -35,7 +35,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
 
   async function assertMayAssign(scope: EnvironmentScope, caller: Caller, nodeId: string): Promise<void> {
     const held = await rights.holdsAt(scope, caller, assigning, nodeId);
-    if (held !== 'held') throw refusedTo(caller, assigning);
+    if (held !== 'held') throw forbiddenFor(caller, assigning);
   }
 
   /** Any number of them, each on its own: what is wrong with one keeps no other from being made. */
@@ -44,7 +44,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
     caller: Caller,
     wanted: readonly WantedAssignment[],
   ): Promise<AssignmentResult[]> {
-    return untilNothingVanishes(async () => {
+    return retryWhenRemoved(async () => {
       const at = now();
       const identityIds = [...new Set(wanted.map(({ identityId }) => identityId))];
       const unknown = await giving.strangers(scope, caller, assigning, identityIds);
@@ -190,12 +190,12 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
           [scope.environmentId, ids, reach, identityId ?? null, caller.type === 'identity', part],
         );
         const reached = rows.filter(({ isReached }) => isReached).map(({ id }) => id);
-        await takeAway(tx, scope, reached, now());
+        await removeAssignments(tx, scope, reached, now());
         const found = new Map(rows.map((row) => [row.id, row]));
         return ids.map((id) => {
           const row = found.get(id);
           if (row?.isReached) return null;
-          return row?.isSeen ? lackingOf[caller.type] : 'role_assignments.not_found';
+          return row?.isSeen ? forbiddenCodes[caller.type] : 'role_assignments.not_found';
         });
       });
     },

@@ -1,7 +1,7 @@
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
-import { createGathering } from '../../platform/gathering.js';
-import { uuidArray } from '../../platform/uuid-array.js';
+import { createBatcher } from '../../platform/database/batching.js';
+import type { Db } from '../../platform/database/db.js';
+import { uuidArray } from '../../platform/database/uuid-array.js';
 import { assignedThen, notLongOver } from './in-force.js';
 
 /** One question: may this Identity do this there? */
@@ -104,7 +104,7 @@ export function createEvaluation({ db, now }: { db: Pick<Db, 'statement'>; now: 
     ]);
     return (row?.reasons?.split(',') ?? []).map(decisionOf);
   }
-  const together = createGathering<Check, Decision>((environmentId, checks) => ask(environmentId, checks));
+  const together = createBatcher<Check, Decision>((environmentId, checks) => ask(environmentId, checks));
 
   return {
     /** In the order of the checks. `asOf` in the past counts assignments as they were then (contract §10). */

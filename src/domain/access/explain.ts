@@ -1,5 +1,5 @@
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import type { Check, Reason } from './evaluate.js';
 import { inWords } from './explain-in-words.js';
 import type { ExplainedReason, Explanation, Found, FoundAssignment, SeenAssignment } from './explained.js';

@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
-import { cannotGrant, refusedTo } from '../refused-to.js';
+import { cannotGrant, forbiddenFor } from '../forbidden.js';
 import type { EnvironmentScope } from '../scope.js';
 import { type Placed, place, type WantedByNewcomer } from './assigning.js';
 import type { Evaluation } from './evaluate.js';
@@ -35,7 +35,7 @@ export function createGiving({ db, evaluation, rights }: GivingDeps) {
     return wanted.map((one) => {
       const holding = holds.get(one.nodeId);
       if (holding === 'node_not_found') return new DomainError('nodes.node_not_found');
-      if (holding !== 'held') return refusedTo(caller, assigning);
+      if (holding !== 'held') return forbiddenFor(caller, assigning);
       const keys = lacking.get(one) ?? [];
       return keys.length > 0 ? cannotGrant('role.cannot_grant', 'role_id', keys) : null;
     });

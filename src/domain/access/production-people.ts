@@ -1,9 +1,9 @@
 import type { EntityManager } from 'typeorm';
-import type { Db, EnvironmentScope } from '../../platform/db.js';
-import { joining } from '../../platform/joining.js';
+import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import { dbWithin } from '../../platform/database/db-within.js';
 import type { Caller } from '../caller.js';
-import { covers } from '../capabilities/limits.js';
 import { reachOf } from '../capabilities/reach.js';
+import { covers } from '../capabilities/role-limits.js';
 import { DomainError } from '../errors.js';
 
 /** SQL: the production Environments of a member of one for tests. One that is being removed is nobody's any more. */
@@ -56,7 +56,7 @@ export async function assertNotByTestProvider(
   identityId: string,
   ssoConnectionId: string | null,
 ): Promise<void> {
-  if (ssoConnectionId !== null && (await isInProduction(joining(tx), scope, identityId)))
+  if (ssoConnectionId !== null && (await isInProduction(dbWithin(tx), scope, identityId)))
     throw new DomainError('identity.in_production');
 }
 

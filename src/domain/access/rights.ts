@@ -1,9 +1,9 @@
 import type { Clock } from '../../platform/clock.js';
-import type { Db, EnvironmentScope } from '../../platform/db.js';
+import type { Db, EnvironmentScope } from '../../platform/database/db.js';
 import type { AdminCaller, Caller } from '../caller.js';
 import type { Capability } from '../capabilities/administrator-roles.js';
-import { covers } from '../capabilities/limits.js';
 import { reachOf } from '../capabilities/reach.js';
+import { covers } from '../capabilities/role-limits.js';
 import { denied, type Evaluation } from './evaluate.js';
 import { inForce } from './in-force.js';
 import type { Permission } from './permissions.js';

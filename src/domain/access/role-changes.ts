@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
-import type { EnvironmentScope } from '../../platform/db.js';
-import { recordEvents } from '../events.js';
+import type { EnvironmentScope } from '../../platform/database/db.js';
+import { recordEvents } from '../events/record.js';
 
 /** A role, and the keys of the permissions that it holds from now on, and no longer. */
 export interface HeldChange {

@@ -1,11 +1,11 @@
 import type { EntityManager } from 'typeorm';
 import type { Role } from '../../../entities/role.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { DomainError } from '../errors.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
-import type { Put } from '../put.js';
 import { columnsOf, type RowList, readPart, readRows, readWhole } from '../row-pages.js';
 import type { EnvironmentScope } from '../scope.js';
+import type { Bind } from '../sql-parameters.js';
 import { notEnded } from './in-force.js';
 import type { ReachedNodes } from './rights.js';
 
@@ -39,10 +39,10 @@ const columns: Record<RoleSort, string[]> = {
 
 const ofTenant = 'role.account_id = $1 and role.environment_id = $2';
 
-const inPart = (part: ReachedNodes, put: Put) =>
+const inPart = (part: ReachedNodes, put: Bind) =>
   part === null ? '' : `and exists (select from nodes n where n.id = a.node_id and n.path && ${put(part)}::uuid[])`;
 
-const rolesWhere = ({ at, part }: Holders, where: (put: Put) => string): RowList => ({
+const rolesWhere = ({ at, part }: Holders, where: (put: Bind) => string): RowList => ({
   from: 'roles role',
   where,
   key: 'role.id',

@@ -6,21 +6,21 @@ import { RolePermission } from '../../../entities/role-permission.js';
 import { ScimGroupMapping } from '../../../entities/scim-group-mapping.js';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import type { Clock } from '../../platform/clock.js';
-import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
-import { violates } from '../../platform/postgres-errors.js';
+import { type Db, type EnvironmentScope, within } from '../../platform/database/db.js';
+import { violates } from '../../platform/database/postgres-errors.js';
 import type { Caller } from '../caller.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError, type ErrorDetail } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
+import { cannotGrant } from '../forbidden.js';
 import type { Page } from '../paging.js';
-import { cannotGrant } from '../refused-to.js';
 import { placeOf } from './catalog.js';
 import type { Evaluation } from './evaluate.js';
 import { lackingAt } from './granting.js';
+import { lockAssignments } from './removing.js';
 import type { ReachedNodes } from './rights.js';
 import { changeHeld } from './role-changes.js';
 import { assignableRoles, type CountedRole, countedRole, listRoles, type RolesPage } from './role-lists.js';
-import { lockAssignments } from './taking.js';
 
 export interface NewRole {
   name: string;

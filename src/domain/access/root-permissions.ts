@@ -1,5 +1,5 @@
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { fittingJson } from '../fitting-json.js';
 import { inForce } from './in-force.js';
 

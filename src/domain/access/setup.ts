@@ -3,10 +3,10 @@ import { v7 as uuidv7 } from 'uuid';
 import { Permission } from '../../../entities/permission.js';
 import { Role } from '../../../entities/role.js';
 import type { Clock } from '../../platform/clock.js';
-import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
-import { insertNew } from '../../platform/insert-new.js';
+import { type Db, type EnvironmentScope, within } from '../../platform/database/db.js';
+import { insertNew } from '../../platform/database/insert-new.js';
 import { DomainError, type ErrorDetail, invalidField } from '../errors.js';
-import { recordEvent, recordEvents } from '../events.js';
+import { recordEvent, recordEvents } from '../events/record.js';
 import { placeOf } from './catalog.js';
 import { changeHeld } from './role-changes.js';
 

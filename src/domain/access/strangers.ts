@@ -1,4 +1,4 @@
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import type { Caller } from '../caller.js';
 import { isActive } from '../hierarchy/active.js';
 import type { EnvironmentScope } from '../scope.js';

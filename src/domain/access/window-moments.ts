@@ -1,6 +1,6 @@
 import type { RoleAssignment } from '../../../entities/role-assignment.js';
 import { after } from '../../platform/clock.js';
-import type { EventAction } from '../event-catalogue.js';
+import type { EventAction } from '../events/catalogue.js';
 
 export interface WindowMoment {
   action: Extract<EventAction, `role_assignment.${'activated' | 'expiring' | 'expired'}`>;

@@ -1,7 +1,7 @@
 import { AccountIntent, type AccountIntentStatus } from '../../../entities/account-intent.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import type { ProcessInput } from '../../platform/process-kinds.js';
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';

@@ -2,7 +2,7 @@ import { type EntityManager, IsNull, LessThan, MoreThan, Not } from 'typeorm';
 import { AccountIntent, type AccountIntentStatus } from '../../../entities/account-intent.js';
 import { User } from '../../../entities/user.js';
 import { after, hours } from '../../platform/clock.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 
 /** As long as an Idempotency-Key counts (contract §1), a request that comes again has the intent that it claimed. */
 const claimLife = hours(24);

@@ -5,7 +5,7 @@ import { User } from '../../../entities/user.js';
 import { after } from '../../platform/clock.js';
 import { provisionAccount } from '../accounts/provisioning.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { claimedBy, lockUser } from './claim.js';
 import { newIntent, parkIntent, type WantedAccount } from './park.js';
 import { type ProvisionedIntent, provisionedBefore } from './provision.js';

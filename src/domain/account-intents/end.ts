@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { LessThanOrEqual } from 'typeorm';
 import { AccountIntent, type AccountIntentStatus } from '../../../entities/account-intent.js';
 import { queueEmail } from '../emails/queue.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { lockUser } from './claim.js';
 import { failureEmail } from './process.js';
 import { type ProvisionedIntent, provisionedBefore } from './provision.js';

@@ -4,7 +4,7 @@ import { Application } from '../../../entities/application.js';
 import { runInContext } from '../../platform/context.js';
 import { provisionAccount } from '../accounts/provisioning.js';
 import { DomainError, isErrorCode } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 
 /** The Account that an intent became, and its first Application. */
 export interface ProvisionedIntent {

@@ -1,9 +1,9 @@
 import type { EntityManager } from 'typeorm';
 import { AccountIntent } from '../../../entities/account-intent.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { startLater } from '../outbox.js';
 import { isUuid } from '../uuid.js';
 import { processInput } from './process.js';

@@ -2,11 +2,11 @@ import { IsNull } from 'typeorm';
 import { Account } from '../../../entities/account.js';
 import { Subscription } from '../../../entities/subscription.js';
 import type { Clock } from '../../platform/clock.js';
-import type { AccountScope, Db } from '../../platform/db.js';
-import { violates } from '../../platform/postgres-errors.js';
+import type { AccountScope, Db } from '../../platform/database/db.js';
+import { violates } from '../../platform/database/postgres-errors.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import type { Naming } from '../free-slug.js';
 import { assertMayRequireMfa, type DecidingAdmin } from './required-mfa.js';
 

@@ -1,12 +1,12 @@
 import { Membership } from '../../../entities/membership.js';
 import type { Clock } from '../../platform/clock.js';
-import type { AccountScope, Db } from '../../platform/db.js';
+import type { AccountScope, Db } from '../../platform/database/db.js';
 import { noticeAdmin } from '../admin-mfa/mails.js';
 import { resetUserMfa } from '../admin-mfa/reset.js';
 import { authorityOf, lockAdministration } from '../capabilities/roles-authority.js';
 import { localeOf } from '../emails/locale.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { findMember, type Member } from './members.js';
 import { rolesOf } from './members-roles.js';
 

@@ -1,7 +1,7 @@
 import { type EntityManager, In } from 'typeorm';
 import { AdministratorRole, type AdministratorRoleKey } from '../../../entities/administrator-role.js';
 import { builtInRoles } from '../capabilities/administrator-roles.js';
-import { checkedLimits, type RoleLimits, sameLimits, type WantedLimits } from '../capabilities/limits.js';
+import { checkedLimits, type RoleLimits, sameLimits, type WantedLimits } from '../capabilities/role-limits.js';
 import { DomainError, type ErrorDetail, invalidField } from '../errors.js';
 import type { AccountScope } from '../scope.js';
 

@@ -3,13 +3,13 @@ import { Account } from '../../../entities/account.js';
 import { Membership } from '../../../entities/membership.js';
 import { MembershipRole } from '../../../entities/membership-role.js';
 import { User } from '../../../entities/user.js';
-import type { AccountScope, Db } from '../../platform/db.js';
-import { sameLimits } from '../capabilities/limits.js';
+import type { AccountScope, Db } from '../../platform/database/db.js';
+import { sameLimits } from '../capabilities/role-limits.js';
 import { assertMayGive, authorityOf, lockAdministration, makesOwner } from '../capabilities/roles-authority.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
-import { assertAnotherOwner, endMembership } from './leaving.js';
+import { assertAnotherOwner, endMembership } from './leave.js';
 import { type MemberRole, type RoleOfMember, rolesOf, type WantedRole, wantedRoles } from './members-roles.js';
 
 export type { WantedRole };

@@ -7,7 +7,7 @@ import { MembershipRole } from '../../../entities/membership-role.js';
 import { Subscription } from '../../../entities/subscription.js';
 import { type AddedApplication, addApplication } from '../applications/add.js';
 import { builtInRoles } from '../capabilities/administrator-roles.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { underFreeSlug } from '../free-slug.js';
 
 export interface ProvisionAccount {

@@ -1,13 +1,13 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { createMfaAttempts } from '../mfa/attempts.js';
 import { createOwnWebauthn } from '../mfa/own-webauthn.js';
 import { type CodeHashing, createRecoveryCodeHashes } from '../mfa/recovery-code-hashes.js';
 import { type AdminChallenges, createAdminChallenges } from './challenges.js';
 import { createUserFactors } from './factors.js';
-import { createOwnAdminMfa, type OwnAdminMfa } from './own.js';
-import { createPendingUserSignIns } from './pending.js';
+import { createOwnAdminMfa, type OwnAdminMfa } from './own-factors.js';
+import { createPendingUserSignIns } from './pending-sign-ins.js';
 import { createProof } from './proof.js';
 import { createUserRecoveryCodes } from './recovery-codes.js';
 import { createUserTotp } from './totp.js';

@@ -1,16 +1,16 @@
 import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/server';
 import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
-import { joining } from '../../platform/joining.js';
+import type { Db } from '../../platform/database/db.js';
+import { dbWithin } from '../../platform/database/db-within.js';
 import { DomainError } from '../errors.js';
+import { recordOfUser } from '../events/user-events.js';
+import { type SecondFactorResult, withSecondFactor } from '../mfa/assurance.js';
 import type { MfaAttempts } from '../mfa/attempts.js';
-import { type SecondFactorResult, withSecondFactor } from '../mfa/second-factor.js';
 import { aal1 } from '../sessions/first-factor.js';
-import { recordOfUser } from '../user-events.js';
 import type { UserFactors } from './factors.js';
 import { noticeAdmin } from './mails.js';
-import type { BeginUserSignIn, HeldUserSignIn, OpenUserSignIn, PendingUserSignIns } from './pending.js';
+import type { BeginUserSignIn, HeldUserSignIn, OpenUserSignIn, PendingUserSignIns } from './pending-sign-ins.js';
 import type { UserRecoveryCodes } from './recovery-codes.js';
 import type { UserTotp } from './totp.js';
 import type { UserWebauthn } from './webauthn.js';
@@ -86,7 +86,7 @@ export function createAdminChallenges(deps: AdminChallengesDeps) {
     const { kind } = proof;
     const found = kind === 'recovery_code' ? await recoveryCodes.find(signIn.userId, proof.code) : null;
     return db.transaction('system', async (tx): Promise<Settled | null> => {
-      const on = joining(tx);
+      const on = dbWithin(tx);
       const held = await pending.hold(signIn, on);
       if (held === null) return { isOver: true };
       const amr = await amrOf(signIn, proof, { found, on });

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { DomainError } from '../errors.js';
 import { type Acr, aal2, authTimeOf } from '../sessions/first-factor.js';
 import { proofLife } from '../sessions/own-proof.js';

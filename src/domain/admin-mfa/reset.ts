@@ -2,10 +2,10 @@ import type { EntityManager } from 'typeorm';
 import { UserMfaFactor } from '../../../entities/user-mfa-factor.js';
 import { UserRecoveryCode } from '../../../entities/user-recovery-code.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
-import { joining } from '../../platform/joining.js';
+import type { Db } from '../../platform/database/db.js';
+import { dbWithin } from '../../platform/database/db-within.js';
+import { recordOfUser } from '../events/user-events.js';
 import { forgiveMfaTries } from '../mfa/attempts.js';
-import { recordOfUser } from '../user-events.js';
 import { noticeAdmin } from './mails.js';
 
 /**
@@ -18,7 +18,7 @@ export async function resetUserMfa(tx: EntityManager, userId: string, now: Date)
   await tx.query('update users set mfa_reset_at = $2 where id = $1', [userId, now]);
   await tx.delete(UserMfaFactor, { userId });
   await tx.delete(UserRecoveryCode, { userId });
-  await forgiveMfaTries(joining(tx), 'user', userId, () => now);
+  await forgiveMfaTries(dbWithin(tx), 'user', userId, () => now);
   await tx.query('update pending_user_sign_ins set completed_at = $2 where user_id = $1 and completed_at is null', [
     userId,
     now,

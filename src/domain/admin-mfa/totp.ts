@@ -1,6 +1,6 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { createTotpEnrollments, type FirstCode, type StoredApp, spendCode } from '../mfa/totp-codes.js';
 
 /** What a factor's sealed secret is bound to. */

@@ -4,11 +4,11 @@ import type {
 } from '@simplewebauthn/server';
 import type { UserMfaFactor } from '../../../entities/user-mfa-factor.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
+import { recordOfUser } from '../events/user-events.js';
 import { amrOf, createCeremonies, credentialText, type KeyOwner } from '../mfa/webauthn-ceremonies.js';
 import { readAssertion } from '../mfa/webauthn-responses.js';
-import { recordOfUser } from '../user-events.js';
-import type { OpenUserSignIn, PendingUserSignIns } from './pending.js';
+import type { OpenUserSignIn, PendingUserSignIns } from './pending-sign-ins.js';
 
 type StoredCredential = Pick<
   UserMfaFactor,

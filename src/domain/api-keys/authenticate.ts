@@ -1,6 +1,6 @@
 import { type Clock, minutes, seconds } from '../../platform/clock.js';
 import { equalInConstantTime, hashSecret } from '../../platform/crypto/one-time-secret.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { environmentStands } from '../standing-environment.js';
 import { parseApiKey } from './format.js';
 

@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { Application } from '../../../entities/application.js';
 import type { Environment, EnvironmentType } from '../../../entities/environment.js';
 import { addEnvironment } from '../environments/add.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { type Naming, underFreeSlug } from '../free-slug.js';
 
 export interface AddedApplication {

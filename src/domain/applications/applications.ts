@@ -2,17 +2,17 @@ import type { EntityManager, FindOneOptions } from 'typeorm';
 import { Application } from '../../../entities/application.js';
 import { Environment } from '../../../entities/environment.js';
 import type { Clock } from '../../platform/clock.js';
-import type { AccountScope, Db } from '../../platform/db.js';
-import { violates } from '../../platform/postgres-errors.js';
-import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
+import type { AccountScope, Db } from '../../platform/database/db.js';
+import { violates } from '../../platform/database/postgres-errors.js';
+import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import type { Reach } from '../capabilities/reach.js';
 import { changedFields } from '../changed-fields.js';
 import { beginApplicationRemoval, beginRemovals } from '../environments/begin-removal.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import type { Naming } from '../free-slug.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
-import { assertRoom } from '../room.js';
+import { assertWithinQuota } from '../quota.js';
 import type { ApplicationScope } from '../scope.js';
 import { holdOpen } from '../standing-account.js';
 import { addApplication } from './add.js';
@@ -113,7 +113,7 @@ const idsOf = ({ accountId, id, name }: Application) => ({
 });
 
 const roomFor = (tx: EntityManager, accountId: string) =>
-  assertRoom(tx, {
+  assertWithinQuota(tx, {
     of: `applications of ${accountId}`,
     most: mostApplications,
     count: () => tx.countBy(Application, { accountId }),

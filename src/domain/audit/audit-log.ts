@@ -1,12 +1,12 @@
 import type { EntityManager } from 'typeorm';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
+import { afterCursor, type Place, placeIn } from '../cursors.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
+import type { Turns } from '../fair-queue.js';
 import { type Page, type PageRequest, pageOf, type Stretch, stretchForwards } from '../paging.js';
-import { behind, type Place, placeIn } from '../places.js';
-import type { Put } from '../put.js';
 import { type Ask, statementOf } from '../row-pages.js';
-import type { Turns } from '../turns.js';
+import type { Bind } from '../sql-parameters.js';
 import type { AuditFilters, AuditPlace } from './conditions.js';
 import { isPlannedOnce, timesOf } from './conditions.js';
 import { countDays, locate, reach } from './days.js';
@@ -132,7 +132,11 @@ async function readPage(ask: Ask, place: AuditPlace, filters: AuditFilters, page
   const { behind: last, direction } = forwards;
   if (last) {
     const within = reach(days, direction, new Date(last.createdAt), forwards.count);
-    const and = (put: Put) => [behind(last, byAge, direction, put), ...timesOf(within, put), ...timesOf(filters, put)];
+    const and = (put: Bind) => [
+      afterCursor(last, byAge, direction, put),
+      ...timesOf(within, put),
+      ...timesOf(filters, put),
+    ];
     return paged(forwards, await readRows(ask, place, filters, { order: direction, take: forwards.count, and }));
   }
   const count = Math.max(0, Math.min(page.take, itemCount - forwards.at));
@@ -186,9 +190,9 @@ async function actedBefore(tx: EntityManager, place: AuditPlace, row: AuditRow) 
 }
 
 /** Twice the time: the pair gives the order, the time alone the months that need not be read. */
-const beyond = (place: Place, put: Put, order: 'asc' | 'desc' = 'asc'): string[] => [
+const beyond = (place: Place, put: Bind, order: 'asc' | 'desc' = 'asc'): string[] => [
   `created_at ${order === 'asc' ? '>=' : '<='} ${put(place.createdAt)}::timestamptz`,
-  behind(place, byAge, order, put),
+  afterCursor(place, byAge, order, put),
 ];
 const byAge = ['created_at', 'id'];
 

@@ -1,6 +1,6 @@
-import { isStorable } from '../../platform/storable.js';
+import { isStorable } from '../../platform/database/storable.js';
 import type { Reach } from '../capabilities/reach.js';
-import { type Put, putInto } from '../put.js';
+import { type Bind, bindInto } from '../sql-parameters.js';
 import { uuid } from '../uuid.js';
 
 /** Which rows of the audit log somebody may see. */
@@ -32,7 +32,7 @@ export interface AuditFilters {
 /** Collects the values of a statement and names each by its number. */
 export function parameters() {
   const values: unknown[] = [];
-  return { values, put: putInto(values) };
+  return { values, put: bindInto(values) };
 }
 
 export interface Conditions {
@@ -47,7 +47,7 @@ export interface Conditions {
 }
 
 /** What a row has to be, without its time. */
-export function conditionsOf(place: AuditPlace, filters: AuditFilters, put: Put): Conditions {
+export function conditionsOf(place: AuditPlace, filters: AuditFilters, put: Bind): Conditions {
   const { accountId, environmentId, surface, reach } = place;
   const common = [`account_id = ${put(accountId)}`];
   const own: string[] = [];
@@ -99,7 +99,7 @@ export function isPlannedOnce(
 }
 
 /** The times of `from` and `to`, as conditions on `created_at`. */
-export function timesOf({ from, to }: Pick<AuditFilters, 'from' | 'to'>, put: Put): string[] {
+export function timesOf({ from, to }: Pick<AuditFilters, 'from' | 'to'>, put: Bind): string[] {
   return [
     ...(from ? [`created_at >= ${put(from)}::timestamptz`] : []),
     ...(to ? [`created_at < ${put(to)}::timestamptz`] : []),

@@ -1,6 +1,6 @@
 import { days as daysOfMs } from '../../platform/clock.js';
-import type { Put } from '../put.js';
 import type { Ask } from '../row-pages.js';
+import type { Bind } from '../sql-parameters.js';
 import { type AuditFilters, type AuditPlace, conditionsOf, parameters, timesOf } from './conditions.js';
 
 /** How many rows a day has, in UTC. */
@@ -39,7 +39,7 @@ function countedParts(
   rows: (...more: string[]) => string,
   times: string[],
   { from, to }: AuditFilters,
-  put: Put,
+  put: Bind,
 ): string[] {
   const isSettled = `transaction_id < (select below from ${settledCounts})`;
   const cut = (start: Date, end: Date) => rows(isSettled, ...timesOf({ from: start, to: end }, put));

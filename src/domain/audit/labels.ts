@@ -1,4 +1,4 @@
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { isUuid } from '../uuid.js';
 import type { AuditRow } from './rows.js';
 

@@ -1,7 +1,7 @@
 import type { Event } from '../../../entities/event.js';
-import { type Placed, placedBy } from '../places.js';
-import type { Put } from '../put.js';
+import { type Placed, placedBy } from '../cursors.js';
 import type { Ask } from '../row-pages.js';
+import type { Bind } from '../sql-parameters.js';
 import { type AuditFilters, type AuditPlace, conditionsOf, parameters } from './conditions.js';
 
 /** An event as the audit log shows it. */
@@ -15,7 +15,7 @@ const columns = `id, account_id as "accountId", application_id as "applicationId
 
 export interface RowsWanted {
   /** Further conditions, given what names a value. */
-  and?(put: Put): string[];
+  and?(put: Bind): string[];
   order: 'asc' | 'desc';
   skip?: number;
   take: number;
@@ -39,7 +39,7 @@ export async function readRows(
 }
 
 /** A UUIDv7 tells its moment; the row is near it, and only that month is looked at. */
-export function nearId(id: string, put: Put): string[] {
+export function nearId(id: string, put: Bind): string[] {
   if (id[14] !== '7') return [];
   const ms = Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
   if (ms > latestMoment) return [];

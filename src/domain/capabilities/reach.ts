@@ -1,5 +1,5 @@
 import type { Capability } from './administrator-roles.js';
-import type { RoleLimits } from './limits.js';
+import type { RoleLimits } from './role-limits.js';
 
 /** A role as its holder sees it: what it allows, and where. */
 export interface RoleInAccount {

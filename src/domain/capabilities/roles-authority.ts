@@ -1,10 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import type { AdministratorRole, AdministratorRoleKey } from '../../../entities/administrator-role.js';
 import { DomainError } from '../errors.js';
-import { cannotGrant, lacksCapability } from '../refused-to.js';
+import { cannotGrant, lacksCapability } from '../forbidden.js';
 import type { AccountScope } from '../scope.js';
 import { type Capability, capabilitiesOf } from './administrator-roles.js';
-import { covers, type Place, placesOf, type RoleLimits } from './limits.js';
+import { covers, type Place, placesOf, type RoleLimits } from './role-limits.js';
 
 /** A role as somebody holds it. */
 export interface HeldRole {

@@ -1,7 +1,7 @@
-import type { Bells } from '../../platform/bells.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
+import type { NotificationWaiters } from '../../platform/database/notifications.js';
 import { DomainError } from '../errors.js';
-import type { EventAction } from '../event-catalogue.js';
+import type { EventAction } from '../events/catalogue.js';
 import type { EnvironmentScope } from '../scope.js';
 import { afterAll, endOf, type Position, readCursor, writeCursor } from './cursor.js';
 
@@ -102,7 +102,13 @@ export type ChangeFeed = ReturnType<typeof createChangeFeed>;
  * What happened in an Environment, in an order in which a reader who keeps the cursor misses nothing, and reads of a change after
  * those that it came upon (contract §5, §10).
  */
-export function createChangeFeed({ db, bells }: { db: Pick<Db, 'statement'>; bells: Pick<Bells, 'wait'> }) {
+export function createChangeFeed({
+  db,
+  bells,
+}: {
+  db: Pick<Db, 'statement'>;
+  bells: Pick<NotificationWaiters, 'wait'>;
+}) {
   const announcedUntil = new Map<string, number>();
 
   async function haveItAnnounced(environmentId: string): Promise<void> {

@@ -1,12 +1,12 @@
 import type { EntityManager } from 'typeorm';
 import { Email, type EmailStatus } from '../../../entities/email.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
+import { afterCommit } from '../../platform/database/scoped-runner.js';
 import { type Mailer, MailRejected } from '../../platform/mail/mailer.js';
 import type { EmailTemplates } from '../../platform/mail/templates.js';
-import { mailDelay, mails } from '../../platform/metrics.js';
-import { afterCommit } from '../../platform/scoped-runner.js';
-import { recordEvent } from '../events.js';
+import { mailDelay, mails } from '../../platform/metrics/metrics.js';
+import { recordEvent } from '../events/record.js';
 import { brandOf, environmentDeleted } from './brand.js';
 import type { EmailSubjects } from './subjects.js';
 

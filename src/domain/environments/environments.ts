@@ -2,17 +2,17 @@ import type { EntityManager, FindOneOptions } from 'typeorm';
 import { Application } from '../../../entities/application.js';
 import { Environment, type EnvironmentType } from '../../../entities/environment.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db, EnvironmentScope } from '../../platform/db.js';
-import { violates } from '../../platform/postgres-errors.js';
-import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
-import { covers } from '../capabilities/limits.js';
+import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import { violates } from '../../platform/database/postgres-errors.js';
+import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import type { Reach } from '../capabilities/reach.js';
+import { covers } from '../capabilities/role-limits.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import type { Naming } from '../free-slug.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
-import { assertRoom } from '../room.js';
+import { assertWithinQuota } from '../quota.js';
 import type { ApplicationScope } from '../scope.js';
 import { addEnvironment } from './add.js';
 import { beginRemovals } from './begin-removal.js';
@@ -113,7 +113,7 @@ const whereOf = ({ accountId, applicationId, environmentId }: EnvironmentScope) 
 });
 
 const roomFor = (tx: EntityManager, { accountId, applicationId }: ApplicationScope) =>
-  assertRoom(tx, {
+  assertWithinQuota(tx, {
     of: `environments of ${applicationId}`,
     most: mostEnvironments,
     count: () => tx.countBy(Environment, { accountId, applicationId }),

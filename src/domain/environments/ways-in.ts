@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { SsoConnection } from '../../../entities/sso-connection.js';
-import { within } from '../../platform/db.js';
+import { within } from '../../platform/database/db.js';
 import { DomainError, type ErrorDetail, mostNamed } from '../errors.js';
 import type { EnvironmentScope } from '../scope.js';
 import { type LoginMethod, type MethodSettings, methodsOf } from './login-methods.js';

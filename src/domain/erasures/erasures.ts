@@ -4,11 +4,11 @@ import { Erasure, type ErasureStatus } from '../../../entities/erasure.js';
 import { Identity } from '../../../entities/identity.js';
 import type { Clock } from '../../platform/clock.js';
 import { currentContext } from '../../platform/context.js';
-import type { AccountScope, Db } from '../../platform/db.js';
+import type { AccountScope, Db } from '../../platform/database/db.js';
 import type { ProcessInput } from '../../platform/process-kinds.js';
+import { actForRequester } from '../act-for-requester.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
-import { inNameOf } from '../in-name-of.js';
+import { recordEvent } from '../events/record.js';
 import { startLater } from '../outbox.js';
 import { deleteSessions, lockOut, removeIdentity, removeMemberships, restOf } from './steps.js';
 
@@ -42,7 +42,7 @@ export function createErasures({ db, now, batchSize = 1000 }: ErasuresDeps) {
     db.transaction('system', async (tx): Promise<StepOutcome> => {
       const erasure = await tx.findOne(Erasure, { where: { id }, lock: { mode: 'pessimistic_write' } });
       if (erasure?.status !== 'running') return 'ended';
-      return inNameOf(erasure, async () => ((await work(tx, erasure)) ? 'more' : 'done'));
+      return actForRequester(erasure, async () => ((await work(tx, erasure)) ? 'more' : 'done'));
     });
 
   return {

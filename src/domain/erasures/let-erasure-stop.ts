@@ -1,9 +1,9 @@
 import { Erasure } from '../../../entities/erasure.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
-import { letStop } from '../let-stop.js';
 import type { RunningProcesses } from '../running-processes.js';
 import type { AccountScope } from '../scope.js';
+import { waitUntilStopped } from '../wait-until-stopped.js';
 import { processInput } from './erasures.js';
 
 /** Before somebody may be erased once more. @throws DomainError service.unavailable while the run of a cancelled erasure stops, or may */
@@ -16,5 +16,8 @@ export async function letErasureStop(
   const where = { accountId, identityId, status: 'cancelled' } as const;
   const before = await db.transaction({ accountId }, (tx) => tx.findOneBy(Erasure, where));
   if (!before) return;
-  await letStop(processes, { workflowId: workflowIdOf('identityErasure', processInput(before)), wasCancelled: true });
+  await waitUntilStopped(processes, {
+    workflowId: workflowIdOf('identityErasure', processInput(before)),
+    wasCancelled: true,
+  });
 }

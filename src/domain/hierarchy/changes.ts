@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { Node, type NodeStatus } from '../../../entities/node.js';
-import { within } from '../../platform/db.js';
+import { within } from '../../platform/database/db.js';
 import { isSame } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
 import { endMappingsOutside, lockMappedDirectories } from '../removals/moved-mappings.js';

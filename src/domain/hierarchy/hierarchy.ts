@@ -1,8 +1,8 @@
 import type { Node } from '../../../entities/node.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
-import { violates } from '../../platform/postgres-errors.js';
-import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
+import type { Db } from '../../platform/database/db.js';
+import { violates } from '../../platform/database/postgres-errors.js';
+import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import { DomainError } from '../errors.js';
 import type { Page } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { Node } from '../../../entities/node.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import type { EnvironmentScope } from '../scope.js';
 import { isOrganization } from './organization-rows.js';
 

@@ -1,7 +1,7 @@
 import { type EntityManager, IsNull } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { Node, type NodeStatus } from '../../../entities/node.js';
-import { within } from '../../platform/db.js';
+import { within } from '../../platform/database/db.js';
 import { addToCounter } from '../counters.js';
 import { DomainError } from '../errors.js';
 import { underFreeSlug } from '../free-slug.js';

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
-import { assertAwaited } from '../../platform/giving-up.js';
-import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
+import { assertAwaited } from '../../platform/database/giving-up.js';
+import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import type { EnvironmentScope } from '../scope.js';
 import { type Left, removeSomeOf } from './removal.js';
 

@@ -1,13 +1,13 @@
 import { Any, type EntityManager } from 'typeorm';
 import { Node } from '../../../entities/node.js';
-import { within } from '../../platform/db.js';
+import { within } from '../../platform/database/db.js';
 import { metadataOf as metadataOfAssignment } from '../access/assigning.js';
-import { lockAssignments, takeAway } from '../access/taking.js';
+import { lockAssignments, removeAssignments } from '../access/removing.js';
 import { leaveNodes } from '../access/window-rows.js';
-import { forgetInLimits } from '../capabilities/limits.js';
+import { forgetInLimits } from '../capabilities/role-limits.js';
 import { addToCounter } from '../counters.js';
 import { DomainError } from '../errors.js';
-import { recordEvents } from '../events.js';
+import { recordEvents } from '../events/record.js';
 import { endBelongings, lockSignIns } from '../removals/organization-belongings.js';
 import type { EnvironmentScope } from '../scope.js';
 import { metadataOf } from './node-events.js';
@@ -86,7 +86,7 @@ export async function removeSomeOf(
   );
   if (held.length > atOnce && (cascade || lowest.length === 0)) {
     await lockTop(tx, scope, { id, version });
-    await takeAway(tx, scope, held.slice(0, atOnce), at);
+    await removeAssignments(tx, scope, held.slice(0, atOnce), at);
     return 'more';
   }
   await remove(tx, scope, { id, version, cascade, at });

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { NodeTypeSchema } from '../../../entities/node-type-schema.js';
-import { within } from '../../platform/db.js';
+import { within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../scope.js';
 
 /**

@@ -1,11 +1,11 @@
 import type { EntityManager } from 'typeorm';
 import { type NodeType, NodeTypeSchema } from '../../../entities/node-type-schema.js';
 import type { Clock } from '../../platform/clock.js';
-import { type Db, within } from '../../platform/db.js';
+import { type Db, within } from '../../platform/database/db.js';
 import { createPacing } from '../../platform/pacing.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError, type ErrorDetail, mostNamed } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import type { EnvironmentScope } from '../scope.js';
 import { metadataProblems, tooSlow } from './metadata.js';
 import { compiledSchema } from './metadata-schemas.js';

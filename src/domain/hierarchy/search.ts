@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import { isShort } from '../identity-search.js';
 import { containing } from '../paging.js';
-import type { Put } from '../put.js';
 import type { EnvironmentScope } from '../scope.js';
+import type { Bind } from '../sql-parameters.js';
 
 /** Where a text finds more, reading all nodes takes PostgreSQL no longer than looking up those. */
 const mostLookedUp = 1000;
@@ -15,7 +15,7 @@ export async function havingText(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,
   q: string,
-): Promise<(put: Put) => string> {
+): Promise<(put: Bind) => string> {
   const pattern = containing(q);
   if (!isShort(q)) {
     const found = await tx.query<{ id: string }[]>('select gatehouse_matching_nodes($1, $2, $3, $4) as id', [

@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import type { Node } from '../../../entities/node.js';
 import type { ReachedNodes } from '../access/rights.js';
-import type { Put } from '../put.js';
 import type { EnvironmentScope } from '../scope.js';
+import type { Bind } from '../sql-parameters.js';
 import { isActive } from './active.js';
 
 /** What of a tree somebody sees, and where they may change it. */
@@ -30,13 +30,13 @@ export const accessTo = ({ view, manage }: Sight, node: Pick<Node, 'path'>): Acc
 });
 
 /** SQL: the same of a row `node`, so that nobody reads its path. */
-export const accessColumns = ({ view, manage }: Sight, put: Put): string =>
+export const accessColumns = ({ view, manage }: Sight, put: Bind): string =>
   `${heldIn(view, put)} as "isSeen", ${heldIn(manage, put)} as "isManaged"`;
 
-const heldIn = (reach: ReachedNodes, put: Put) => (reach === null ? 'true' : `node.path && ${put(reach)}::uuid[]`);
+const heldIn = (reach: ReachedNodes, put: Bind) => (reach === null ? 'true' : `node.path && ${put(reach)}::uuid[]`);
 
 /** SQL: keeps to the rows `node` that are seen; with `leading`, also those. */
-export function onlySeen({ view, activeOnly }: Sight, put: Put, leading: readonly string[] = []): string[] {
+export function onlySeen({ view, activeOnly }: Sight, put: Bind, leading: readonly string[] = []): string[] {
   const conditions: string[] = [];
   if (view !== null) {
     const seen = `node.id in (select gatehouse_subtree($1, $2, ${put(view)}::uuid[]))`;

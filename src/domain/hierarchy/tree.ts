@@ -1,12 +1,12 @@
 import type { EntityManager } from 'typeorm';
 import type { Node, NodeStatus } from '../../../entities/node.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { counterTotal } from '../counters.js';
 import { DomainError } from '../errors.js';
 import type { Page, PageRequest } from '../paging.js';
-import type { Put } from '../put.js';
 import { columnsOf, type RowList, readManyRows, readPart, readRows, readWhole } from '../row-pages.js';
 import type { EnvironmentScope } from '../scope.js';
+import type { Bind } from '../sql-parameters.js';
 import { find } from './nodes.js';
 import { havingText } from './search.js';
 import { type Access, accessColumns, accessTo, isIn, onlySeen, type Sight, seesAll, waysTo } from './sight.js';
@@ -46,7 +46,7 @@ export const columns: Record<NodeSort, string[]> = {
 };
 
 /** @param conditions on a row `node` beside its tenant */
-const nodesIn = (sight: Sight, conditions: (put: Put) => string[]): RowList => ({
+const nodesIn = (sight: Sight, conditions: (put: Bind) => string[]): RowList => ({
   from: 'nodes node',
   where: (put) => ['node.account_id = $1 and node.environment_id = $2', ...conditions(put)].join(' and '),
   key: 'node.id',
@@ -168,7 +168,7 @@ async function look(tx: EntityManager, scope: EnvironmentScope, sight: Sight, id
 
 async function filtersOf(tx: EntityManager, scope: EnvironmentScope, { q, nodeType, status }: NodePage) {
   const named = q ? await havingText(tx, scope, q) : null;
-  return (put: Put): string[] => {
+  return (put: Bind): string[] => {
     const conditions = named ? [named(put)] : [];
     if (nodeType) conditions.push(`node.node_type = ${put(nodeType)}`);
     if (status) conditions.push(`node.status = ${put(status)}`);

@@ -1,5 +1,5 @@
-import type { Db, Statement } from '../../platform/db.js';
-import { hasCondition } from '../../platform/postgres-errors.js';
+import type { Db, Statement } from '../../platform/database/db.js';
+import { hasCondition } from '../../platform/database/postgres-errors.js';
 
 const settle = { name: 'settle_events', text: 'select gatehouse_settle_events()' };
 const prepare = { name: 'prepare_events', text: 'select gatehouse_prepare_events()' };

@@ -1,5 +1,5 @@
 import { after, days } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { keepWaymarks } from '../identities/waymarks.js';
 import { sweepRemovedClients } from '../oidc/removed-clients.js';
 import { sweepClosedAccount } from '../removals/closed-accounts.js';

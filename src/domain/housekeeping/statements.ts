@@ -1,4 +1,4 @@
-import type { Statement } from '../../platform/db.js';
+import type { Statement } from '../../platform/database/db.js';
 import type { Rule } from './rules.js';
 
 // `= any (array(…))` and no joins: PostgreSQL plans a prepared statement without knowing its limit, and would read a whole

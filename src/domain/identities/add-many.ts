@@ -1,11 +1,11 @@
 import { type EntityManager, In } from 'typeorm';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { Identity } from '../../../entities/identity.js';
-import { type EnvironmentScope, within } from '../../platform/db.js';
-import { insertNew } from '../../platform/insert-new.js';
+import { type EnvironmentScope, within } from '../../platform/database/db.js';
+import { insertNew } from '../../platform/database/insert-new.js';
 import { addToCounter } from '../counters.js';
 import { DomainError, type ErrorCode } from '../errors.js';
-import { recordEvents } from '../events.js';
+import { recordEvents } from '../events/record.js';
 import { endSessionsFromBefore } from '../sessions/before-joining.js';
 import type { NewIdentity } from './new-identity.js';
 import { newIdentity, newMembership } from './new-identity.js';

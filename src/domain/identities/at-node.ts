@@ -3,8 +3,8 @@ import { notEnded } from '../access/in-force.js';
 import { find } from '../hierarchy/nodes.js';
 import { searchedText } from '../identity-search.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
-import type { Put } from '../put.js';
 import type { EnvironmentScope } from '../scope.js';
+import type { Bind } from '../sql-parameters.js';
 import { type ListedWithRoles, pageWithRoles } from './lists.js';
 import type { IdentitySort } from './read-members.js';
 
@@ -25,11 +25,11 @@ export async function identitiesAt(
   at: Date,
 ): Promise<Page<ListedWithRoles>> {
   await find(tx, scope, nodeId);
-  const holding = (put: Put) => `m.identity_id in (select a.identity_id from role_assignments a
+  const holding = (put: Bind) => `m.identity_id in (select a.identity_id from role_assignments a
     where a.environment_id = $2 and a.node_id = ${put(nodeId)} and ${notEnded(put(at))}${roleId ? ` and a.role_id = ${put(roleId)}` : ''})`;
   // They are found by their roles; the trigrams would find everybody of the Environment first.
-  const named = (text: string, put: Put) => ` and exists (select from identities p
+  const named = (text: string, put: Bind) => ` and exists (select from identities p
     where p.id = m.identity_id and p.account_id = $1 and ${searchedText('p')} ilike ${put(containing(text))})`;
-  const meant = { isActive, and: (put: Put) => `${holding(put)}${q ? named(q, put) : ''}` };
+  const meant = { isActive, and: (put: Bind) => `${holding(put)}${q ? named(q, put) : ''}` };
   return pageWithRoles(tx, scope, { ...page, isActive }, meant, { nodeId, at });
 }

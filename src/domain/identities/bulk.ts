@@ -1,11 +1,11 @@
 import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
-import type { Db, EnvironmentScope } from '../../platform/db.js';
-import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
-import { isStorable } from '../../platform/storable.js';
+import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
+import { isStorable } from '../../platform/database/storable.js';
 import type { Placed } from '../access/assigning.js';
 import type { Assignments } from '../access/assignments.js';
-import { untilNothingVanishes } from '../access/vanishing.js';
+import { retryWhenRemoved } from '../access/concurrent-removal.js';
 import type { Caller } from '../caller.js';
 import { DomainError, invalidField, unstorable } from '../errors.js';
 import { environmentRule, type RuleOfEnvironment } from '../passwords/context-rows.js';
@@ -100,7 +100,7 @@ export function createBulkIdentities({ db, passwords, assignments, now }: BulkDe
       if (outcome instanceof DomainError) results[index] = { status: 'failed', error: outcome };
       else candidates.push(outcome);
     }
-    const added = await untilNothingVanishes(() => add(scope, caller, candidates));
+    const added = await retryWhenRemoved(() => add(scope, caller, candidates));
     for (const [i, { index }] of candidates.entries()) results[index] = added[i];
     return results as Added[];
   };

@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import { Identity } from '../../../entities/identity.js';
-import { inSnakeCase } from '../../platform/naming.js';
+import { inSnakeCase } from '../../platform/database/naming.js';
 import { isSame } from '../changed-fields.js';
-import { recordOfIdentity } from '../identity-events.js';
+import { recordOfIdentity } from '../events/identity-events.js';
 import { voidIdentityLinks } from '../identity-links.js';
 import type { EnvironmentScope } from '../scope.js';
 import { lockMember } from './find.js';

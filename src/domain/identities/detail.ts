@@ -1,6 +1,6 @@
 import type { Identity } from '../../../entities/identity.js';
-import type { RunsStatement, Statement } from '../../platform/db.js';
-import { inSnakeCase } from '../../platform/naming.js';
+import type { RunsStatement, Statement } from '../../platform/database/db.js';
+import { inSnakeCase } from '../../platform/database/naming.js';
 import { type AssignedRole, type RolesInJson, rolesInJson, rolesOfOne } from '../access/assigned-roles.js';
 import { DomainError } from '../errors.js';
 import type { EnvironmentScope } from '../scope.js';

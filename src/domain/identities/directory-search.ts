@@ -1,10 +1,10 @@
 import { type EntityManager, In } from 'typeorm';
 import { Identity } from '../../../entities/identity.js';
+import { afterCursor, type Placed, placedBy } from '../cursors.js';
 import { assertFew, isShort, searchedText, type Totals, totalOfFound } from '../identity-search.js';
 import { containing, type Page, type PageRequest, pageOf, stretchForwards } from '../paging.js';
-import { behind, type Placed, placedBy } from '../places.js';
-import { type Put, putInto } from '../put.js';
 import { readRowCount } from '../row-counts.js';
+import { type Bind, bindInto } from '../sql-parameters.js';
 
 export type DirectorySort = 'created_at' | 'email';
 export type DirectoryPage = PageRequest<DirectorySort> & {
@@ -26,19 +26,19 @@ export async function searchDirectory(
   tx: EntityManager,
   accountId: string,
   page: DirectoryPage & { q: string },
-  { meantBy, mostFound }: { meantBy(put: Put): string[]; mostFound: number },
+  { meantBy, mostFound }: { meantBy(put: Bind): string[]; mostFound: number },
 ): Promise<Page<Identity>> {
   if (isShort(page.q)) assertFew(await readRowCount(tx, { accountId }, 'identities'), mostFound);
   const stretch = stretchForwards(page);
   const { at, count, direction, behind: last } = stretch;
   const values: unknown[] = [accountId];
-  const put = putInto(values);
+  const put = bindInto(values);
   const found = `(select id, count(*) over () as found from (${foundBy(page.q, put, mostFound)}) each) f
     join identities i on i.id = f.id and i.account_id = $1`;
   const meant = meantBy(put).join(' and ') || 'true';
   const counted = `(select i.id, i.created_at, i.email, found, count(*) over () as total from ${found} where ${meant}) i`;
   const inAll = [...values];
-  const following = last ? `where ${behind(last, byAge, direction, put)}` : '';
+  const following = last ? `where ${afterCursor(last, byAge, direction, put)}` : '';
   const rows = await tx.query<(Placed & Totals)[]>(
     `select ${placedBy(...byAge)}, total, found from ${counted} ${following}
      order by ${columns[page.sortBy]} ${direction}, i.id ${direction} limit ${put(count)} offset ${put(at)}`,
@@ -57,7 +57,7 @@ export async function searchDirectory(
 }
 
 /** One more than may be found: the function is asked no further. Where trigrams say nothing, everybody of the Account is looked at. */
-function foundBy(q: string, put: Put, most: number): string {
+function foundBy(q: string, put: Bind, most: number): string {
   const pattern = put(containing(q));
   const found = isShort(q)
     ? `select i.id from identities i where i.account_id = $1 and ${searchedText('i')} ilike ${pattern}`

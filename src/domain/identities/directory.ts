@@ -2,16 +2,16 @@ import type { EntityManager } from 'typeorm';
 import type { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { Identity } from '../../../entities/identity.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
-import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
+import type { Db } from '../../platform/database/db.js';
+import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import { letErasureStop } from '../erasures/let-erasure-stop.js';
 import { DomainError } from '../errors.js';
 import { mostFound as usualMost } from '../identity-search.js';
 import { type Page, readPage } from '../paging.js';
-import type { Put } from '../put.js';
 import { readRowCount } from '../row-counts.js';
 import type { RunningProcesses } from '../running-processes.js';
 import type { AccountScope } from '../scope.js';
+import type { Bind } from '../sql-parameters.js';
 import { type DirectoryPage, type DirectorySort, searchDirectory } from './directory-search.js';
 import { removeEverywhere } from './remove-everywhere.js';
 
@@ -48,7 +48,7 @@ const columns: Record<DirectorySort, string[]> = {
 };
 
 /** SQL: what the filters say of an Identity. A membership in an Environment that is being removed is none. */
-const meantBy = ({ environmentId, isActive }: DirectoryPage, identity: string, put: Put): string[] => {
+const meantBy = ({ environmentId, isActive }: DirectoryPage, identity: string, put: Bind): string[] => {
   const there = environmentId ? `and m.environment_id = ${put(environmentId)}` : '';
   const memberships = (more: string) => `exists (select from environment_memberships m
     join environments e on e.id = m.environment_id and e.account_id = m.account_id

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { Identity } from '../../../entities/identity.js';
-import { type Db, type Statement, within } from '../../platform/db.js';
+import { type Db, type Statement, within } from '../../platform/database/db.js';
 import { DomainError } from '../errors.js';
 import { environmentRule } from '../passwords/context-rows.js';
 import type { Passwords } from '../passwords/passwords.js';

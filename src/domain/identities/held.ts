@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { Permission } from '../../../entities/permission.js';
-import { type Db, type Statement, within } from '../../platform/db.js';
+import { type Db, type Statement, within } from '../../platform/database/db.js';
 import { inForce } from '../access/in-force.js';
 import { DomainError } from '../errors.js';
 import { isActive } from '../hierarchy/active.js';

@@ -2,17 +2,17 @@ import type { EntityManager } from 'typeorm';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { Identity } from '../../../entities/identity.js';
 import type { Clock } from '../../platform/clock.js';
-import { alone, type Db, type EnvironmentScope, inTransaction } from '../../platform/db.js';
-import { violates } from '../../platform/postgres-errors.js';
+import { alone, type Db, type EnvironmentScope, inTransaction } from '../../platform/database/db.js';
+import { violates } from '../../platform/database/postgres-errors.js';
 import { addToCounter } from '../counters.js';
 import { assertStays } from '../erasures/staying.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { identityByAddress } from '../identity-by-address.js';
 import type { Page } from '../paging.js';
 import type { Passwords } from '../passwords/passwords.js';
-import type { Put } from '../put.js';
 import { endSessionsFromBefore } from '../sessions/before-joining.js';
+import type { Bind } from '../sql-parameters.js';
 import { setActive } from './activation.js';
 import { identitiesAt, type NodeIdentitiesPage } from './at-node.js';
 import { findMemberInDetail, type MemberInDetail } from './detail.js';
@@ -62,7 +62,7 @@ interface Exactly {
 
 function meantBy(isActive: boolean | undefined, { externalId, email }: Exactly): Meant {
   if (externalId === undefined && email === undefined) return { isActive };
-  const conditions = (put: Put) => [
+  const conditions = (put: Bind) => [
     ...(externalId === undefined
       ? []
       : [`m.identity_id = (select id from identities where account_id = $1 and external_id = ${put(externalId)})`]),

@@ -4,8 +4,8 @@ import type { Identity } from '../../../entities/identity.js';
 import { type AssignedRole, assignedRolesOf } from '../access/assigned-roles.js';
 import { notEnded } from '../access/in-force.js';
 import type { Page } from '../paging.js';
-import type { Put } from '../put.js';
 import type { EnvironmentScope } from '../scope.js';
+import type { Bind } from '../sql-parameters.js';
 import type { IdentitiesPage } from './read-members.js';
 import { type ListedMember, type Meant, readPageOfMembers } from './read-members.js';
 
@@ -56,7 +56,7 @@ export async function pageWithRoles(
   return { ...found, rows: found.rows.map((row) => ({ ...row, roles: roles.get(row.identity.id) ?? [] })) };
 }
 
-const holding = (put: Put, roleId: string | null, at: Date) => `
+const holding = (put: Bind, roleId: string | null, at: Date) => `
 ${roleId === null ? 'not ' : ''}exists (select from role_assignments a
   where a.identity_id = m.identity_id and a.environment_id = $2
     and ${notEnded(put(at))}${roleId === null ? '' : ` and a.role_id = ${put(roleId)}`})`;

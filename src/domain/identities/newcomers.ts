@@ -1,9 +1,9 @@
-import type { RunsStatement, Statement } from '../../platform/db.js';
-import { inSnakeCase } from '../../platform/naming.js';
+import type { RunsStatement, Statement } from '../../platform/database/db.js';
+import { inSnakeCase } from '../../platform/database/naming.js';
 import { countStriped } from '../counters.js';
 import { DomainError } from '../errors.js';
-import { countEvent } from '../event-counts.js';
-import { eventInsert, eventRow } from '../events.js';
+import { measureEvent } from '../events/metrics.js';
+import { eventInsert, eventRow } from '../events/record.js';
 import type { EnvironmentScope } from '../scope.js';
 import type { IdentityInEnvironment } from './lists.js';
 import { newIdentity } from './new-identity.js';
@@ -59,6 +59,6 @@ export async function addNewcomer(
   const values = [scope.accountId, scope.environmentId, JSON.stringify(row), membership.id, event];
   const [place] = await run<{ isNew: boolean }>(addStatement, values);
   if (!place) throw new DomainError('environment.not_found');
-  if (place.isNew) countEvent('identity.created', metadata);
+  if (place.isNew) measureEvent('identity.created', metadata);
   return place.isNew;
 }

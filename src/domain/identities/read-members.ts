@@ -1,14 +1,14 @@
 import type { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import type { Identity } from '../../../entities/identity.js';
-import type { Db } from '../../platform/db.js';
-import { inSnakeCase } from '../../platform/naming.js';
+import type { Db } from '../../platform/database/db.js';
+import { inSnakeCase } from '../../platform/database/naming.js';
 import { counterTotal, inactiveTotal } from '../counters.js';
+import { afterCursor, notBefore, type Placed, placedBy } from '../cursors.js';
 import { assertFew, foundIn, isShort, type Totals, totalOfFound, mostFound as usualMost } from '../identity-search.js';
 import { isFollowing, type Page, type PageRequest, pageOf, stretchForwards, stretchOf } from '../paging.js';
-import { behind, notBefore, type Placed, placedBy } from '../places.js';
-import { type Put, putInto } from '../put.js';
 import { type Ask, limitFor, statementOf } from '../row-pages.js';
 import type { EnvironmentScope } from '../scope.js';
+import { type Bind, bindInto } from '../sql-parameters.js';
 import { type ListedProfile, listedFields } from './profile.js';
 import { fromWaymark, type Waymarked } from './waymarks.js';
 
@@ -41,7 +41,7 @@ export interface Meant {
   isActive: boolean | undefined;
   /** How many a search may find. */
   mostFound?: number;
-  and?(put: Put): string;
+  and?(put: Bind): string;
 }
 
 /**
@@ -93,8 +93,8 @@ async function readSlice(
   { at, count, direction, behind: last, from: first, total }: Waymarked & { total?: string },
 ): Promise<Row[]> {
   const values: unknown[] = [...of];
-  const put = putInto(values);
-  const following = last ? ` and ${behind(last, byAge, direction, put)}` : '';
+  const put = bindInto(values);
+  const following = last ? ` and ${afterCursor(last, byAge, direction, put)}` : '';
   const beginning = first ? ` and ${notBefore(first, byAge, put)}` : '';
   const members = `${conditionOf(meant, values)}${following}${beginning}`;
   const skipped = at > 0 ? ` offset ${put(at)}` : '';
@@ -125,12 +125,12 @@ async function readFound(ask: Ask, of: string[], page: IdentitiesPage, meant: Me
     : `(select m.identity_id, m.is_active, m.created_at, 0 as found from environment_memberships m where ${ofEnvironment})`;
   const condition = conditionOf(meant, values, 'true');
   const all = [...values];
-  const put = putInto(all);
+  const put = bindInto(all);
   const sorted = `order by ${columns[sortBy]} ${direction}, m.identity_id ${direction}`;
   const slice = `${sorted} limit ${limitFor(count)}${at > 0 ? ` offset ${put(at)}` : ''}`;
   const counted = `(select *, count(*) over () as total from ${found} m where ${condition}`;
   const listed = last
-    ? `(select * from ${counted}) m where ${behind(last, byAge, direction, put)} ${slice}) m ${identity('m.identity_id')} ${sorted}`
+    ? `(select * from ${counted}) m where ${afterCursor(last, byAge, direction, put)} ${slice}) m ${identity('m.identity_id')} ${sorted}`
     : sortBy === 'created_at'
       ? `${counted} ${slice}) m ${identity('m.identity_id')} ${sorted}`
       : `${counted}) m ${identity('m.identity_id')} ${slice}`;
@@ -152,7 +152,7 @@ const isEverybody = ({ isActive, and }: Meant) => isActive === undefined && !and
 function conditionOf({ isActive, and }: Meant, values: unknown[], place = ofEnvironment): string {
   const all = [place];
   if (isActive !== undefined) all.push(isActive ? 'm.is_active' : 'not m.is_active');
-  if (and) all.push(and(putInto(values)));
+  if (and) all.push(and(bindInto(values)));
   return all.join(' and ');
 }
 

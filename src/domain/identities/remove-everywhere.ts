@@ -2,7 +2,7 @@ import { type EntityManager, In } from 'typeorm';
 import { Identity } from '../../../entities/identity.js';
 import { OrganizationMember } from '../../../entities/organization-member.js';
 import type { Clock } from '../../platform/clock.js';
-import { joining } from '../../platform/joining.js';
+import { dbWithin } from '../../platform/database/db-within.js';
 import { createErasures } from '../erasures/erasures.js';
 import { DomainError } from '../errors.js';
 import { keepOrganizations } from '../identity-invites/events.js';
@@ -52,5 +52,5 @@ export async function removeEverywhere(
     if (isMember) await removeMember(tx, { accountId, ...place }, id, now);
   }
   await withdraw(tx, waiting, { reason: 'identity_deleted', now: now() });
-  await createErasures({ db: joining(tx), now }).request({ accountId }, id);
+  await createErasures({ db: dbWithin(tx), now }).request({ accountId }, id);
 }

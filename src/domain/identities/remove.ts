@@ -3,12 +3,12 @@ import { EnvironmentMembership } from '../../../entities/environment-membership.
 import { RoleAssignment } from '../../../entities/role-assignment.js';
 import type { Clock } from '../../platform/clock.js';
 import { currentContext } from '../../platform/context.js';
-import { within } from '../../platform/db.js';
-import { joining } from '../../platform/joining.js';
-import { takeAway } from '../access/taking.js';
+import { within } from '../../platform/database/db.js';
+import { dbWithin } from '../../platform/database/db-within.js';
+import { removeAssignments } from '../access/removing.js';
 import { addToCounter } from '../counters.js';
 import { createErasures } from '../erasures/erasures.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { keepOrganizations } from '../identity-invites/events.js';
 import { waitingFor, withdraw } from '../identity-invites/issue.js';
 import { voidIdentityLinks } from '../identity-links.js';
@@ -62,7 +62,7 @@ export async function removeMember(tx: EntityManager, scope: EnvironmentScope, i
   // After the organizations, as who joins both one and the Environment takes it.
   await addToCounter(tx, scope, 'identities', -1);
   const held = await tx.findBy(RoleAssignment, { ...within(scope), identityId: id, removedAt: IsNull() });
-  await takeAway(
+  await removeAssignments(
     tx,
     scope,
     held.map((assignment) => assignment.id),
@@ -78,7 +78,7 @@ export async function removeMember(tx: EntityManager, scope: EnvironmentScope, i
   await tx.delete(EnvironmentMembership, { ...within(scope), id: membership.id });
   await recordEvent(tx, 'identity.deleted', { ...scope, resourceId: id });
   if (await isMemberSomewhere(tx, accountId, id)) return;
-  await createErasures({ db: joining(tx), now }).request({ accountId }, id);
+  await createErasures({ db: dbWithin(tx), now }).request({ accountId }, id);
 }
 
 /** In an Environment that stands: one that is being removed belongs to no Account any more, and its people have none left in it. */

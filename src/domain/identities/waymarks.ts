@@ -1,7 +1,7 @@
 import { minutes } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
+import { type Place, type Placed, placedBy, placeIn } from '../cursors.js';
 import type { PageRequest, Stretch } from '../paging.js';
-import { type Place, type Placed, placedBy, placeIn } from '../places.js';
 import type { Ask } from '../row-pages.js';
 import { beforeAll } from '../sweeping.js';
 

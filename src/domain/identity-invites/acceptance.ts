@@ -3,10 +3,10 @@ import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import type { IdentityInvite, IdentityInviteIntent } from '../../../entities/identity-invite.js';
 import { OAuthClient } from '../../../entities/oauth-client.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
-import { violates } from '../../platform/postgres-errors.js';
-import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
-import { untilNothingVanishes } from '../access/vanishing.js';
+import type { Db } from '../../platform/database/db.js';
+import { violates } from '../../platform/database/postgres-errors.js';
+import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
+import { retryWhenRemoved } from '../access/concurrent-removal.js';
 import { applicationNameOf } from '../emails/brand.js';
 import { invalidField } from '../errors.js';
 import { siteOf } from '../oidc/redirect-uris.js';
@@ -123,7 +123,7 @@ export function createIdentityInviteAcceptance({
     preview: async (token) => (await look(token)).offered,
     // A role or node that goes meanwhile is left out, as if it had gone before. A directory that is changed at the moment holds itself before the person.
     accept(acceptance) {
-      const attempt = () => retryingDeadlocks(() => untilNothingVanishes(() => accept(acceptance)));
+      const attempt = () => retryingDeadlocks(() => retryWhenRemoved(() => accept(acceptance)));
       return attempt().catch((error: unknown) => {
         // Somebody else was faster with the address; looking again tells the rest.
         if (races.some((constraint) => violates(error, constraint))) return attempt();

@@ -1,4 +1,4 @@
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 import type { AccountScope, EnvironmentScope } from '../scope.js';

@@ -1,7 +1,7 @@
 import { type EntityManager, type FindOptionsWhere, IsNull, LessThanOrEqual } from 'typeorm';
 import { IdentityInvite } from '../../../entities/identity-invite.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { queueEmail } from '../emails/queue.js';
 import type { InviteExpiry, InviteRow } from '../invites/expiry.js';
 import { countPending, keepOrganizations, recordInvite, recordInvites } from './events.js';

@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import type { IdentityInvite } from '../../../entities/identity-invite.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
-import { violates } from '../../platform/postgres-errors.js';
+import type { Db } from '../../platform/database/db.js';
+import { violates } from '../../platform/database/postgres-errors.js';
 import type { Assignments } from '../access/assignments.js';
 import type { Caller } from '../caller.js';
 import { localeOf } from '../emails/locale.js';

@@ -4,16 +4,16 @@ import { Identity } from '../../../entities/identity.js';
 import { IdentityInvite } from '../../../entities/identity-invite.js';
 import { Role } from '../../../entities/role.js';
 import { actAs } from '../../platform/context.js';
-import { within } from '../../platform/db.js';
+import { within } from '../../platform/database/db.js';
 import { place } from '../access/assigning.js';
 import { assertStays } from '../erasures/staying.js';
-import { recordEvent } from '../events.js';
-import { recordOfIdentity, updated } from '../identity-events.js';
+import { recordOfIdentity, updated } from '../events/identity-events.js';
+import { recordEvent } from '../events/record.js';
 import { giveRoles, rolesInForce } from '../organizations/member-roles.js';
 import { addMember } from '../organizations/members.js';
 import { startLater } from '../outbox.js';
+import { revokeVerification } from '../passwords/asserted-verification.js';
 import { settleProvedAddress } from '../passwords/new-password.js';
-import { unsay } from '../passwords/said-address.js';
 import type { EnvironmentScope } from '../scope.js';
 import { addMembership, insertIdentity } from '../sign-ups/sign-up.js';
 import { countPending, recordInvite } from './events.js';
@@ -80,7 +80,7 @@ async function savePerson(tx: EntityManager, id: string, joining: Joining): Prom
   }
   await assertStays(tx, identity);
   if (isProved) return;
-  if (identity.emailVerifiedAt) await unsay(tx, { accountId }, id);
+  if (identity.emailVerifiedAt) await revokeVerification(tx, { accountId }, id);
   // Whoever made it had not shown that the address is theirs: who it is says the one who has, and neither a password nor a
   // session of before stays good. Else who makes an Identity would know the password of whoever is given roles by an invite.
   await tx.update(Identity, { accountId, id }, { firstName, lastName, updatedAt: now });

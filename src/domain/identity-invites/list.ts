@@ -1,11 +1,11 @@
 import type { EntityManager } from 'typeorm';
 import type { InviteStatus } from '../../../entities/administrator-invite.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
-import type { Put } from '../put.js';
 import { rowCount } from '../row-counts.js';
 import { columnsOf, type RowList, readPart, readWhole } from '../row-pages.js';
 import type { AccountScope, EnvironmentScope } from '../scope.js';
+import type { Bind } from '../sql-parameters.js';
 import { environmentStands } from '../standing-environment.js';
 import { type ListedInvite, statusAt } from './rows.js';
 
@@ -29,7 +29,7 @@ const shownOfInvite = [
   ...['invitedBy', 'invitedByType', 'identityId', 'intent', 'roleIds', 'nodeId', 'environmentId', 'organizationId'],
 ];
 
-type Conditions = (put: Put) => string[];
+type Conditions = (put: Bind) => string[];
 
 /**
  * A page of the invites of an Environment, or of all of an Account's; those of organizations are lists of their own. The total of all is
@@ -93,7 +93,7 @@ const invites = ({ status, q }: IdentityInvitesPage, now: Date, which: Condition
       coalesce(environment.name, '') as "environmentName"`,
 });
 
-function totalOf(put: Put, { accountId, environmentId: own }: AccountScope, into: Into): string {
+function totalOf(put: Bind, { accountId, environmentId: own }: AccountScope, into: Into): string {
   if (into && own !== undefined && into !== own) return '0';
   const intents = [
     ...(into === null ? [] : (['identity_invites_activate'] as const)),

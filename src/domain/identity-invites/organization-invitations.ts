@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import type { IdentityInvite } from '../../../entities/identity-invite.js';
 import { OrganizationMember } from '../../../entities/organization-member.js';
-import { type Db, within } from '../../platform/db.js';
-import { violates } from '../../platform/postgres-errors.js';
+import { type Db, within } from '../../platform/database/db.js';
+import { violates } from '../../platform/database/postgres-errors.js';
 import type { Caller } from '../caller.js';
 import { localeOf } from '../emails/locale.js';
 import { DomainError } from '../errors.js';

@@ -1,7 +1,7 @@
 import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import { Environment } from '../../../entities/environment.js';
 import { IdentityInvite } from '../../../entities/identity-invite.js';
-import { within } from '../../platform/db.js';
+import { within } from '../../platform/database/db.js';
 import { statusOf } from '../invites/process.js';
 import type { AccountScope } from '../scope.js';
 import { environmentStands } from '../standing-environment.js';

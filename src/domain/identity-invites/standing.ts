@@ -8,13 +8,13 @@ import { IdentityInvite } from '../../../entities/identity-invite.js';
 import { Node } from '../../../entities/node.js';
 import { User } from '../../../entities/user.js';
 import { hashSecret, isSecret } from '../../platform/crypto/one-time-secret.js';
-import { within } from '../../platform/db.js';
+import { within } from '../../platform/database/db.js';
 import { applicationNameOf } from '../emails/brand.js';
 import { DomainError } from '../errors.js';
 import { fullNameOf } from '../full-name.js';
 import { identityByAddress } from '../identity-by-address.js';
 import { statusOf } from '../invites/process.js';
-import { isOnlySaid } from '../passwords/said-address.js';
+import { isVerificationOnlyAsserted } from '../passwords/asserted-verification.js';
 import { wasJustDone } from '../sent-twice.js';
 
 /** Somebody with the invite's address, as they stand in its Environment. */
@@ -54,7 +54,7 @@ async function whoHasAddressOf(tx: EntityManager, invite: IdentityInvite): Promi
   const isProved =
     identity !== null &&
     identity.emailVerifiedAt !== null &&
-    !(await isOnlySaid(tx, identity, { accountId, environmentId, askedAt }));
+    !(await isVerificationOnlyAsserted(tx, identity, { accountId, environmentId, askedAt }));
   return { identity, isProved, membership };
 }
 

@@ -2,10 +2,10 @@ import type { EntityManager } from 'typeorm';
 import { LessThanOrEqual } from 'typeorm';
 import { AdministratorInvite, type InviteStatus } from '../../../entities/administrator-invite.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
 import { queueEmail } from '../emails/queue.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { processInput, reminderEmail } from './process.js';
 
 /** An invite as its process sees it: the row's word on whether it waits, and until when. */

@@ -6,7 +6,7 @@ import { MembershipRole } from '../../../entities/membership-role.js';
 import { User } from '../../../entities/user.js';
 import { UserSession } from '../../../entities/user-session.js';
 import { actAs } from '../../platform/context.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { startLater } from '../outbox.js';
 import { lockForPassword, writePassword } from '../passwords/password-write.js';
 import { discardWaiting } from '../registration/rivals.js';

@@ -1,8 +1,8 @@
 import { hours } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { createLimiter } from '../../platform/limiter.js';
 import { countedAddress } from '../counted-address.js';
-import { countUse } from '../limits.js';
+import { countUse } from '../rate-limits.js';
 import type { AccountScope } from '../scope.js';
 
 const windowSeconds = hours(1) / 1000;

@@ -1,5 +1,5 @@
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import type { Locale } from '../../platform/mail/texts.js';
 import { DomainError } from '../errors.js';
 import type { SecondFactor } from '../mfa/challenges.js';

@@ -1,6 +1,6 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import type { Provider } from '../oidc/provider.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { type ApiChallenges, createApiChallenges } from './api-challenges.js';

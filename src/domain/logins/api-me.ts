@@ -1,4 +1,4 @@
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import type { ApiSubject } from './api-sessions.js';
 
 export interface ApiProfile {

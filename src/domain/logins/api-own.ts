@@ -1,5 +1,5 @@
 import { type FactorKind, factorKinds, type MfaPolicy } from '../../../entities/environment-settings.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { productionEnvironments } from '../access/production-people.js';
 import { DomainError } from '../errors.js';
 import { aal2, isProvidersWord } from '../sessions/first-factor.js';

@@ -2,7 +2,7 @@ import { after, type Clock, minutes } from '../../platform/clock.js';
 import { newSecret } from '../../platform/crypto/one-time-secret.js';
 import { openSealedJson } from '../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db, EnvironmentScope } from '../../platform/db.js';
+import type { Db, EnvironmentScope } from '../../platform/database/db.js';
 import type { Client } from '../oidc/clients.js';
 import { spend } from '../spent-tokens.js';
 import { entersWithPassword } from './password-entry.js';

@@ -1,16 +1,16 @@
 import type { Session } from '../../../entities/session.js';
 import type { Clock } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
-import { type Db, within } from '../../platform/db.js';
+import { type Db, within } from '../../platform/database/db.js';
 import { DomainError } from '../errors.js';
 import type { Client } from '../oidc/clients.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
-import type { Put } from '../put.js';
 import { columnsOf, readWhole } from '../row-pages.js';
 import { providerSessionsOf } from '../sessions/former-providers.js';
 import type { SignedInPerson } from '../sessions/hold.js';
 import { idleSecondsOf, openUntil } from '../sessions/idle.js';
 import { endSessions, livingGrant } from '../sessions/own-sessions.js';
+import type { Bind } from '../sql-parameters.js';
 
 /** Whose session asks. */
 export type ApiSubject = SignedInPerson;
@@ -25,7 +25,7 @@ const shown = ['id', 'authenticatedAt', 'createdAt', 'expiresAt', 'ipAddress', '
 export type ShownSession = Pick<Session, (typeof shown)[number]>;
 
 function listedOf({ identityId }: ApiSubject, q: string | undefined, at: Date) {
-  const where = (put: Put) => {
+  const where = (put: Bind) => {
     const moment = `${put(at)}::timestamptz`;
     const conditions = [
       'session.account_id = $1 and session.environment_id = $2',
@@ -42,7 +42,7 @@ function listedOf({ identityId }: ApiSubject, q: string | undefined, at: Date) {
     key: 'session.id',
     shownBy: 'sessions session on session.id = found.key',
     select: () => columnsOf('session', shown),
-    total: (put: Put) => `(select count(*) from sessions session where ${where(put)})`,
+    total: (put: Bind) => `(select count(*) from sessions session where ${where(put)})`,
   };
 }
 

@@ -1,6 +1,6 @@
 import type { FactorKind } from '../../../entities/environment-settings.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { DomainError } from '../errors.js';
 import type { Client } from '../oidc/clients.js';
 import type { ScopeName } from '../oidc/scopes.js';

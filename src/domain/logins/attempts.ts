@@ -1,9 +1,9 @@
 import type { FirstFactorMethod } from '../../../entities/pending-sign-in.js';
 import { type Clock, minutes } from '../../platform/clock.js';
-import type { AccountScope, Db, EnvironmentScope } from '../../platform/db.js';
-import { subscriberOf } from '../../platform/subscriber.js';
+import type { AccountScope, Db, EnvironmentScope } from '../../platform/database/db.js';
+import { subscriberOf } from '../../platform/database/subscriber.js';
 import { countedAddress } from '../counted-address.js';
-import { recordEvent, recordEvents } from '../events.js';
+import { recordEvent, recordEvents } from '../events/record.js';
 import { createGuesses } from '../guesses.js';
 
 /** Whom a guess is at: an Identity has one password in its Account, whichever Environment it is tried in. */

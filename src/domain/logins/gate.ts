@@ -1,4 +1,4 @@
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import type { MethodSettings } from '../environments/login-methods.js';
 import type { MfaDecision, MfaGate, MfaQuestion } from '../mfa/gate.js';
 import { type Barred, barOf } from '../organizations/barred.js';

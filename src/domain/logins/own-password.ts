@@ -1,8 +1,8 @@
 import type { Clock } from '../../platform/clock.js';
-import type { Db, EnvironmentScope } from '../../platform/db.js';
+import type { Db, EnvironmentScope } from '../../platform/database/db.js';
 import { assertNotByTestProvider } from '../access/production-people.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { createGuesses } from '../guesses.js';
 import { environmentRule } from '../passwords/context-rows.js';
 import { hasJustSet } from '../passwords/just-set.js';

@@ -1,4 +1,4 @@
-import type { Db, EnvironmentScope } from '../../platform/db.js';
+import type { Db, EnvironmentScope } from '../../platform/database/db.js';
 
 /** What a signed-in person is shown of themselves. */
 export interface OwnProfile {

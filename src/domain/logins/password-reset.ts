@@ -2,12 +2,12 @@ import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
 import { hours } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { createLimiter } from '../../platform/limiter.js';
 import { countedAddress } from '../counted-address.js';
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import {
   type FoundLink,
   findIdentityLink,
@@ -15,11 +15,11 @@ import {
   type LinkClient,
   letsChoosePassword,
 } from '../identity-links.js';
-import { countUse } from '../limits.js';
 import { environmentRule, type RuleOfEnvironment } from '../passwords/context-rows.js';
 import { hasJustSet } from '../passwords/just-set.js';
 import { settleNewPassword } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
+import { countUse } from '../rate-limits.js';
 import { addressTyped } from './address.js';
 import type { Attempts } from './attempts.js';
 

@@ -1,6 +1,6 @@
-import type { Db, EnvironmentScope } from '../../platform/db.js';
-import { createGathering, inTheirOrder } from '../../platform/gathering.js';
-import { hashesRefused } from '../../platform/metrics.js';
+import { byPosition, createBatcher } from '../../platform/database/batching.js';
+import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import { hashesRefused } from '../../platform/metrics/metrics.js';
 import { DomainError } from '../errors.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { verifyTyped } from '../passwords/verify-typed.js';
@@ -116,11 +116,11 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
     throw new DomainError('service.unavailable', { retryAfter: 1 });
   }
 
-  const findTogether = createGathering<EnvironmentScope & { email: string }, FoundRow | undefined>(
+  const findTogether = createBatcher<EnvironmentScope & { email: string }, FoundRow | undefined>(
     async (_environmentId, asked) => {
       const { accountId, environmentId } = asked[0] as EnvironmentScope;
       const emails = asked.map(({ email }) => email);
-      return inTheirOrder(asked, await db.statement<FoundRow>(findStatement, [accountId, environmentId, emails]));
+      return byPosition(asked, await db.statement<FoundRow>(findStatement, [accountId, environmentId, emails]));
     },
   );
   const find: Find = async (scope, email) => (await findTogether(scope.environmentId, [{ ...scope, email }]))[0];

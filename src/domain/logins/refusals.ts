@@ -1,6 +1,6 @@
 import type { FirstFactorMethod } from '../../../entities/pending-sign-in.js';
-import type { Db, EnvironmentScope } from '../../platform/db.js';
-import { recordEvent } from '../events.js';
+import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import { recordEvent } from '../events/record.js';
 
 /** What was proved, by whom, and why it is not enough. */
 export interface Refusal {

@@ -1,6 +1,6 @@
-import type { AccountScope, Db } from '../../platform/db.js';
-import { createGathering, inTheirOrder } from '../../platform/gathering.js';
-import { uuidArray } from '../../platform/uuid-array.js';
+import { byPosition, createBatcher } from '../../platform/database/batching.js';
+import type { AccountScope, Db } from '../../platform/database/db.js';
+import { uuidArray } from '../../platform/database/uuid-array.js';
 import { noStanding, type Standing, standingSql } from '../mfa/standing.js';
 import { type SignInPolicy, signInPolicySql } from '../organizations/sign-in-policy.js';
 
@@ -50,7 +50,7 @@ interface Row {
 
 /** What a person's organizations ask of a sign-in, and how the person stands with second factors. */
 export function createSignInTerms({ db }: { db: Pick<Db, 'statement'> }): TermsOf {
-  const together = createGathering<Scope & SigningIn, Row | undefined>(async (_environmentId, all) => {
+  const together = createBatcher<Scope & SigningIn, Row | undefined>(async (_environmentId, all) => {
     const rows = await db.statement<Row>(statement, [
       uuidArray(all.map(({ accountId }) => accountId)),
       uuidArray(all.map(({ environmentId }) => environmentId)),
@@ -58,7 +58,7 @@ export function createSignInTerms({ db }: { db: Pick<Db, 'statement'> }): TermsO
       uuidArray(all.map(({ organizationId }) => organizationId)),
       uuidArray(all.map(({ ssoConnectionId }) => ssoConnectionId)),
     ]);
-    return inTheirOrder(all, rows);
+    return byPosition(all, rows);
   });
   return async ({ accountId, environmentId }, of) => {
     const [terms] = await together(environmentId, [{ accountId, environmentId, ...of }]);

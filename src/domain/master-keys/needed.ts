@@ -1,5 +1,5 @@
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 
 /** What an older master key is needed for until it has run out by itself. */
 export interface NeededKey {

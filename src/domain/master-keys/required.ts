@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { UsedMasterKey } from '../../../entities/used-master-key.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { signingKeyContext } from '../oidc/keys.js';
 
 const signingKeys = {

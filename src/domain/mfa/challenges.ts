@@ -1,17 +1,17 @@
 import type { EntityManager } from 'typeorm';
 import type { FactorKind } from '../../../entities/environment-settings.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db, EnvironmentScope } from '../../platform/db.js';
-import { joining } from '../../platform/joining.js';
+import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import { dbWithin } from '../../platform/database/db-within.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import type { OpenSignIn, PendingSignIns } from '../logins/pending-sign-ins.js';
 import { aal2 } from '../sessions/first-factor.js';
+import { type SecondFactorResult, withSecondFactor } from './assurance.js';
 import type { MfaAttempts } from './attempts.js';
 import type { EmailFactor } from './email-factor.js';
 import { noticeEmail } from './notices.js';
 import type { RecoveryCodes } from './recovery-codes.js';
-import { type SecondFactorResult, withSecondFactor } from './second-factor.js';
 import { choicesAfter, standingOf } from './standing.js';
 import type { Totp } from './totp.js';
 import type { Trusted, TrustedBrowser, TrustedDevices } from './trusted-devices.js';
@@ -80,7 +80,7 @@ export function createMfaChallenges({
     const found = kind === 'recovery_code' ? await recoveryCodes.find(pending, identityId, proof.code) : null;
     // Of the system: one cookie names a browser for the people of all Accounts.
     return db.transaction('system', async (tx): Promise<Settled | null> => {
-      const on = joining(tx);
+      const on = dbWithin(tx);
       if (!(await pendingSignIns.hold(pending, on))) return { isOver: true };
       const { allowed, ...rest } = await standingOf(on, pending);
       const { usable, provable } = choicesAfter(pending, { allowed, ...rest });

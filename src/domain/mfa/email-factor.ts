@@ -1,4 +1,4 @@
-import type { Db, EnvironmentScope } from '../../platform/db.js';
+import type { Db, EnvironmentScope } from '../../platform/database/db.js';
 import { DomainError } from '../errors.js';
 import type { EmailedCodes } from '../logins/emailed-codes.js';
 import type { MfaAttempts } from './attempts.js';

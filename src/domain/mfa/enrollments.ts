@@ -1,11 +1,11 @@
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { DomainError } from '../errors.js';
 import type { OpenSignIn } from '../logins/pending-sign-ins.js';
+import { showsSecondFactor, withSecondFactor } from './assurance.js';
 import type { Factors, NewFactor } from './factors.js';
 import type { RecoveryCodeSet } from './recovery-code-hashes.js';
 import type { RecoveryCodes } from './recovery-codes.js';
-import { showsSecondFactor, withSecondFactor } from './second-factor.js';
 import { bringsRecoveryCodes, choicesAfter, lockedStandingOf, standingOf } from './standing.js';
 
 export interface Enrolled {

@@ -3,12 +3,12 @@ import type { FactorKind } from '../../../entities/environment-settings.js';
 import { MfaFactor } from '../../../entities/mfa-factor.js';
 import { RecoveryCode } from '../../../entities/recovery-code.js';
 import type { Clock } from '../../platform/clock.js';
-import type { AccountScope, Db, EnvironmentScope } from '../../platform/db.js';
-import { joining } from '../../platform/joining.js';
-import { violates } from '../../platform/postgres-errors.js';
+import type { AccountScope, Db, EnvironmentScope } from '../../platform/database/db.js';
+import { dbWithin } from '../../platform/database/db-within.js';
+import { violates } from '../../platform/database/postgres-errors.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
-import { recordOfIdentity } from '../identity-events.js';
+import { recordOfIdentity } from '../events/identity-events.js';
+import { recordEvent } from '../events/record.js';
 import { requiredToHaveMfa } from '../organizations/belonging.js';
 import type { OwnProofOf } from '../sessions/own-proof.js';
 import { settleEnrollment, settleLastRemoval } from './grace-rules.js';
@@ -146,7 +146,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
     /** Whether `remove` refuses it, since it is the last one and one is required: for whoever asks before. */
     isLastRequired: (scope: EnvironmentScope, identityId: string, factorId: string): Promise<boolean> =>
       db.transaction({ accountId: scope.accountId }, async (tx) => {
-        const { allowed } = await standingOf(joining(tx), { ...scope, identityId });
+        const { allowed } = await standingOf(dbWithin(tx), { ...scope, identityId });
         const all = await tx.find(MfaFactor, {
           select: { id: true, type: true },
           where: { accountId: scope.accountId, identityId },

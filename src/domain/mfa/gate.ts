@@ -2,8 +2,8 @@ import type { FactorKind } from '../../../entities/environment-settings.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Client } from '../oidc/clients.js';
 import { type Acr, aal1, aal2, type FirstFactor, isProvidersWord } from '../sessions/first-factor.js';
+import { showsSecondFactor } from './assurance.js';
 import type { MfaGraces } from './grace.js';
-import { showsSecondFactor } from './second-factor.js';
 import { choicesAfter, type EnrollableKind, type Standing } from './standing.js';
 import type { TrustedDevices } from './trusted-devices.js';
 

@@ -2,10 +2,10 @@ import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import type { MfaGrace } from '../../../entities/mfa-grace.js';
 import { after, type Clock, days as inMs } from '../../platform/clock.js';
-import type { EnvironmentScope } from '../../platform/db.js';
+import type { EnvironmentScope } from '../../platform/database/db.js';
 import type { ProcessInput } from '../../platform/process-kinds.js';
-import type { EventAction } from '../event-catalogue.js';
-import { type EventDetails, recordEvent, recordEvents } from '../events.js';
+import type { EventAction } from '../events/catalogue.js';
+import { type EventDetails, recordEvent, recordEvents } from '../events/record.js';
 import { requiredToHaveMfa } from '../organizations/belonging.js';
 import { startAllLater } from '../outbox.js';
 

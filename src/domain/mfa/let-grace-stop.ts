@@ -1,8 +1,8 @@
 import { MfaGrace } from '../../../entities/mfa-grace.js';
-import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
+import { type Db, type EnvironmentScope, within } from '../../platform/database/db.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
-import { letStop } from '../let-stop.js';
 import type { RunningProcesses } from '../running-processes.js';
+import { waitUntilStopped } from '../wait-until-stopped.js';
 import { processInput } from './grace-rules.js';
 
 /** Before somebody's time begins anew. @throws DomainError service.unavailable while the run of a cancelled one stops */
@@ -15,5 +15,5 @@ export async function letGraceStop(
   const before = await db.transaction(scope, (tx) => tx.findOneBy(MfaGrace, { ...within(scope), identityId }));
   if (!before) return;
   const wasCancelled = before.status === 'cancelled';
-  await letStop(processes, { workflowId: workflowIdOf('mfaGrace', processInput(before)), wasCancelled });
+  await waitUntilStopped(processes, { workflowId: workflowIdOf('mfaGrace', processInput(before)), wasCancelled });
 }

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { factorKinds } from '../../../entities/environment-settings.js';
-import { joining } from '../../platform/joining.js';
+import { dbWithin } from '../../platform/database/db-within.js';
 import { assertNotByTestProvider } from '../access/production-people.js';
 import { DomainError } from '../errors.js';
 import { holdSession } from '../sessions/hold.js';
@@ -34,7 +34,7 @@ export async function holdOwnProof(tx: EntityManager, person: OwnProofOf, at: Da
   const session = await holdOwnSession(tx, person);
   const { amr, acr, ssoConnectionId, ownFactorAt } = session;
   const standing = {
-    ...(await standingOf(joining(tx), person)),
+    ...(await standingOf(dbWithin(tx), person)),
     byMail: cameByMail({ ...session, method: 'session' }),
   };
   if (standing.enrolled === null) return standing;

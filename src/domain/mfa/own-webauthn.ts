@@ -2,7 +2,7 @@ import type { PublicKeyCredentialCreationOptionsJSON } from '@simplewebauthn/ser
 import { after, type Clock, minutes } from '../../platform/clock.js';
 import { openSealedJson } from '../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { DomainError } from '../errors.js';
 import { spend, unspend } from '../spent-tokens.js';
 import type { WebauthnPerson } from './webauthn.js';

@@ -1,7 +1,7 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { AccountScope, Db } from '../../platform/db.js';
-import { lookUntil } from '../look-until.js';
+import type { AccountScope, Db } from '../../platform/database/db.js';
+import { pollUntil } from '../poll-until.js';
 import { wasJustDone } from '../sent-twice.js';
 import type { NewFactor } from './factors.js';
 import { recoveryCodesOf } from './recovery-code-form.js';
@@ -53,7 +53,7 @@ export function createRepeatedEnrollments({ db, sealing, recoveryCodes, now }: R
     ): Promise<Repeated | null> {
       const look = () => db.statement<{ enrolledAt: Date }>(enrolledStatement, [accountId, identityId, factor.id]);
       // On a machine with little to do it takes one second.
-      const [row] = await lookUntil(look, (rows) => rows.length > 0, { seconds: isUnderWay ? 3 : 0 });
+      const [row] = await pollUntil(look, (rows) => rows.length > 0, { seconds: isUnderWay ? 3 : 0 });
       if (!row || !wasJustDone(row.enrolledAt, now())) return null;
       const codes = secrets && codesOf(secrets, factor);
       const first = codes?.[0];

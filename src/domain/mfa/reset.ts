@@ -2,9 +2,9 @@ import { EnvironmentMembership } from '../../../entities/environment-membership.
 import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { Identity } from '../../../entities/identity.js';
 import type { Clock } from '../../platform/clock.js';
-import { type Db, type EnvironmentScope, inTransaction, within } from '../../platform/db.js';
+import { type Db, type EnvironmentScope, inTransaction, within } from '../../platform/database/db.js';
 import { DomainError } from '../errors.js';
-import { recordOfIdentity } from '../identity-events.js';
+import { recordOfIdentity } from '../events/identity-events.js';
 import { forgetFactors } from './forget-factors.js';
 import { begin, resetElsewhere } from './grace-rules.js';
 import { noticeEmail } from './notices.js';

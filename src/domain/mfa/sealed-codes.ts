@@ -2,7 +2,7 @@ import { after, type Clock, minutes } from '../../platform/clock.js';
 import { equalInConstantTime, hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import { openSealedJson } from '../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { spend } from '../spent-tokens.js';
 
 const context = 'recovery-codes-page';

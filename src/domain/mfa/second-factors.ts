@@ -1,6 +1,6 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import type { EmailedCodes } from '../logins/emailed-codes.js';
 import type { PendingSignIns } from '../logins/pending-sign-ins.js';
 import { createMfaAttempts, type MfaAttempts } from './attempts.js';

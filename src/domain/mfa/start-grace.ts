@@ -1,10 +1,10 @@
 import { MfaGrace } from '../../../entities/mfa-grace.js';
 import { after, type Clock, days as inMs } from '../../platform/clock.js';
-import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
+import { type Db, type EnvironmentScope, within } from '../../platform/database/db.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { DomainError } from '../errors.js';
-import { letStop } from '../let-stop.js';
 import type { RunningProcesses } from '../running-processes.js';
+import { waitUntilStopped } from '../wait-until-stopped.js';
 import type { MfaGraces } from './grace.js';
 import { processInput } from './grace-rules.js';
 
@@ -29,7 +29,10 @@ export function createGraceStarts({ db, graces, processes, now }: GraceStartsDep
 
   async function hasStopped(grace: MfaGrace): Promise<boolean> {
     try {
-      await letStop(processes, { workflowId: workflowIdOf('mfaGrace', processInput(grace)), wasCancelled: false });
+      await waitUntilStopped(processes, {
+        workflowId: workflowIdOf('mfaGrace', processInput(grace)),
+        wasCancelled: false,
+      });
       return true;
     } catch (error) {
       if (error instanceof DomainError && error.code === 'service.unavailable') return false;

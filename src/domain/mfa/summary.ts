@@ -1,5 +1,5 @@
 import type { MfaFactor } from '../../../entities/mfa-factor.js';
-import type { RunsStatement, Statement } from '../../platform/db.js';
+import type { RunsStatement, Statement } from '../../platform/database/db.js';
 import { DomainError } from '../errors.js';
 import type { EnvironmentScope } from '../scope.js';
 

@@ -3,9 +3,9 @@ import { v7 as uuidv7 } from 'uuid';
 import { TrustedDevice } from '../../../entities/trusted-device.js';
 import { after, type Clock, hours, days as inMs } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
-import { type AccountScope, type Db, type EnvironmentScope, within } from '../../platform/db.js';
+import { type AccountScope, type Db, type EnvironmentScope, within } from '../../platform/database/db.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { mostListed } from '../own-account.js';
 
 export interface Trust extends TrustedBrowser {

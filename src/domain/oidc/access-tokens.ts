@@ -1,8 +1,8 @@
 import type { JWTPayload } from 'jose';
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
-import { createGathering, inTheirOrder } from '../../platform/gathering.js';
-import { uuidArray } from '../../platform/uuid-array.js';
+import { byPosition, createBatcher } from '../../platform/database/batching.js';
+import type { Db } from '../../platform/database/db.js';
+import { uuidArray } from '../../platform/database/uuid-array.js';
 import { DomainError } from '../errors.js';
 import { belongsTo } from '../organizations/belonging.js';
 import { environmentStands } from '../standing-environment.js';
@@ -95,14 +95,14 @@ export function createAccessTokens({
 }): AccessTokens {
   const verified = createVerifiedTokens({ keys, audience: baseUrl, now });
 
-  const prove = createGathering<Shown, Row | undefined>(async (signedInFor, shown) => {
+  const prove = createBatcher<Shown, Row | undefined>(async (signedInFor, shown) => {
     const rows = await db.statement<Row>(proveStatements[signedInFor as SignedInFor], [
       uuidArray(shown.map(({ grantId }) => grantId)),
       uuidArray(shown.map(({ identityId }) => identityId)),
       uuidArray(shown.map(({ jti }) => jti)),
       now(),
     ]);
-    return inTheirOrder(shown, rows);
+    return byPosition(shown, rows);
   });
 
   return {

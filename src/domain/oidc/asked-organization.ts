@@ -1,5 +1,5 @@
 import type { AuthenticationPolicy } from '../../../entities/organization.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { isActive } from '../hierarchy/active.js';
 import type { SignInPolicy } from '../organizations/sign-in-policy.js';
 import { isUuid } from '../uuid.js';

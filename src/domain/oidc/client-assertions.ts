@@ -1,7 +1,7 @@
 import { errors, type JWTPayload, jwtVerify } from 'jose';
 import { type Clock, hours, minutes } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { claimedText } from './claimed.js';
 import type { ClientKeys } from './client-keys.js';
 import type { Client } from './clients.js';

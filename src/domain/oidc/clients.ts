@@ -2,7 +2,7 @@ import type { EnvironmentType } from '../../../entities/environment.js';
 import type { Branding, EnvironmentSettings } from '../../../entities/environment-settings.js';
 import type { OAuthClient } from '../../../entities/oauth-client.js';
 import { type Clock, seconds } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { environmentStands } from '../standing-environment.js';
 
 /** A client with what its Environment sets: all that a request of it needs before anybody is signed in. */

@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { after, type Clock, seconds } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import type { Consents } from '../consents/consents.js';
 import { codeInsert } from '../sessions/code-insert.js';
 import type { AuthorizeRequest } from './authorize-request.js';

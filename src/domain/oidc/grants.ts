@@ -1,10 +1,10 @@
 import { after, type Clock, days, seconds } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
-import type { Db } from '../../platform/db.js';
-import { createGathering, inTheirOrder } from '../../platform/gathering.js';
-import { uuidArray } from '../../platform/uuid-array.js';
-import type { EventAction } from '../event-catalogue.js';
-import { recordEvent } from '../events.js';
+import { byPosition, createBatcher } from '../../platform/database/batching.js';
+import type { Db } from '../../platform/database/db.js';
+import { uuidArray } from '../../platform/database/uuid-array.js';
+import type { EventAction } from '../events/catalogue.js';
+import { recordEvent } from '../events/record.js';
 import { standingInOrganizations } from '../organizations/belonging.js';
 import { environmentStands } from '../standing-environment.js';
 import { type Granted, grantColumns, subjectColumns } from './claims.js';
@@ -141,20 +141,18 @@ const valuesOf = (shown: readonly Shown[]) => [
 
 /** What clients were given: refreshed, and ended (contract §2). */
 export function createGrants({ db, refreshTokens, now }: { db: Db; refreshTokens: RefreshTokens; now: Clock }): Grants {
-  const rotateTogether = createGathering<Shown & { next: Successor }, Row | undefined>(
-    async (_environmentId, shown) => {
-      const at = now();
-      const rows = await db.statement<Row & { position: string }>(rotateStatement, [
-        shown.map(({ token }) => hashSecret(token)),
-        at,
-        shown.map(({ next }) => next.hash),
-        shown[0]?.next.keyId,
-        after(at, -repeatWindow),
-        ...valuesOf(shown),
-      ]);
-      return inTheirOrder(shown, rows);
-    },
-  );
+  const rotateTogether = createBatcher<Shown & { next: Successor }, Row | undefined>(async (_environmentId, shown) => {
+    const at = now();
+    const rows = await db.statement<Row & { position: string }>(rotateStatement, [
+      shown.map(({ token }) => hashSecret(token)),
+      at,
+      shown.map(({ next }) => next.hash),
+      shown[0]?.next.keyId,
+      after(at, -repeatWindow),
+      ...valuesOf(shown),
+    ]);
+    return byPosition(shown, rows);
+  });
 
   async function rotate(shown: Shown) {
     const next = refreshTokens.successorOf(shown.token);
@@ -162,7 +160,7 @@ export function createGrants({ db, refreshTokens, now }: { db: Db; refreshTokens
     return { row, next: next.token };
   }
 
-  const lookTogether = createGathering<Shown, SlidingRow | undefined>(async (_environmentId, shown) => {
+  const lookTogether = createBatcher<Shown, SlidingRow | undefined>(async (_environmentId, shown) => {
     const at = now();
     const rows = await db.statement<SlidingRow>(slidingStatement, [
       shown.map(({ token }) => hashSecret(token)),
@@ -170,7 +168,7 @@ export function createGrants({ db, refreshTokens, now }: { db: Db; refreshTokens
       after(at, -repeatWindow),
       ...valuesOf(shown),
     ]);
-    return inTheirOrder(shown, rows);
+    return byPosition(shown, rows);
   });
 
   async function slide(shown: Shown) {

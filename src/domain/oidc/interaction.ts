@@ -55,7 +55,7 @@ export function nextStep(
 /** How long a sign-in is a new one while the person proves a second factor, enrolls one and reads what they are asked. */
 const newFor = hours(1);
 
-/** A provider's answer is measured from when its person was sent there (`isNewEnough`), and they have ten minutes to come back. */
+/** A provider's answer is measured from when its person was sent there (`isRecentEnough`), and they have ten minutes to come back. */
 const onTheWay = minutes(11);
 
 /** Whether a session is what a request asks for, when the person has been asked for their consent after signing in. */
@@ -64,7 +64,7 @@ export function suitsConsent(
   { session, hintedSubject, now }: Pick<Situation, 'hintedSubject' | 'now'> & { session: HostedSession },
 ): boolean {
   if (hintedSubject !== null && session.identityId !== hintedSubject) return false;
-  // Of a provider that does not say when, `prompt=login` is content with when they came (`isNewEnough`).
+  // Of a provider that does not say when, `prompt=login` is content with when they came (`isRecentEnough`).
   const login = session.authTime?.getTime() === unsaid.getTime() ? session.authenticatedAt : authTimeOf(session);
   if (prompt.login && now.getTime() >= login.getTime() + newFor) return false;
   if (maxAge === null) return true;

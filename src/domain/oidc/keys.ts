@@ -16,8 +16,8 @@ import { SigningKey } from '../../../entities/signing-key.js';
 import { after, type Clock, days, hours, minutes, seconds } from '../../platform/clock.js';
 import { signJwt } from '../../platform/crypto/jws.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db } from '../../platform/db.js';
-import { recordEvent } from '../events.js';
+import type { Db } from '../../platform/database/db.js';
+import { recordEvent } from '../events/record.js';
 
 /** What a token is, told by its `typ` header: an access token (RFC 9068 §2.1) is never taken for an ID token. */
 export type TokenType = 'at+jwt' | 'JWT';

@@ -1,6 +1,6 @@
 import { type Clock, epochSeconds } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { DomainError } from '../errors.js';
 import type { AccessTokens, ProvenToken } from './access-tokens.js';
 import type { Client } from './clients.js';

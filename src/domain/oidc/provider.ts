@@ -1,5 +1,5 @@
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import type { Outbound } from '../../platform/outbound/fetch.js';
 import { createRootPermissions } from '../access/root-permissions.js';
 import { type Consents, createConsents } from '../consents/consents.js';

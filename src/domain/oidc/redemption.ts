@@ -1,8 +1,8 @@
 import type { Clock } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
-import type { Db } from '../../platform/db.js';
-import { createGathering, inTheirOrder } from '../../platform/gathering.js';
-import { uuidArray } from '../../platform/uuid-array.js';
+import { byPosition, createBatcher } from '../../platform/database/batching.js';
+import type { Db } from '../../platform/database/db.js';
+import { uuidArray } from '../../platform/database/uuid-array.js';
 import { standingInOrganizations } from '../organizations/belonging.js';
 import { authTimeIn, type Granted, subjectColumns } from './claims.js';
 import type { Client } from './clients.js';
@@ -109,10 +109,10 @@ export function createRedemption({ db, now }: { db: Pick<Db, 'statement'>; now: 
       shown.map(({ refreshToken }) => hashSecret(refreshToken)),
       shown.map(({ client }) => client.settings.refreshTokenTtlSeconds),
     ]);
-    return inTheirOrder(shown, rows).map((row, at) => outcomeOf(row, (shown[at] as Shown).grantId));
+    return byPosition(shown, rows).map((row, at) => outcomeOf(row, (shown[at] as Shown).grantId));
   }
 
-  const together = createGathering<Shown, Outcome>((_environmentId, shown) => redeemEach(shown));
+  const together = createBatcher<Shown, Outcome>((_environmentId, shown) => redeemEach(shown));
   const underWay = new Map<string, Promise<Outcome[]>>();
 
   return async (shown: Shown): Promise<Outcome> => {

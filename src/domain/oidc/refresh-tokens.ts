@@ -3,8 +3,8 @@ import { RefreshToken } from '../../../entities/refresh-token.js';
 import { after, type Clock, days, seconds } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db, Statement } from '../../platform/db.js';
-import { recordEvent } from '../events.js';
+import type { Db, Statement } from '../../platform/database/db.js';
+import { recordEvent } from '../events/record.js';
 
 export type RefreshTokenKind = RefreshToken['kind'];
 

@@ -1,5 +1,5 @@
 import { hours, seconds } from '../../platform/clock.js';
-import type { Db, Statement } from '../../platform/db.js';
+import type { Db, Statement } from '../../platform/database/db.js';
 import { beforeAll, type Swept } from '../sweeping.js';
 
 /** What names a client, without a foreign key; each has an index on it. Codes before the grants that they were redeemed for. */

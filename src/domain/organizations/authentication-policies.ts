@@ -2,11 +2,11 @@ import { type EntityManager, IsNull } from 'typeorm';
 import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { type AuthenticationPolicy, Organization } from '../../../entities/organization.js';
 import { SsoConnection } from '../../../entities/sso-connection.js';
-import { type Db, within } from '../../platform/db.js';
+import { type Db, within } from '../../platform/database/db.js';
 import { lackingFactorToEnroll } from '../environments/factor-to-enroll.js';
 import { methodsOf } from '../environments/login-methods.js';
 import { DomainError, type ErrorDetail } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import type { EnvironmentScope } from '../scope.js';
 import { lockOrganization } from './members.js';
 

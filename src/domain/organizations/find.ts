@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { Node } from '../../../entities/node.js';
 import { Organization } from '../../../entities/organization.js';
-import { type Db, within } from '../../platform/db.js';
+import { type Db, within } from '../../platform/database/db.js';
 import { counterTotal } from '../counters.js';
 import { DomainError } from '../errors.js';
 import { organizationType } from '../hierarchy/rules.js';

@@ -1,14 +1,14 @@
 import type { EntityManager } from 'typeorm';
 import type { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import type { Identity } from '../../../entities/identity.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { type AssignedRole, type RolesInJson, rolesInJson, rolesOfOne } from '../access/assigned-roles.js';
 import { DomainError } from '../errors.js';
 import { isShort, searchedText } from '../identity-search.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
-import type { Put } from '../put.js';
 import { columnsOf, type RowList, readPart, readRows, readWhole } from '../row-pages.js';
 import type { EnvironmentScope } from '../scope.js';
+import type { Bind } from '../sql-parameters.js';
 import { find } from './find.js';
 
 const shownOfIdentity = ['id', 'email', 'firstName', 'lastName', 'avatarUrl'] as const satisfies (keyof Identity)[];
@@ -44,7 +44,7 @@ const membership = `cross join lateral (select is_active from environment_member
 const membersOf = (
   organizationId: string,
   at: Date,
-  { withPerson = false, and }: { withPerson?: boolean; and?: (put: Put) => string } = {},
+  { withPerson = false, and }: { withPerson?: boolean; and?: (put: Bind) => string } = {},
 ): RowList => ({
   from: `organization_members member ${withPerson ? person : ''}`,
   where: (put) =>
@@ -62,9 +62,9 @@ const membersOf = (
  * Always: with bounds that it does not know, PostgreSQL takes few for granted, and goes by the index in its order instead of
  * sorting all members of an organization that has more than most.
  */
-const atAnyTime = (put: Put) => `member.created_at between ${put('-infinity')} and ${put('infinity')}`;
+const atAnyTime = (put: Bind) => `member.created_at between ${put('-infinity')} and ${put('infinity')}`;
 
-const kept = (organizationId: string) => (put: Put) =>
+const kept = (organizationId: string) => (put: Bind) =>
   `(select member_count from organizations where account_id = $1 and environment_id = $2 and id = ${put(organizationId)})`;
 
 /** The total of all is kept, others are counted. @throws DomainError organization.not_found */
@@ -81,7 +81,7 @@ export async function listMembers(
     return db.transaction(scope, async (tx) => {
       const { memberCount } = await find(tx, scope, organizationId);
       const isCompared = memberCount <= fewMembers || isShort(q);
-      const and = (put: Put) => (isCompared ? compared(q, put) : lookedUp(q, put));
+      const and = (put: Bind) => (isCompared ? compared(q, put) : lookedUp(q, put));
       const found = membersOf(organizationId, at, { withPerson: withPerson || isCompared, and });
       return membersIn(await readPart<Row>(tx, scope, found, page, sorted));
     });
@@ -93,9 +93,9 @@ export async function listMembers(
   return membersIn(found);
 }
 
-const compared = (q: string, put: Put) => `${searchedText('identity')} ilike ${put(containing(q))}`;
+const compared = (q: string, put: Bind) => `${searchedText('identity')} ilike ${put(containing(q))}`;
 /** By way of a function, since row-level security keeps PostgreSQL from using the trigrams, which find everybody of the Environment. */
-const lookedUp = (q: string, put: Put) =>
+const lookedUp = (q: string, put: Bind) =>
   `member.identity_id in (select gatehouse_matching_identities($1, $2, ${put(containing(q))}))`;
 
 /** @throws DomainError organization.not_found, organization.member_not_found */

@@ -2,13 +2,13 @@ import type { EntityManager } from 'typeorm';
 import { Organization } from '../../../entities/organization.js';
 import { OrganizationMember } from '../../../entities/organization-member.js';
 import type { Clock } from '../../platform/clock.js';
-import { type Db, within } from '../../platform/db.js';
+import { type Db, within } from '../../platform/database/db.js';
 import { assignedRolesOf } from '../access/assigned-roles.js';
 import type { Assignments } from '../access/assignments.js';
-import { takeAway } from '../access/taking.js';
+import { removeAssignments } from '../access/removing.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import type { Page, PageRequest } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
 import { findOneMember, listMembers, type Member, type MembersPage } from './member-lists.js';
@@ -99,7 +99,7 @@ export function createMemberships({ db, assignments, endInvitations, now }: Memb
         await endInvitations(tx, scope, member, at);
         await tx.delete(OrganizationMember, { ...within(scope), organizationId, identityId });
         await addToMemberCount(tx, scope, [organizationId], -1);
-        await takeAway(tx, scope, await heldInside(tx, scope, { ...member, at }), at);
+        await removeAssignments(tx, scope, await heldInside(tx, scope, { ...member, at }), at);
         const metadata = { identity_id: identityId };
         await recordEvent(tx, 'organization.member_removed', { ...scope, resourceId: organizationId, metadata });
       }),
@@ -116,7 +116,7 @@ export function createMemberships({ db, assignments, endInvitations, now }: Memb
     if (missing.length === 0 && superfluous.length === 0) return;
     await assignments.assertMayAssign(scope, caller, nodeId);
     if (missing.length > 0) await assignments.assertMayGive(tx, scope, caller, { roleIds: missing, nodeId });
-    await takeAway(
+    await removeAssignments(
       tx,
       scope,
       superfluous.map(({ assignmentId }) => assignmentId),

@@ -1,5 +1,5 @@
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
-import { type Db, within } from '../../platform/db.js';
+import { type Db, within } from '../../platform/database/db.js';
 import { DomainError } from '../errors.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
 import { type RowList, readPart } from '../row-pages.js';

@@ -1,4 +1,4 @@
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import type { Rights } from '../access/rights.js';
 import { readingPeople, tiesInside } from '../access/strangers.js';
 import type { Caller } from '../caller.js';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { seconds } from '../../platform/clock.js';
-import { hashesRefused } from '../../platform/metrics.js';
-import { inTurns } from '../turns.js';
+import { hashesRefused } from '../../platform/metrics/metrics.js';
+import { createFairQueue } from '../fair-queue.js';
 import { digestOf, matches } from './matching.js';
 import { type Argon2Hash, readHash, type StoredHash } from './stored-hash.js';
 
@@ -65,8 +65,8 @@ export function createHashing({ atOnce, mostWaiting, costOfCodes = ofCodes }: Ha
     ...(mostWaiting !== undefined && { longest: mostWaiting }),
     onRefused: () => hashesRefused.inc(),
   };
-  const turns = inTurns(atOnce, line);
-  const turnsOfImported = inTurns(Math.max(1, Math.floor(atOnce / 2)), {
+  const turns = createFairQueue(atOnce, line);
+  const turnsOfImported = createFairQueue(Math.max(1, Math.floor(atOnce / 2)), {
     ...line,
     ...(mostWaiting !== undefined && { longestOfEach: Math.max(1, Math.floor(mostWaiting / 5)) }),
     withinMs: longestWait,

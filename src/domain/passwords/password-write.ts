@@ -2,8 +2,8 @@ import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { User } from '../../../entities/user.js';
 import { queueEmail } from '../emails/queue.js';
-import type { EventAction } from '../event-catalogue.js';
-import { recordOfUser } from '../user-events.js';
+import type { EventAction } from '../events/catalogue.js';
+import { recordOfUser } from '../events/user-events.js';
 
 export interface NewPassword {
   userId: string;

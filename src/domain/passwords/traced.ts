@@ -1,4 +1,4 @@
-import { activeTracing } from '../../platform/tracing.js';
+import { activeTracing } from '../../platform/tracing/tracing.js';
 import type { Passwords } from './passwords.js';
 
 /** Passwords with a span for each hash, its wait for a turn included, and for the question whether one is known from a breach. */

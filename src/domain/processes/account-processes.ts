@@ -1,14 +1,14 @@
 import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
-import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
+import type { Db } from '../../platform/database/db.js';
+import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import type { AdministratorInvites } from '../invites/administrator-invites.js';
-import { letStop } from '../let-stop.js';
 import type { Page } from '../paging.js';
 import type { ProcessLook, RunningProcesses } from '../running-processes.js';
 import type { AccountScope } from '../scope.js';
+import { waitUntilStopped } from '../wait-until-stopped.js';
 import { type Extension, extendInvite } from './extend.js';
 import type { Kind, ProcessRow, Standing, Verb, WaitsFor } from './kind.js';
 import { createKinds, type Kinds, type KindsDeps } from './kinds.js';
@@ -152,7 +152,7 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
     /** @throws DomainError process.not_found, process.not_failed, process.verb_not_supported, sso_domain.limit_reached, and as `retry` of a delivery; service.unavailable while its run stops */
     async retry(scope: AccountScope, id: string): Promise<ShownProcess> {
       const { workflowId, endedReason } = shown(await within((tx) => findRow(tx, kinds, scope, { id, now: now() })));
-      await letStop(processes, { workflowId, wasCancelled: endedReason === 'cancelled_by_operator' });
+      await waitUntilStopped(processes, { workflowId, wasCancelled: endedReason === 'cancelled_by_operator' });
       return act(scope, id, 'retry', async (tx, row, kind) => {
         await kind.retry?.(tx, row, now);
         await record(tx, 'process.retried', row);

@@ -1,4 +1,4 @@
-import type { Db, Statement } from '../../platform/db.js';
+import type { Db, Statement } from '../../platform/database/db.js';
 import { stopOf } from '../webhooks/stops.js';
 import type { KindName } from './kind.js';
 

@@ -1,4 +1,4 @@
-import { joining } from '../../platform/joining.js';
+import { dbWithin } from '../../platform/database/db-within.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { processInput } from '../environments/removal-process.js';
 import { createRemovals } from '../removals/removals.js';
@@ -21,6 +21,6 @@ from environment_removals where account_id = $1`,
   verbs: { cancel: ['running'], retry: ['cancelled'] },
   workflowId: (row) => workflowIdOf('environmentRemoval', inputOf(row)),
   wakesUpAt: () => null,
-  cancel: (tx, { id }, now) => createRemovals({ db: joining(tx), now }).cancel(id, 'cancelled_by_operator'),
-  retry: (tx, { accountId, id }, now) => createRemovals({ db: joining(tx), now }).resume({ accountId }, id),
+  cancel: (tx, { id }, now) => createRemovals({ db: dbWithin(tx), now }).cancel(id, 'cancelled_by_operator'),
+  retry: (tx, { accountId, id }, now) => createRemovals({ db: dbWithin(tx), now }).resume({ accountId }, id),
 };

@@ -1,4 +1,4 @@
-import { joining } from '../../platform/joining.js';
+import { dbWithin } from '../../platform/database/db-within.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { createErasures, processInput } from '../erasures/erasures.js';
 import { assertNotBack } from '../erasures/staying.js';
@@ -21,9 +21,9 @@ from erasures where account_id = $1`,
   verbs: { cancel: ['running'], retry: ['cancelled'] },
   workflowId: (row) => workflowIdOf('identityErasure', inputOf(row)),
   wakesUpAt: () => null,
-  cancel: (tx, { id }, now) => createErasures({ db: joining(tx), now }).cancel(id, 'cancelled_by_operator'),
+  cancel: (tx, { id }, now) => createErasures({ db: dbWithin(tx), now }).cancel(id, 'cancelled_by_operator'),
   async retry(tx, { accountId, subjectId, endedAt }, now) {
     await assertNotBack(tx, { accountId, id: subjectId }, endedAt!);
-    return createErasures({ db: joining(tx), now }).request({ accountId }, subjectId);
+    return createErasures({ db: dbWithin(tx), now }).request({ accountId }, subjectId);
   },
 };

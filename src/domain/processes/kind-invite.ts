@@ -1,5 +1,5 @@
 import { AdministratorInvite } from '../../../entities/administrator-invite.js';
-import { joining } from '../../platform/joining.js';
+import { dbWithin } from '../../platform/database/db-within.js';
 import { createAdministratorInviteExpiry, keepAdministrationOf } from '../invites/expiry.js';
 import { processInput } from '../invites/process.js';
 import { startLater } from '../outbox.js';
@@ -22,7 +22,7 @@ export const inviteKind: Kind = {
   verbs: { cancel: ['pending'], resend: ['pending', 'expired'], extend: ['pending'] },
   lockFirst: keepAdministrationOf,
   async cancel(tx, row, now) {
-    await createAdministratorInviteExpiry({ db: joining(tx), now }).cancel(row.id, 'cancelled_by_operator');
+    await createAdministratorInviteExpiry({ db: dbWithin(tx), now }).cancel(row.id, 'cancelled_by_operator');
     // Its workflow would sleep on for days where a cancel does not reach Temporal.
     const { expiresAt } = await tx.findOneByOrFail(AdministratorInvite, { accountId: row.accountId, id: row.id });
     await startLater(tx, 'inviteExpiry', { ...inputOf({ ...row, deadline: expiresAt }, now()), news: 'revoked' });

@@ -1,5 +1,5 @@
 import { MfaGrace } from '../../../entities/mfa-grace.js';
-import { joining } from '../../platform/joining.js';
+import { dbWithin } from '../../platform/database/db-within.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { createMfaGraces } from '../mfa/grace.js';
 import { nextMoment } from '../mfa/grace-reminders.js';
@@ -27,7 +27,7 @@ from (select *, status in ('running', 'cancelled') and expires_at <= $2 as is_ov
   workflowId: (row) => workflowIdOf('mfaGrace', inputOf(row)),
   wakesUpAt: ({ since, deadline }, now) => nextMoment({ startedAt: since, expiresAt: deadline! }, reminders, now),
   async cancel(tx, row, now) {
-    await createMfaGraces({ db: joining(tx), now, reminders }).cancel(row.id, 'cancelled_by_operator');
+    await createMfaGraces({ db: dbWithin(tx), now, reminders }).cancel(row.id, 'cancelled_by_operator');
     await startLater(tx, 'mfaGrace', { ...inputOf(row), news: 'policyChanged' }); // it looks at the row, and ends
   },
   /** The reminders that are still to come are sent again. */

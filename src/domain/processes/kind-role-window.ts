@@ -1,5 +1,5 @@
 import { RoleAssignmentWindow } from '../../../entities/role-assignment-window.js';
-import { joining } from '../../platform/joining.js';
+import { dbWithin } from '../../platform/database/db-within.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { processInput } from '../access/window-rows.js';
 import { createRoleWindows } from '../access/windows.js';
@@ -25,7 +25,7 @@ from role_assignment_windows w join role_assignments a on a.id = w.id where w.ac
   workflowId: (row) => workflowIdOf('roleAssignmentWindow', inputOf(row)),
   wakesUpAt: () => null,
   async cancel(tx, row, now) {
-    await createRoleWindows({ db: joining(tx), now, notices }).cancel(row.id, 'cancelled_by_operator');
+    await createRoleWindows({ db: dbWithin(tx), now, notices }).cancel(row.id, 'cancelled_by_operator');
     await startLater(tx, 'roleAssignmentWindow', { ...inputOf(row), news: 'changed' }); // it looks at the row, and ends
   },
   /** What is still to come is told again; what came meanwhile is not. */

@@ -1,9 +1,9 @@
 import { SsoDomain } from '../../../entities/sso-domain.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { startLater } from '../outbox.js';
-import { beginAnew, failClaim, processInput } from '../sso/domain-process.js';
-import { assertRoom, takeTurns } from '../sso/domain-room.js';
-import { type DomainSchedule, timesFrom } from '../sso/domain-schedule.js';
+import { beginAnew, failClaim, processInput } from '../sso-domains/process.js';
+import { assertRoom, takeTurns } from '../sso-domains/room.js';
+import { type DomainSchedule, timesFrom } from '../sso-domains/schedule.js';
 import type { Kind, ProcessRow, Standing } from './kind.js';
 
 /** Of a claim that was read already. */

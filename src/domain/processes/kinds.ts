@@ -1,4 +1,4 @@
-import type { DomainSchedule } from '../sso/domain-schedule.js';
+import type { DomainSchedule } from '../sso-domains/schedule.js';
 import type { Kind, KindName } from './kind.js';
 import { emailKind } from './kind-email.js';
 import { environmentRemovalKind } from './kind-environment-removal.js';

@@ -1,9 +1,9 @@
 import type { EntityManager } from 'typeorm';
+import { afterCursor, type Placed, placedBy } from '../cursors.js';
 import { DomainError } from '../errors.js';
 import { type Page, type PageRequest, pageOf, stretchOf } from '../paging.js';
-import { behind, type Placed, placedBy } from '../places.js';
-import { putInto } from '../put.js';
 import type { AccountScope } from '../scope.js';
+import { bindInto } from '../sql-parameters.js';
 import type { Kind, KindName, ProcessRow } from './kind.js';
 import type { Kinds } from './kinds.js';
 import { conditions, type Filters, fewOf, kindsIn, rowsOf, union } from './rows.js';
@@ -26,8 +26,8 @@ export async function listRows(
   const { at, count, direction, behind: last } = stretch;
   if (count === 0) return pageOf(request, itemCount, stretch, [] as (ProcessRow & Placed)[]);
   const values: unknown[] = [accountId, now];
-  const where = conditions(request, now, putInto(values));
-  if (last) where.push(behind(last, columns, direction, putInto(values)));
+  const where = conditions(request, now, bindInto(values));
+  if (last) where.push(afterCursor(last, columns, direction, bindInto(values)));
   // Each kind gives no more than what the page can have of it, by its own index.
   const sorted = `order by ${columns.map((column) => `${column} ${direction}`).join(', ')}`;
   const each = (kind: Kind) => {

@@ -22,7 +22,7 @@ import { processInput as identityInviteInput } from '../identity-invites/process
 import { processInput as inviteInput } from '../invites/process.js';
 import { processInput as graceInput } from '../mfa/grace-rules.js';
 import { type Durations, processInput as registrationInput } from '../registration/process.js';
-import { processInput as domainInput } from '../sso/domain-process.js';
+import { processInput as domainInput } from '../sso-domains/process.js';
 import { processInput as deliveryInput } from '../webhooks/process.js';
 
 export interface OpenRow<P extends ProcessName> {

@@ -1,7 +1,7 @@
 import { type FindOperator, In, LessThanOrEqual, MoreThan } from 'typeorm';
 import { after, type Clock, minutes } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
-import { workflowsRestarted, workflowsUnhealed } from '../../platform/metrics.js';
+import type { Db } from '../../platform/database/db.js';
+import { workflowsRestarted, workflowsUnhealed } from '../../platform/metrics/metrics.js';
 import { partsOf } from '../../platform/parts.js';
 import { type ProcessName, workflowIdOf } from '../../platform/process-kinds.js';
 import type { RunningProcesses } from '../running-processes.js';

@@ -1,6 +1,6 @@
 import { after } from '../../platform/clock.js';
 import { containing } from '../paging.js';
-import type { Put } from '../put.js';
+import type { Bind } from '../sql-parameters.js';
 import { isUuid } from '../uuid.js';
 import type { Kind, KindName } from './kind.js';
 import type { Kinds } from './kinds.js';
@@ -44,7 +44,7 @@ export const rowsOf = ({ sql }: Kind, where: readonly string[], stands = standsI
   `select * from (${sql}) listed where ${['$2::timestamptz is not null', stands('listed."environmentId"'), ...where].join(' and ')}`;
 
 /** SQL: what rows of any kind are narrowed by. */
-export function conditions({ state, subjectId, olderThanMs, open, q }: Filters, now: Date, put: Put): string[] {
+export function conditions({ state, subjectId, olderThanMs, open, q }: Filters, now: Date, put: Bind): string[] {
   const all: string[] = [];
   if (state !== undefined) all.push(`state = ${put(state)}`);
   if (subjectId !== undefined) all.push(`"subjectId" = ${put(subjectId)}`);

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
-import { putInto } from '../put.js';
 import { rowCount } from '../row-counts.js';
+import { bindInto } from '../sql-parameters.js';
 import type { Kind } from './kind.js';
 import { conditions, type Filters, fewOf, rowsOf, standsIn, union, unusual } from './rows.js';
 
@@ -18,7 +18,7 @@ export async function readTotal(
 ): Promise<number> {
   const filters: Filters = { q, state, open, subjectId, olderThanMs };
   const values: unknown[] = [accountId, now];
-  const put = putInto(values);
+  const put = bindInto(values);
   const all = (of: readonly Kind[]) => rowCount(put, wholeOf(accountId), ...of.flatMap(({ counted }) => counted));
   const found = (narrowed: Filters, of = kinds, few = (kind: Kind) => fewOf(kind, narrowed)) => {
     if (of.length === 0) return '0';

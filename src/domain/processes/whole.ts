@@ -1,11 +1,11 @@
 import type { RowCountList } from '../../../entities/row-count.js';
-import type { Db, Statement } from '../../platform/db.js';
+import type { Db, Statement } from '../../platform/database/db.js';
+import { afterCursor, type Placed, placedBy } from '../cursors.js';
 import { isFollowing, type Page, pageOf, type Stretch, stretchForwards } from '../paging.js';
-import { behind, type Placed, placedBy } from '../places.js';
-import { putInto } from '../put.js';
 import { rowCount } from '../row-counts.js';
 import { statementOf } from '../row-pages.js';
 import type { AccountScope } from '../scope.js';
+import { bindInto } from '../sql-parameters.js';
 import type { Kind, KindName, ProcessRow } from './kind.js';
 import type { Kinds } from './kinds.js';
 import type { ListRequest } from './list.js';
@@ -59,10 +59,10 @@ function askedFor(kinds: Kinds, kind: KindName | undefined, stretch: Stretch): A
 
 /** Its values are named in the order in which `readWhole` has them. */
 function textOf(of: readonly Kind[], counted: readonly RowCountList[], { direction, behind: last }: Stretch): string {
-  const put = putInto([null, null]); // the Account and now, as each kind calls them
+  const put = bindInto([null, null]); // the Account and now, as each kind calls them
   const limit = put(null);
   const total = rowCount(put, wholeOf(''), ...counted);
-  const following = last ? [behind(last, columns, direction, put)] : [];
+  const following = last ? [afterCursor(last, columns, direction, put)] : [];
   const sorted = `order by ${columns.map((column) => `${column} ${direction}`).join(', ')}`;
   const each = (kind: Kind) => `(${rowsOf(kind, following, standsByKey)} ${sorted} limit ${most})`;
   return `select ${shown}, ${placedBy(...columns)}, ${total} as "itemCount" from (${union(of, each)}) process ${sorted} limit ${limit}`;

@@ -8,7 +8,7 @@ import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { parkIntent } from '../account-intents/park.js';
 import { planEmail } from '../emails/queue.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { startLater } from '../outbox.js';
 import { registrationToken } from './link.js';
 import { type Durations, processInput, verificationEmail } from './process.js';

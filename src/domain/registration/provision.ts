@@ -5,7 +5,7 @@ import { PendingRegistration } from '../../../entities/pending-registration.js';
 import { User } from '../../../entities/user.js';
 import { runInContext } from '../../platform/context.js';
 import { provisionAccount } from '../accounts/provisioning.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { userByAddress } from '../user-by-address.js';
 import { ended } from './ended.js';
 import { discard, lockWaiting, takeTurn } from './rivals.js';

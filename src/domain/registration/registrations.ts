@@ -3,13 +3,13 @@ import { PendingRegistration, type PendingRegistrationStatus } from '../../../en
 import type { Clock } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db } from '../../platform/db.js';
-import { violates } from '../../platform/postgres-errors.js';
+import type { Db } from '../../platform/database/db.js';
+import { violates } from '../../platform/database/postgres-errors.js';
 import type { ProcessInput } from '../../platform/process-kinds.js';
 import { type QueuedEmail, queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
-import type { EventAction } from '../event-catalogue.js';
-import { recordEvent } from '../events.js';
+import type { EventAction } from '../events/catalogue.js';
+import { recordEvent } from '../events/record.js';
 import { mostLinkTries } from '../link-proof.js';
 import { ended, statusAt } from './ended.js';
 import { park, type RegistrationRequest } from './park.js';

@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import { PendingRegistration } from '../../../entities/pending-registration.js';
-import { oneAtATime } from '../../platform/one-at-a-time.js';
+import { lockExclusively } from '../../platform/database/advisory-locks.js';
 import { countedAddress } from '../counted-address.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { startLater } from '../outbox.js';
 import { ended } from './ended.js';
 
@@ -11,7 +11,7 @@ import { ended } from './ended.js';
  * would neither see the User nor be seen, and would wait for nothing.
  */
 export const takeTurn = (tx: EntityManager, email: string): Promise<void> =>
-  oneAtATime(tx, `registrations/${countedAddress(email)}`);
+  lockExclusively(tx, `registrations/${countedAddress(email)}`);
 
 type Waiting = Pick<PendingRegistration, 'id' | 'expiresAt'>;
 

@@ -6,9 +6,9 @@ import { Membership } from '../../../entities/membership.js';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import { SsoDomain } from '../../../entities/sso-domain.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
-import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
-import { endMemberships, ownersOf } from '../accounts/leaving.js';
+import type { Db } from '../../platform/database/db.js';
+import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
+import { endMemberships, ownersOf } from '../accounts/leave.js';
 import { noticeAdmin } from '../admin-mfa/mails.js';
 import { assertSpeaksFor } from '../admin-mfa/other-sign-in.js';
 import { createProof } from '../admin-mfa/proof.js';
@@ -16,12 +16,12 @@ import type { SignedInAdmin } from '../admin-mfa/signed-in-admin.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
 import { localeOf } from '../emails/locale.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { revokeInvites } from '../invites/administrator-invites.js';
 import type { AccountScope } from '../scope.js';
-import { releaseClaim } from '../sso/domain-process.js';
 import { removeConnection } from '../sso-connections/ending.js';
 import { lockRequestsOf } from '../sso-connections/find.js';
+import { releaseClaim } from '../sso-domains/process.js';
 import { silenceWebhooks } from '../webhooks/routes.js';
 
 /**

@@ -1,11 +1,11 @@
 import { type EntityManager, LessThan } from 'typeorm';
 import { EnvironmentRemoval } from '../../../entities/environment-removal.js';
 import { after, type Clock, days } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
-import { joining } from '../../platform/joining.js';
+import type { Db } from '../../platform/database/db.js';
+import { dbWithin } from '../../platform/database/db-within.js';
 import { leaveIdentity } from '../access/window-rows.js';
 import { forgetInvited } from '../erasures/forget-invited.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { beforeAll, type Swept } from '../sweeping.js';
 import { createRemovals } from './removals.js';
 
@@ -71,7 +71,7 @@ async function people(tx: EntityManager, accountId: string, batchSize: number): 
 async function takeUpHalted(tx: EntityManager, accountId: string, now: Clock): Promise<void> {
   const endedAt = LessThan(after(now(), -haltMs));
   const halted = await tx.findBy(EnvironmentRemoval, { accountId, status: 'cancelled', endedAt });
-  const removals = createRemovals({ db: joining(tx), now });
+  const removals = createRemovals({ db: dbWithin(tx), now });
   for (const { id } of halted) await removals.resume({ accountId }, id);
 }
 

@@ -1,6 +1,6 @@
 import { Any, type EntityManager } from 'typeorm';
 import { ScimGroupMapping } from '../../../entities/scim-group-mapping.js';
-import { within } from '../../platform/db.js';
+import { within } from '../../platform/database/db.js';
 import { below } from '../hierarchy/subtrees.js';
 import { forgetMappings } from '../scim/mappings.js';
 import { directoryOf, lockDirectory } from '../scim-roles/directories.js';

@@ -3,16 +3,16 @@ import { ScimGroupMapping } from '../../../entities/scim-group-mapping.js';
 import { ScimToken } from '../../../entities/scim-token.js';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import { SsoDomain } from '../../../entities/sso-domain.js';
-import { within } from '../../platform/db.js';
-import { takeAway } from '../access/taking.js';
+import { within } from '../../platform/database/db.js';
+import { removeAssignments } from '../access/removing.js';
 import { below } from '../hierarchy/subtrees.js';
 import { withdrawInvitations } from '../identity-invites/issue.js';
 import { forgetMappings } from '../scim/mappings.js';
 import { revokeToken } from '../scim/tokens.js';
 import type { EnvironmentScope } from '../scope.js';
-import { releaseClaim } from '../sso/domain-process.js';
 import { removeConnection } from '../sso-connections/ending.js';
 import { lockRequestsOf } from '../sso-connections/find.js';
+import { releaseClaim } from '../sso-domains/process.js';
 
 /**
  * Whoever comes back from a provider of an organization at or below some nodes is waited for, and nobody comes before the end of the
@@ -68,7 +68,7 @@ async function takeGroupRoles(
        and a.removed_at is null`,
     [scope.accountId, scope.environmentId, organizationIds, nodeIds],
   );
-  await takeAway(
+  await removeAssignments(
     tx,
     scope,
     rows.map(({ id }) => id),

@@ -5,7 +5,7 @@ import type { SsoDomain } from '../../../entities/sso-domain.js';
 import type { ProcessInput, ProcessName } from '../../platform/process-kinds.js';
 import { processInput as inviteInput } from '../identity-invites/process.js';
 import { startAllLater } from '../outbox.js';
-import { processInput as domainInput } from '../sso/domain-process.js';
+import { processInput as domainInput } from '../sso-domains/process.js';
 import { removePeople } from './people.js';
 
 /** Deletes some of what is in an Environment, in the caller's transaction. @returns whether there may be more */

@@ -6,11 +6,11 @@ import {
   type EnvironmentRemovalStatus,
 } from '../../../entities/environment-removal.js';
 import { type Clock, seconds } from '../../platform/clock.js';
-import type { AccountScope, Db } from '../../platform/db.js';
+import type { AccountScope, Db } from '../../platform/database/db.js';
+import { actForRequester } from '../act-for-requester.js';
 import { lockApplication, removeEmptyApplication } from '../environments/begin-removal.js';
 import { processInput } from '../environments/removal-process.js';
-import { recordEvent } from '../events.js';
-import { inNameOf } from '../in-name-of.js';
+import { recordEvent } from '../events/record.js';
 import { startLater } from '../outbox.js';
 import { parts } from './parts.js';
 
@@ -35,7 +35,7 @@ export function createRemovals({ db, now, batchSize = 1000, stepMs = seconds(5) 
     db.transaction('system', async (tx): Promise<RemovalOutcome> => {
       const removal = await locked(tx, id);
       if (removal?.status !== 'running') return 'ended';
-      return inNameOf(removal, async () => ((await work(tx, removal)) ? 'more' : 'done'));
+      return actForRequester(removal, async () => ((await work(tx, removal)) ? 'more' : 'done'));
     });
 
   return {

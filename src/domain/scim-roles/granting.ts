@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { ScimAssignment } from '../../../entities/scim-assignment.js';
 import { partsOf } from '../../platform/parts.js';
 import { type Placed, write } from '../access/assigning.js';
-import { takeAway } from '../access/taking.js';
+import { removeAssignments } from '../access/removing.js';
 import type { EnvironmentScope } from '../scope.js';
 import type { Directory } from './directories.js';
 
@@ -60,7 +60,7 @@ async function settleSome(tx: EntityManager, directory: Directory, ids: readonly
   // All others are looked at: of some a part was given, around windows that may be gone by now.
   const wholeKeys = new Set(there.filter(({ isWhole }) => isWhole).map(keyOf));
   const superfluous = there.filter((one) => !wantedKeys.has(keyOf(one))).map(({ id }) => id);
-  await takeAway(tx, scope, superfluous, at);
+  await removeAssignments(tx, scope, superfluous, at);
   await tx.query('delete from scim_assignments where account_id = $1 and assignment_id = any($2)', [
     scope.accountId,
     superfluous,

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { ScimUser } from '../../../entities/scim-user.js';
-import { within } from '../../platform/db.js';
+import { within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../scope.js';
 import { directoryOf, lockDirectory } from './directories.js';
 import { settleRoles } from './granting.js';

@@ -1,6 +1,6 @@
 import { type Clock, minutes } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { environmentStands } from '../standing-environment.js';
 import { type Directory, directoryOf } from './directory.js';
 import { isScimToken } from './tokens.js';

@@ -1,5 +1,5 @@
-import type { Db } from '../../platform/db.js';
-import { recordEvent } from '../events.js';
+import type { Db } from '../../platform/database/db.js';
+import { recordEvent } from '../events/record.js';
 import type { AuthenticatedDirectory } from './authenticate.js';
 
 /** What a directory was refused as not its own to do is an audit row (contract §10). */

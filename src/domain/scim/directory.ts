@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
-import type { Db } from '../../platform/db.js';
-import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
-import { untilNothingVanishes } from '../access/vanishing.js';
+import type { Db } from '../../platform/database/db.js';
+import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
+import { retryWhenRemoved } from '../access/concurrent-removal.js';
 import { type Directory, lockDirectory, lockOf } from '../scim-roles/directories.js';
 import { holdersOf } from '../sso-connections/covering.js';
 
@@ -31,7 +31,7 @@ export function changing<T>(db: Db, { scope, directoryId }: Directory, work: (tx
         if (error instanceof Busy && !ids.includes(error.directoryId)) return attempt([...ids, error.directoryId]);
         throw error;
       });
-  return retryingDeadlocks(() => untilNothingVanishes(() => attempt([directoryId])));
+  return retryingDeadlocks(() => retryWhenRemoved(() => attempt([directoryId])));
 }
 
 /** Another one, in a change of a directory. Where it would have to be waited for, the change begins anew, with both in their order. */

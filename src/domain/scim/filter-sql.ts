@@ -1,4 +1,4 @@
-import { isStorable } from '../../platform/storable.js';
+import { isStorable } from '../../platform/database/storable.js';
 import { isUuid } from '../uuid.js';
 import { asBoolean } from './booleans.js';
 import type { Comparison, Filter, FilterValue } from './filter-syntax.js';

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { ScimGroup } from '../../../entities/scim-group.js';
-import { within } from '../../platform/db.js';
+import { within } from '../../platform/database/db.js';
 import { readRowCount } from '../row-counts.js';
 import { isUuid } from '../uuid.js';
 import { targetOf } from './attribute-path.js';

@@ -3,11 +3,11 @@ import { v7 as uuidv7 } from 'uuid';
 import { ScimGroup } from '../../../entities/scim-group.js';
 import { ScimGroupMapping } from '../../../entities/scim-group-mapping.js';
 import type { Clock } from '../../platform/clock.js';
-import { type Db, within } from '../../platform/db.js';
+import { type Db, within } from '../../platform/database/db.js';
 import { changedFields } from '../changed-fields.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
+import type { Turns } from '../fair-queue.js';
 import { settleRoles } from '../scim-roles/granting.js';
-import type { Turns } from '../turns.js';
 import { changing, type Directory } from './directory.js';
 import {
   idsIn,

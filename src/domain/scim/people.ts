@@ -3,10 +3,10 @@ import { EnvironmentMembership } from '../../../entities/environment-membership.
 import type { Identity } from '../../../entities/identity.js';
 import { OrganizationMember } from '../../../entities/organization-member.js';
 import { ScimUser } from '../../../entities/scim-user.js';
-import { inTransaction, within } from '../../platform/db.js';
-import { violates } from '../../platform/postgres-errors.js';
+import { inTransaction, within } from '../../platform/database/db.js';
+import { violates } from '../../platform/database/postgres-errors.js';
 import { stays } from '../erasures/staying.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { addKnown } from '../identities/identities.js';
 import { newIdentity, newMembership } from '../identities/new-identity.js';
 import { addNewcomer } from '../identities/newcomers.js';

@@ -2,8 +2,8 @@ import type { EntityManager } from 'typeorm';
 import { ScimUser } from '../../../entities/scim-user.js';
 import type { Clock } from '../../platform/clock.js';
 import { currentContext } from '../../platform/context.js';
-import { within } from '../../platform/db.js';
-import { joining } from '../../platform/joining.js';
+import { within } from '../../platform/database/db.js';
+import { dbWithin } from '../../platform/database/db-within.js';
 import type { Assignments } from '../access/assignments.js';
 import { setActive } from '../identities/activation.js';
 import { lockMember } from '../identities/find.js';
@@ -35,10 +35,13 @@ export function createPresence({ assignments, now }: PresenceDeps) {
     const { scope, organizationId } = directory;
     const { id: identityId } = row;
     if (organizationId !== null && row.isMember)
-      await createMemberships({ db: joining(tx), assignments, endInvitations: withdrawFromMember, now }).remove(scope, {
-        organizationId,
-        identityId,
-      });
+      await createMemberships({ db: dbWithin(tx), assignments, endInvitations: withdrawFromMember, now }).remove(
+        scope,
+        {
+          organizationId,
+          identityId,
+        },
+      );
     if (await isOfAnother(tx, directory, row)) return;
     await endSessions(tx, scope, identityId, { reason: 'deprovisioned', at: now(), by: currentContext().actor });
   };

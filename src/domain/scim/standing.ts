@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { joining } from '../../platform/joining.js';
+import { dbWithin } from '../../platform/database/db-within.js';
 import { isInProduction } from '../access/production-people.js';
 import { organizationIdsOf } from '../organizations/members.js';
 import { type Directory, holderOf, vouchesFor } from './directory.js';
@@ -31,7 +31,7 @@ export const isOfAnother = async (tx: EntityManager, directory: Directory, { ema
  */
 export async function assertMayRename(tx: EntityManager, directory: Directory, person: Person): Promise<void> {
   if (await vouchesFor(tx, directory, person.email)) return;
-  if (await isInProduction(joining(tx), directory.scope, person.id))
+  if (await isInProduction(dbWithin(tx), directory.scope, person.id))
     throw new ScimRefused('forbidden', 'The user is in a production environment, and of a domain that is not verified');
   if (!(await isItsOwn(tx, directory, person)))
     throw new ScimRefused(

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { ScimUser } from '../../../entities/scim-user.js';
-import { within } from '../../platform/db.js';
-import { recordEvent } from '../events.js';
+import { within } from '../../platform/database/db.js';
+import { recordEvent } from '../events/record.js';
 import { setActive } from '../identities/activation.js';
 import { settleRoles } from '../scim-roles/granting.js';
 import { leaveGroups } from '../scim-roles/leaving-groups.js';

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { putInto } from '../put.js';
+import { bindInto } from '../sql-parameters.js';
 import type { Directory } from './directory.js';
 import type { Values } from './filter-sql.js';
 import type { Resource } from './schema.js';
@@ -30,7 +30,7 @@ export interface UserRow {
 /** Collects what a statement is given; the first three are always account, Environment and directory. */
 export function createValues({ scope, directoryId }: Directory): Values & { all: unknown[] } {
   const all: unknown[] = [scope.accountId, scope.environmentId, directoryId];
-  return { all, put: putInto(all) };
+  return { all, put: bindInto(all) };
 }
 
 /** Whether a membership `m` is of a directory's place: the Environment, or an organization with whom it provisions and keeps out. */

@@ -1,4 +1,4 @@
-import { isStorable } from '../../platform/storable.js';
+import { isStorable } from '../../platform/database/storable.js';
 import { isObject } from '../is-object.js';
 import { asBoolean } from './booleans.js';
 import { ScimRefused } from './refusal.js';

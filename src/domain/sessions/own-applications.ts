@@ -2,10 +2,10 @@ import type { EntityManager } from 'typeorm';
 import { OAuthClient } from '../../../entities/oauth-client.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Actor } from '../../platform/context.js';
-import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
+import { type Db, type EnvironmentScope, within } from '../../platform/database/db.js';
 import { withdrawConsent } from '../consents/consents.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { livingGrant } from './own-sessions.js';
 
 /** An application that holds living tokens of a person, or that they have allowed to. */

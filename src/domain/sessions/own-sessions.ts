@@ -1,9 +1,9 @@
 import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
 import type { Actor } from '../../platform/context.js';
-import type { Db, EnvironmentScope } from '../../platform/db.js';
+import type { Db, EnvironmentScope } from '../../platform/database/db.js';
 import { DomainError } from '../errors.js';
-import { recordEvents } from '../events.js';
+import { recordEvents } from '../events/record.js';
 import { mostListed } from '../own-account.js';
 import { idleSecondsOf, openUntil } from './idle.js';
 import { recordSignedOut } from './signed-out.js';

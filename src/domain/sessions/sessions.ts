@@ -1,10 +1,10 @@
 import { v7 as uuidv7 } from 'uuid';
 import { after, type Clock, seconds } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
-import type { Db, EnvironmentScope } from '../../platform/db.js';
+import type { Db, EnvironmentScope } from '../../platform/database/db.js';
 import { DomainError } from '../errors.js';
-import { countEvent } from '../event-counts.js';
-import { eventRow, recordEvent } from '../events.js';
+import { measureEvent } from '../events/metrics.js';
+import { eventRow, recordEvent } from '../events/record.js';
 import { endedByPolicy } from '../organizations/belonging.js';
 import { providerSessionsOf } from './former-providers.js';
 import { lastUse, openUntil, usesKeptEvery } from './idle.js';
@@ -177,10 +177,10 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
         ...(browser === null ? [] : [hashSecret(browser), ...replacedRows(scope)]),
       ]);
       if (!row) throw new DomainError('auth.invalid_credentials');
-      countEvent('identity.signed_in', how);
+      measureEvent('identity.signed_in', how);
       for (let i = 0; i < row.replaced; i++) {
-        countEvent('auth.identity_signed_out', wasReplaced);
-        countEvent('identity.signed_out', {});
+        measureEvent('auth.identity_signed_out', wasReplaced);
+        measureEvent('identity.signed_out', {});
       }
       return {
         session: { id: row.id, authenticatedAt: authenticatedAt ?? at, amr, acr },

@@ -1,5 +1,5 @@
-import type { Statement } from '../../platform/db.js';
-import { eventInsert } from '../events.js';
+import type { Statement } from '../../platform/database/db.js';
+import { eventInsert } from '../events/record.js';
 import { endedByPolicy } from '../organizations/belonging.js';
 import { codeInsert } from './code-insert.js';
 import { withFormer } from './former-providers.js';

@@ -1,14 +1,14 @@
 import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { stays } from '../erasures/staying.js';
-import { recordOfIdentity, updated } from '../identity-events.js';
+import { recordOfIdentity, updated } from '../events/identity-events.js';
 import { type FoundLink, findIdentityLink } from '../identity-links.js';
-import { givingBack } from '../limits.js';
 import { isBrowserOf, mostLinkTries } from '../link-proof.js';
 import { endAccessOfBefore } from '../passwords/new-password.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { verifyTyped } from '../passwords/verify-typed.js';
+import { givingBack } from '../rate-limits.js';
 import { addMembership } from './sign-up.js';
 
 /** A link as a browser holds it. */

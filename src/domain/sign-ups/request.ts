@@ -3,18 +3,18 @@ import { v7 as uuidv7 } from 'uuid';
 import { type Clock, hours } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db, EnvironmentScope } from '../../platform/db.js';
+import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import { inSavepoint } from '../../platform/database/scoped-runner.js';
 import { createLimiter } from '../../platform/limiter.js';
-import { inSavepoint } from '../../platform/scoped-runner.js';
 import { countedAddress } from '../counted-address.js';
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { insertIdentityLink, type LinkClient } from '../identity-links.js';
-import { countUse } from '../limits.js';
 import type { Client } from '../oidc/clients.js';
 import { environmentRule } from '../passwords/context-rows.js';
 import type { Passwords } from '../passwords/passwords.js';
+import { countUse } from '../rate-limits.js';
 import { countSignUp, createIdentity, recordCapped } from './sign-up.js';
 
 export interface SignUpRequest {

@@ -1,10 +1,10 @@
 import { after, type Clock, minutes } from '../../platform/clock.js';
 import { openSealedJson } from '../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { createLimiter } from '../../platform/limiter.js';
 import { queueEmail } from '../emails/queue.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import {
   type FoundLink,
   findIdentityLink,
@@ -13,7 +13,7 @@ import {
   type NewIdentityLink,
   readIdentityLink,
 } from '../identity-links.js';
-import { countUse } from '../limits.js';
+import { countUse } from '../rate-limits.js';
 
 /** Whose password was right, though the address is not confirmed yet. */
 export interface Unverified {

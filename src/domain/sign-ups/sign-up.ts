@@ -2,11 +2,11 @@ import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { Identity } from '../../../entities/identity.js';
-import { type Db, type EnvironmentScope, within } from '../../platform/db.js';
-import { violates } from '../../platform/postgres-errors.js';
+import { type Db, type EnvironmentScope, within } from '../../platform/database/db.js';
+import { violates } from '../../platform/database/postgres-errors.js';
 import { addToCounter } from '../counters.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { endSessionsFromBefore } from '../sessions/before-joining.js';
 
 export interface NewSignUp {

@@ -1,6 +1,6 @@
 import { MoreThan } from 'typeorm';
 import { SsoConnection } from '../../../entities/sso-connection.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { lastEndOf, warnings } from './certificates.js';
 import { recordConnectionEvent } from './events.js';
 import { tellCertificateExpiring } from './mails.js';

@@ -5,17 +5,17 @@ import { SsoLink } from '../../../entities/sso-link.js';
 import { SsoRequest } from '../../../entities/sso-request.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
+import { violates } from '../../platform/database/postgres-errors.js';
 import type { Outbound } from '../../platform/outbound/fetch.js';
 import type { Guard } from '../../platform/outbound/guard.js';
-import { violates } from '../../platform/postgres-errors.js';
 import type { Assignments } from '../access/assignments.js';
 import type { Caller } from '../caller.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
 import { lockOrganization } from '../organizations/members.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
-import { assertRoom } from '../room.js';
+import { assertWithinQuota } from '../quota.js';
 import type { EnvironmentScope } from '../scope.js';
 import { holdOpen } from '../standing-account.js';
 import { assertDefaultRole } from './default-role.js';
@@ -254,7 +254,7 @@ async function forget(tx: EntityManager, { id: connectionId }: SsoConnection): P
 }
 
 const roomFor = (tx: EntityManager, scope: ConnectionScope) =>
-  assertRoom(tx, {
+  assertWithinQuota(tx, {
     of: `sso connections of ${scope.environmentId ?? scope.accountId}`,
     most: mostConnections,
     count: () => connectionsOf(tx, scope).andWhere('connection.organizationId is null').getCount(),

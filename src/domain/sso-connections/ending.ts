@@ -4,7 +4,7 @@ import { PendingSignIn } from '../../../entities/pending-sign-in.js';
 import { PendingUserSignIn } from '../../../entities/pending-user-sign-in.js';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import { groupBy } from '../../platform/group-by.js';
-import { recordEvent, recordEvents } from '../events.js';
+import { recordEvent, recordEvents } from '../events/record.js';
 import { inParts } from '../sessions/told-in-parts.js';
 import { recordConnectionEvent } from './events.js';
 

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
-import type { EventAction } from '../event-catalogue.js';
-import { type EventDetails, recordEvent } from '../events.js';
+import type { EventAction } from '../events/catalogue.js';
+import { type EventDetails, recordEvent } from '../events/record.js';
 
 type ConnectionEvent = Extract<EventAction, `sso_connection.${string}`>;
 

@@ -2,8 +2,8 @@ import { type EntityManager, type FindOptionsWhere, In, IsNull, type SelectQuery
 import { Role } from '../../../entities/role.js';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import { SsoSigningKey } from '../../../entities/sso-signing-key.js';
-import { within } from '../../platform/db.js';
-import { besideTheLine, oneAtATime } from '../../platform/one-at-a-time.js';
+import { lockExclusively, sharedLockSql } from '../../platform/database/advisory-locks.js';
+import { within } from '../../platform/database/db.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 import { find as findOrganization } from '../organizations/find.js';
@@ -80,7 +80,7 @@ export async function lockRequestsOf(
   { accountId }: AccountScope,
   connectionId: string,
 ): Promise<void> {
-  await oneAtATime(tx, `${line}${connectionId}`); // one that is begun after the look below would be found by no lock
+  await lockExclusively(tx, `${line}${connectionId}`); // one that is begun after the look below would be found by no lock
   await tx.query(
     `select from sso_requests where connection_id = $1 and account_id = $2 and completed_at is null order by id for update`,
     [connectionId, accountId],
@@ -95,7 +95,7 @@ export async function lockRequestsOf(
 export const connectionToBeginAt = (
   its: Record<'id' | 'accountId' | (typeof providerFields)[number], string>,
 ): string => `
-select found.id from (select ${besideTheLine(`'${line}' || ${its.id}`)} as "isFree") line
+select found.id from (select ${sharedLockSql(`'${line}' || ${its.id}`)} as "isFree") line
   cross join lateral (select id from sso_connections where line."isFree" and id = ${its.id} and (account_id = ${its.accountId}) is true
     and saml_entity_id is not distinct from ${its.samlEntityId} and oidc_discovery_url is not distinct from ${its.oidcDiscoveryUrl}
     for key share) found`;

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import { after, seconds } from '../../platform/clock.js';
-import type { RunsStatement } from '../../platform/db.js';
+import type { RunsStatement } from '../../platform/database/db.js';
 import type { SsoRefusal } from '../sso-protocols/assertion.js';
 import { recordConnectionEvent } from './events.js';
 import { tellAutoDisabled } from './mails.js';

@@ -1,6 +1,6 @@
 import { getMetadataArgsStorage } from 'typeorm';
 import { SsoConnection } from '../../../entities/sso-connection.js';
-import type { Db, RunsStatement } from '../../platform/db.js';
+import type { Db, RunsStatement } from '../../platform/database/db.js';
 import { columnsOf } from '../row-pages.js';
 import { livingOrganization } from './covering.js';
 

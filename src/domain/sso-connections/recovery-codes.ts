@@ -1,8 +1,8 @@
 import { v7 as uuidv7 } from 'uuid';
 import { SsoRecoveryCode } from '../../../entities/sso-recovery-code.js';
 import type { Clock } from '../../platform/clock.js';
-import { type Db, within } from '../../platform/db.js';
-import { recordEvent } from '../events.js';
+import { type Db, within } from '../../platform/database/db.js';
+import { recordEvent } from '../events/record.js';
 import { type CodeHashing, createRecoveryCodeHashes } from '../mfa/recovery-code-hashes.js';
 import { find as findOrganization } from '../organizations/find.js';
 import { lockOrganization } from '../organizations/members.js';

@@ -1,5 +1,5 @@
 import type { SsoConnection, SsoType } from '../../../entities/sso-connection.js';
-import { inSnakeCase } from '../../platform/naming.js';
+import { inSnakeCase } from '../../platform/database/naming.js';
 import { faultOfTarget, type Guard } from '../../platform/outbound/guard.js';
 import { isSame } from '../changed-fields.js';
 import { DomainError, type ErrorDetail } from '../errors.js';

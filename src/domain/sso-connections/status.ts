@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db, Scope } from '../../platform/db.js';
+import type { Db, Scope } from '../../platform/database/db.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 import { endAllThrough, removeConnection } from './ending.js';

@@ -4,7 +4,7 @@ import { SsoSigningKey } from '../../../entities/sso-signing-key.js';
 import { after, type Clock, days } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { newSelfSigned } from '../../platform/crypto/self-signed.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { SsoRefused } from './assertion.js';
 import type { ServiceProviderKey } from './saml/requests.js';
 

@@ -8,7 +8,7 @@ import { SsoLink } from '../../../entities/sso-link.js';
 import type { User } from '../../../entities/user.js';
 import { actAs } from '../../platform/context.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { join, saveUser } from '../invites/join.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 import { isAdministrator, openInvite, recognizeAdministrator, strangerRefusal } from './administrator-recognition.js';

@@ -10,7 +10,7 @@ import { covers } from '../sso-connections/covering.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 import { userByAddress } from '../user-by-address.js';
 import { assertedAddress } from './asserted-address.js';
-import { isNamedOtherwise } from './named-otherwise.js';
+import { hasOtherSubject } from './other-subject.js';
 import type { PersonRefusal } from './recognition.js';
 
 /** Of whom an assertion of an Account's own provider speaks; whether they are let in is not said yet. */
@@ -45,7 +45,7 @@ export async function recognizeAdministrator(
   if (!(await covers(tx, connection, email))) return { refusal: 'domain_not_verified' };
   const user = linked ?? (await userByAddress(tx, email));
   if (!user && !isMailAddress(email)) return { refusal: 'email_missing' };
-  if (user?.emailVerifiedAt && !linked && (await isNamedOtherwise(tx, connection, user, subject)))
+  if (user?.emailVerifiedAt && !linked && (await hasOtherSubject(tx, connection, user, subject)))
     return { refusal: 'subject_mismatch' };
   return { refusal: null, by: linked ? 'subject' : user ? 'address' : 'new', link, user, email };
 }

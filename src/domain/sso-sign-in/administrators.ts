@@ -1,9 +1,9 @@
 import type { EntityManager } from 'typeorm';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import type { Clock } from '../../platform/clock.js';
-import { type Db, inTransaction } from '../../platform/db.js';
-import { violates } from '../../platform/postgres-errors.js';
-import { recordEvent } from '../events.js';
+import { type Db, inTransaction } from '../../platform/database/db.js';
+import { violates } from '../../platform/database/postgres-errors.js';
+import { recordEvent } from '../events/record.js';
 import { addressTyped } from '../logins/address.js';
 import { registeredMethods } from '../sessions/first-factor.js';
 import { adminConnectionByAddress } from '../sso-connections/covering.js';
@@ -12,8 +12,8 @@ import { readConnection } from '../sso-connections/read.js';
 import type { Assertion, SsoRefusal } from '../sso-protocols/assertion.js';
 import type { Browser, SignIn, SignInOutcome } from '../users/sign-in.js';
 import { admitAdministrator } from './administrator-admission.js';
-import { anewAndDated, isNewEnough, nothingMore, provedAt } from './new-enough.js';
 import type { ProviderSessions } from './provider-sessions.js';
+import { freshAuthentication, isRecentEnough, noDemands, provedAt } from './recency.js';
 import type { PersonRefusal } from './recognition.js';
 import type { AnsweredSsoRequest } from './requests.js';
 
@@ -52,7 +52,7 @@ export function createAdministratorSso({ db, signIn, sessions, now }: Administra
         const connection = await tx.findOne(SsoConnection, { where, lock });
         if (!connection || !provider) return { refusal: 'connection_disabled' };
         if (!isSameProvider(connection, provider)) return { refusal: 'issuer_mismatch' };
-        if (!isNewEnough(assertion, isAnew(parameters) ? anewAndDated : nothingMore, connection, { createdAt }))
+        if (!isRecentEnough(assertion, isAnew(parameters) ? freshAuthentication : noDemands, connection, { createdAt }))
           return { refusal: 'reauthentication_missing' };
         const admitted = await admitAdministrator(tx, connection, assertion, now());
         if ('refusal' in admitted) return admitted;

@@ -1,12 +1,12 @@
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import { after, type Clock, hours } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { endedAtProvider } from '../sessions/provider-standing.js';
 import { spend } from '../spent-tokens.js';
 import type { OidcProtocol } from '../sso-protocols/oidc/oidc.js';
-import { assertOnceIn } from './once.js';
 import { endProviderSessions } from './provider-logout.js';
+import { assertNotReplayedIn } from './replay.js';
 import type { SsoRequests } from './requests.js';
 
 export interface BackchannelLogoutDeps {
@@ -38,7 +38,7 @@ export function createBackchannelLogout({ db, protocol, requests, now }: Backcha
     if (sessionId !== null)
       await spend(db, endedAtProvider(connection.id, hashSecret(sessionId)), after(now(), remembered));
     await db.transaction('system', async (tx) => {
-      await assertOnceIn(tx, connection, once, 'message');
+      await assertNotReplayedIn(tx, connection, once, 'message');
       const ended = { subject, sessionIndexes, ifUnknown: 'unnamed' } as const;
       await endProviderSessions(tx, connection, ended, { requests, now: now() });
     });

@@ -1,14 +1,14 @@
 import type { EntityManager } from 'typeorm';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import type { Clock } from '../../platform/clock.js';
-import { alone, type Db, inTransaction } from '../../platform/db.js';
+import { alone, type Db, inTransaction } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../scope.js';
 import { identityConnectionFor } from '../sso-connections/covering.js';
 import { readConnection } from '../sso-connections/read.js';
 import type { SsoRefusal } from '../sso-protocols/assertion.js';
-import { type AskedOfProvider, isNewEnough, provedAt } from './new-enough.js';
 import { admit, losesARace } from './people.js';
 import type { ProviderSessions } from './provider-sessions.js';
+import { isRecentEnough, type ProviderDemands, provedAt } from './recency.js';
 import type { PersonRefusal } from './recognition.js';
 import { recordRefusal } from './record-refusal.js';
 import type { AnsweredSsoRequest } from './requests.js';
@@ -47,13 +47,13 @@ export function createEndUserSso({
      * @param asked what the authorization request said when the person was sent away
      * @throws what `losesARace` knows: the same again tells the rest
      */
-    async arrive(tx: EntityManager, request: AnsweredSsoRequest, asked: AskedOfProvider): Promise<Arrival> {
+    async arrive(tx: EntityManager, request: AnsweredSsoRequest, asked: ProviderDemands): Promise<Arrival> {
       const { accountId, applicationId, connectionId, outcome } = request;
       if ('refusal' in outcome) return { refusal: outcome.refusal.code };
       const connection = await readConnection(inTransaction(tx), { accountId, id: connectionId });
       if (!connection?.isOpen) return { refusal: 'connection_disabled' };
       const { assertion } = outcome;
-      const admitted = isNewEnough(assertion, asked, connection, request)
+      const admitted = isRecentEnough(assertion, asked, connection, request)
         ? await admit(tx, connection, assertion, { applicationId, now: now() })
         : { refusal: 'reauthentication_missing' as const };
       if ('identityId' in admitted) {

@@ -4,14 +4,14 @@ import { Identity } from '../../../entities/identity.js';
 import { Role } from '../../../entities/role.js';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { actAs } from '../../platform/context.js';
-import { joining } from '../../platform/joining.js';
-import { hasCondition, violates } from '../../platform/postgres-errors.js';
+import { dbWithin } from '../../platform/database/db-within.js';
+import { hasCondition, violates } from '../../platform/database/postgres-errors.js';
 import { place, write } from '../access/assigning.js';
 import { isInProduction } from '../access/production-people.js';
 import { changeIdentity } from '../identities/change.js';
 import { addMember } from '../organizations/members.js';
+import { isVerificationOnlyAsserted, revokeVerification } from '../passwords/asserted-verification.js';
 import { settleProvedAddress } from '../passwords/new-password.js';
-import { isOnlySaid, unsay } from '../passwords/said-address.js';
 import type { EnvironmentScope } from '../scope.js';
 import { addMembership, insertIdentity } from '../sign-ups/sign-up.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
@@ -79,17 +79,19 @@ async function makePerson(tx: EntityManager, id: string, { email }: Welcome, adm
 /** Whether the provider proves nothing of them that was not proved, or said well enough, before. */
 async function isProvedBefore(tx: EntityManager, { identity, by }: Welcome, { scope }: Admitting): Promise<boolean> {
   if (!identity || by !== 'address') return true;
-  return identity.emailVerifiedAt !== null && !(await isOnlySaid(tx, identity, { ...scope, askedAt: null }));
+  return (
+    identity.emailVerifiedAt !== null && !(await isVerificationOnlyAsserted(tx, identity, { ...scope, askedAt: null }))
+  );
 }
 
 /** Whoever made it had not shown that the address is theirs, and may know its password: the domain's owner has shown it now. */
 async function proveAddress(tx: EntityManager, id: string, { identity }: Welcome, { scope, now }: Admitting) {
   if (!identity) return;
   // As of the profile: a provider that is there for tests takes nothing away by which somebody signs in to production.
-  if (await isInProduction(joining(tx), scope, id)) return;
+  if (await isInProduction(dbWithin(tx), scope, id)) return;
   const owner = { ...scope, identityId: id, membershipId: null };
   const hadPassword = identity.passwordHash !== null;
-  if (identity.emailVerifiedAt) await unsay(tx, scope, id);
+  if (identity.emailVerifiedAt) await revokeVerification(tx, scope, id);
   await settleProvedAddress(tx, owner, { hadPassword, passwordHash: null, method: 'sso', now });
 }
 
@@ -128,7 +130,7 @@ async function followMapping(tx: EntityManager, identityId: string, { identity }
     ([field, value]) => identity[field as keyof AssertedProfile] !== value,
   );
   // A provider that is there for tests lets its people in, and says nothing of them to production (docs/decisions/0077).
-  if (news.length === 0 || (await isInProduction(joining(tx), scope, identityId))) return;
+  if (news.length === 0 || (await isInProduction(dbWithin(tx), scope, identityId))) return;
   const profile = await free(tx, identityId, Object.fromEntries(news), scope);
   if (Object.keys(profile).length > 0) await changeIdentity(tx, scope, identityId, profile, now);
 }

@@ -1,5 +1,5 @@
 import type { SsoConnection } from '../../../entities/sso-connection.js';
-import { isStorable } from '../../platform/storable.js';
+import { isStorable } from '../../platform/database/storable.js';
 import { isOnOneLine, isVisible } from '../../platform/visible.js';
 import type { Profile } from '../identities/profile.js';
 import type { Assertion } from '../sso-protocols/assertion.js';

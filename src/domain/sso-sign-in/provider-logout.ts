@@ -7,7 +7,7 @@ import { SsoLink } from '../../../entities/sso-link.js';
 import { SsoSession } from '../../../entities/sso-session.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import { applicationOf } from '../application-of.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { endSessions } from '../sessions/own-sessions.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 import type { SsoRequests } from './requests.js';

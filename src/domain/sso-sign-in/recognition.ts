@@ -6,7 +6,7 @@ import { columnsOf } from '../row-pages.js';
 import { covers } from '../sso-connections/covering.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 import { assertedAddress } from './asserted-address.js';
-import { isNamedOtherwise } from './named-otherwise.js';
+import { hasOtherSubject } from './other-subject.js';
 
 /** Why somebody whom the provider vouches for is not let in. */
 export const personRefusals = [
@@ -80,7 +80,7 @@ export async function recognize(tx: EntityManager, connection: OfEndUsers, asser
   if (!known && !isMailAddress(email)) return { refusal: 'email_missing' };
   if (!known) return recognized(connection, { by: 'new', identity: null, email }, nowhere);
   // Of an address that nobody had confirmed, the one of before loses what they had with its owner's first sign-in.
-  if (known.emailVerifiedAt && (await isNamedOtherwise(tx, connection, known, assertion.subject)))
+  if (known.emailVerifiedAt && (await hasOtherSubject(tx, connection, known, assertion.subject)))
     return { refusal: 'subject_mismatch' };
   return recognized(connection, { by: 'address', identity: known, email }, await standingOf(tx, connection, known));
 }

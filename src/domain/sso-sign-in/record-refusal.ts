@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { type EventDetails, recordEvent } from '../events.js';
+import { type EventDetails, recordEvent } from '../events/record.js';
 
 interface Refused extends Pick<EventDetails, 'accountId' | 'environmentId' | 'applicationId'> {
   connectionId: string;

@@ -1,15 +1,15 @@
 import { after, type Clock, minutes } from '../../platform/clock.js';
 import { openSealedJson } from '../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db, EnvironmentScope } from '../../platform/db.js';
-import { joining } from '../../platform/joining.js';
+import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import { dbWithin } from '../../platform/database/db-within.js';
 import { createLimiter } from '../../platform/limiter.js';
-import { recordEvent } from '../events.js';
-import { countUse, givingBack } from '../limits.js';
+import { recordEvent } from '../events/record.js';
 import { looksLikeRecoveryCode } from '../mfa/recovery-code-form.js';
 import { type CodeHashing, createRecoveryCodeHashes, type KeptCode } from '../mfa/recovery-code-hashes.js';
 import { organizationsOf } from '../organizations/belonging.js';
 import type { OfferedConnection } from '../organizations/sign-in-policy.js';
+import { countUse, givingBack } from '../rate-limits.js';
 import { sentTwiceWithin } from '../sent-twice.js';
 import type { FirstFactor } from '../sessions/first-factor.js';
 import { isSpent, spend } from '../spent-tokens.js';
@@ -138,12 +138,12 @@ export function createSsoRecovery({ db, sealing, passwords, rateLimits, now }: S
           const [row] = rows;
           const event = { ...scope, resourceId: identityId, actor };
           if (row) {
-            if (form) await spend(joining(tx), form, after(at, sentTwiceWithin));
+            if (form) await spend(dbWithin(tx), form, after(at, sentTwiceWithin));
             const metadata = { organization_id: row.organizationId, connection_id: row.connectionId };
             await recordEvent(tx, 'auth.sso_recovery_code_used', { ...event, metadata });
             return row;
           }
-          if (form && (await isSpent(joining(tx), form, at))) return found; // told of already
+          if (form && (await isSpent(dbWithin(tx), form, at))) return found; // told of already
           const metadata = { method, reason: 'sso_recovery_code_wrong' };
           await recordEvent(tx, 'auth.identity_sign_in_failed', { ...event, outcome: 'failure', metadata });
           return null;

@@ -4,12 +4,12 @@ import { SsoRequest } from '../../../entities/sso-request.js';
 import { after, type Clock } from '../../platform/clock.js';
 import { equalInConstantTime, hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import { type AccountScope, type Db, inTransaction, type RunsStatement } from '../../platform/db.js';
+import { type AccountScope, type Db, inTransaction, type RunsStatement } from '../../platform/database/db.js';
 import { isEndedAtProvider } from '../sessions/provider-standing.js';
 import { connectionToBeginAt } from '../sso-connections/find.js';
 import type { NamedProvider } from '../sso-connections/provider.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
-import { rememberedFor, requestLife } from './lives.js';
+import { rememberedFor, requestLife } from './lifetimes.js';
 import { answerContext, readOutcome, type SsoOutcome, writeOutcome } from './outcome.js';
 
 export type SsoPurpose = SsoRequest['purpose'];

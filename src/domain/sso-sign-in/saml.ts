@@ -1,20 +1,20 @@
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { readAnyConnection } from '../sso-connections/read.js';
 import type { SamlProtocol } from '../sso-protocols/saml/protocol.js';
 import type { MetadataWanted } from '../sso-protocols/saml/service-provider-metadata.js';
 import type { LogoutMessage } from '../sso-protocols/saml/signed-messages.js';
-import type { SsoLeaving } from './leaving.js';
-import { assertOnceIn } from './once.js';
+import { type AnsweredResponse, createIdpInitiatedSignIn, type PostedResponse } from './idp-initiated.js';
 import { endProviderSessions } from './provider-logout.js';
+import type { ProviderSignOut } from './provider-sign-out.js';
+import { assertNotReplayedIn } from './replay.js';
 import type { SsoSignIn } from './sign-in.js';
-import { type AnsweredResponse, createUnasked, type PostedResponse } from './unasked.js';
 
 export interface SamlSsoDeps {
   db: Db;
   protocol: SamlProtocol;
   signIn: Pick<SsoSignIn, 'answer' | 'requests'>;
-  leaving: Pick<SsoLeaving, 'answered'>;
+  leaving: Pick<ProviderSignOut, 'answered'>;
   now: Clock;
 }
 
@@ -26,7 +26,7 @@ export function createSamlSso({ db, protocol, signIn, leaving, now }: SamlSsoDep
     return found?.type === 'saml' ? found : null;
   };
 
-  const unasked = createUnasked({ db, protocol, requests: signIn.requests, now });
+  const unasked = createIdpInitiatedSignIn({ db, protocol, requests: signIn.requests, now });
 
   return {
     /**
@@ -69,14 +69,14 @@ export function createSamlSso({ db, protocol, signIn, leaving, now }: SamlSsoDep
       if (!connection) return undefined;
       const request = await protocol.verifyLogout(connection, message);
       await db.transaction('system', async (tx) => {
-        await assertOnceIn(tx, connection, request.once, 'message');
+        await assertNotReplayedIn(tx, connection, request.once, 'message');
         const { requests } = signIn;
         await endProviderSessions(tx, connection, { ...request, ifUnknown: 'all' }, { requests, now: now() });
       });
       return protocol.answerLogout(connection, { id: request.id, relayState });
     },
 
-    /** Takes the provider's answer to whoever has left it; as `SsoLeaving.answered`. */
+    /** Takes the provider's answer to whoever has left it; as `ProviderSignOut.answered`. */
     async left(connectionId: string, { message, relayState }: { message: LogoutMessage; relayState: string | null }) {
       const connection = await find(connectionId);
       if (!connection || relayState === null) return null;

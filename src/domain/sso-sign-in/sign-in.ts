@@ -4,14 +4,14 @@ import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { after, type Clock, days, minutes } from '../../platform/clock.js';
 import { newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import { alone, type Db, inTransaction } from '../../platform/db.js';
+import { alone, type Db, inTransaction } from '../../platform/database/db.js';
 import { noteFailure, noteSuccess } from '../sso-connections/outcomes.js';
 import { type ReadConnection, readConnection } from '../sso-connections/read.js';
 import { type Assertion, type SsoRefusal, SsoRefused } from '../sso-protocols/assertion.js';
-import { rememberedFor } from './lives.js';
-import { assertOnce } from './once.js';
+import { rememberedFor } from './lifetimes.js';
 import type { RefusedAnswer, SsoOutcome } from './outcome.js';
 import { recordRefusal } from './record-refusal.js';
+import { assertNotReplayed } from './replay.js';
 import { createSsoRequests, type SsoPurpose, type SsoRequests, type TakenSsoRequest } from './requests.js';
 
 /** What whoever sends somebody to a provider wants of the sign-in there. */
@@ -92,7 +92,7 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
       if (!connection.isOpen && request.purpose !== 'test')
         throw new SsoRefused('connection_disabled', 'The connection is not active, or its organization is not');
       const assertion = await verify(connection, request);
-      if (assertion.once) await assertOnce(db, connection, assertion.once);
+      if (assertion.once) await assertNotReplayed(db, connection, assertion.once);
       return { assertion };
     } catch (error) {
       if (!(error instanceof SsoRefused)) throw error;

@@ -1,6 +1,6 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import type { Outbound } from '../../platform/outbound/fetch.js';
 import type { CodeHashing } from '../mfa/recovery-code-hashes.js';
 import { clientSecretOf } from '../sso-connections/secrets.js';
@@ -11,8 +11,8 @@ import type { SignIn } from '../users/sign-in.js';
 import { type AdministratorSso, createAdministratorSso } from './administrators.js';
 import { type BackchannelLogout, createBackchannelLogout } from './backchannel-logout.js';
 import { createEndUserSso, type EndUserSso } from './end-users.js';
-import { createSsoLeaving, type SsoLeaving } from './leaving.js';
 import { createProviderSessions } from './provider-sessions.js';
+import { createProviderSignOut, type ProviderSignOut } from './provider-sign-out.js';
 import { createSsoRecovery, type SsoRecovery } from './recovery.js';
 import { createSamlSso, type SamlSso } from './saml.js';
 import { createSsoSignIn, type SsoSignIn } from './sign-in.js';
@@ -26,7 +26,7 @@ export interface Sso {
   administrators: AdministratorSso;
   backchannelLogout: BackchannelLogout;
   endUsers: EndUserSso;
-  leaving: SsoLeaving;
+  leaving: ProviderSignOut;
   recovery: SsoRecovery;
   tests: SsoTests;
 }
@@ -50,7 +50,7 @@ export function createSso({ db, sealing, outbound, passwords, users, baseUrl, ra
   const protocol = createSamlProtocol({ baseUrl, keyOf, now });
   const signIn = createSsoSignIn({ db, sealing, protocols: { oidc, saml: protocol }, now });
   const sessions = createProviderSessions({ sealing, now });
-  const leaving = createSsoLeaving({ db, sessions, protocols: { oidc, saml: protocol }, now });
+  const leaving = createProviderSignOut({ db, sessions, protocols: { oidc, saml: protocol }, now });
   return {
     signIn,
     oidc,

@@ -2,14 +2,14 @@ import type { EntityManager } from 'typeorm';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import type { SsoTest } from '../../../entities/sso-test.js';
 import { after, minutes } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import type { Assertion, SsoRefusal } from '../sso-protocols/assertion.js';
 import { isAdministrator, openInvite, recognizeAdministrator, strangerRefusal } from './administrator-recognition.js';
 import { assertedAddress } from './asserted-address.js';
-import { requestLife } from './lives.js';
-import { isNewEnough, nothingMore } from './new-enough.js';
+import { requestLife } from './lifetimes.js';
 import type { SsoOutcome } from './outcome.js';
 import { type AssertedProfile, newProfile } from './profile.js';
+import { isRecentEnough, noDemands } from './recency.js';
 import { type PersonRefusal, recognize } from './recognition.js';
 
 /** How long a test's link works. */
@@ -57,7 +57,7 @@ export async function reportOf(
   const { assertion } = outcome;
   const mapped = { email: assertedAddress(assertion.email), ...newProfile(assertion, connection) };
   const begun = { createdAt: startedAt ?? test.createdAt };
-  const would = isNewEnough(assertion, nothingMore, connection, begun)
+  const would = isRecentEnough(assertion, noDemands, connection, begun)
     ? await effectOf(db, connection, assertion, now)
     : refused('reauthentication_missing');
   return { ...times, status: 'succeeded', refusal: null, assertion, mapped, would };

@@ -5,7 +5,7 @@ import { SsoTest } from '../../../entities/sso-test.js';
 import { after, type Clock, hours } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 import { recordConnectionEvent } from '../sso-connections/events.js';

@@ -3,9 +3,9 @@ import { Environment } from '../../../entities/environment.js';
 import { Node } from '../../../entities/node.js';
 import { UserApplicationState } from '../../../entities/user-application-state.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
-import { covers } from '../capabilities/limits.js';
+import type { Db } from '../../platform/database/db.js';
 import type { Reach } from '../capabilities/reach.js';
+import { covers } from '../capabilities/role-limits.js';
 import { DomainError } from '../errors.js';
 import type { ApplicationScope } from '../scope.js';
 

@@ -1,12 +1,12 @@
 import type { Clock } from '../../platform/clock.js';
 import { isSecret } from '../../platform/crypto/one-time-secret.js';
-import { violates } from '../../platform/postgres-errors.js';
+import { violates } from '../../platform/database/postgres-errors.js';
 import type { ProcessInput } from '../../platform/process-kinds.js';
 import { DomainError } from '../errors.js';
 import { isBrowserOf } from '../link-proof.js';
-import { lookUntil } from '../look-until.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { verifyTyped } from '../passwords/verify-typed.js';
+import { pollUntil } from '../poll-until.js';
 import type { FoundRegistration, Registrations } from '../registration/registrations.js';
 import { wasJustDone } from '../sent-twice.js';
 import type { Browser, SignedIn, SignIn } from './sign-in.js';
@@ -102,7 +102,7 @@ export function createConfirmEmail({
         if (!isLinkInvalid(error)) throw error;
         // The process refuses a second confirmation while the first one is at work.
         const isDecided = (seen: FoundRegistration | null) => seen?.status !== 'pending';
-        const since = await lookUntil(() => find(token), isDecided, { seconds: 5 });
+        const since = await pollUntil(() => find(token), isDecided, { seconds: 5 });
         if (since?.status === 'pending') throw new DomainError('service.unavailable', { retryAfter: 5, cause: error });
         if (since?.status !== 'confirmed') throw error;
       }

@@ -1,5 +1,5 @@
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { countedAddress } from '../counted-address.js';
 import { createGuesses, type Guesses } from '../guesses.js';
 

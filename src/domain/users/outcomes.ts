@@ -1,4 +1,4 @@
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import type { AdminChallenge, AdminChallenges } from '../admin-mfa/challenges.js';
 import { DomainError } from '../errors.js';
 import { type Acr, aal2 } from '../sessions/first-factor.js';

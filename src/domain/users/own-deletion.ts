@@ -3,14 +3,14 @@ import { Account } from '../../../entities/account.js';
 import { Membership } from '../../../entities/membership.js';
 import { User } from '../../../entities/user.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
-import { retryingDeadlocks } from '../../platform/retry-deadlocks.js';
-import { endMembership, hasAnotherOwner } from '../accounts/leaving.js';
+import type { Db } from '../../platform/database/db.js';
+import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
+import { endMembership, hasAnotherOwner } from '../accounts/leave.js';
 import { assertSpeaksForAll } from '../admin-mfa/other-sign-in.js';
 import { createProof } from '../admin-mfa/proof.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import type { AdminSubject } from './admin-tokens.js';
 
 /**

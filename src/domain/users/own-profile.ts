@@ -1,10 +1,10 @@
 import { User } from '../../../entities/user.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { assertSpeaksForAll } from '../admin-mfa/other-sign-in.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
-import { recordOfUser } from '../user-events.js';
+import { recordOfUser } from '../events/user-events.js';
 import type { AdminSubject } from './admin-tokens.js';
 
 export type ProfileChanges = Partial<Pick<User, 'firstName' | 'lastName'>>;

@@ -1,10 +1,10 @@
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { DomainError } from '../errors.js';
+import { recordOfUser } from '../events/user-events.js';
 import { contextOfUser } from '../passwords/context-rows.js';
 import { lockForPassword, writePassword } from '../passwords/password-write.js';
 import { type Passwords, passwordLength } from '../passwords/passwords.js';
-import { recordOfUser } from '../user-events.js';
 import type { AdminSubject } from './admin-tokens.js';
 import type { UserGuesses } from './guesses.js';
 

@@ -2,9 +2,9 @@ import { v7 as uuidv7 } from 'uuid';
 import type { PasswordLink } from '../../../entities/password-link.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { queueEmail } from '../emails/queue.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { inALabels } from '../logins/address.js';
 import { insertPasswordLink } from '../passwords/links.js';
 

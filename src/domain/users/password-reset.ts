@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { PasswordLink } from '../../../entities/password-link.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { DomainError } from '../errors.js';
 import { contextOfUser } from '../passwords/context-rows.js';
 import { hasJustSet } from '../passwords/just-set.js';

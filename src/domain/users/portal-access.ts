@@ -1,11 +1,11 @@
 import type { AdministratorRoleKey } from '../../../entities/administrator-role.js';
 import type { RoleLimits } from '../../../entities/membership-role.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { needsOtherSignIn } from '../admin-mfa/other-sign-in.js';
 import { type Capability, capabilitiesOf } from '../capabilities/administrator-roles.js';
-import { covers, type Place } from '../capabilities/limits.js';
 import type { RoleInAccount } from '../capabilities/reach.js';
+import { covers, type Place } from '../capabilities/role-limits.js';
 import { capabilitiesAt } from '../capabilities/roles-authority.js';
 import { aal2 } from '../sessions/first-factor.js';
 import type { AdminSubject } from './admin-tokens.js';

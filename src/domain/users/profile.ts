@@ -1,5 +1,5 @@
 import type { AdministratorRoleKey } from '../../../entities/administrator-role.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import type { AdminSubject } from './admin-tokens.js';
 import { type Binding, type NamedAccount, reaches } from './reachable.js';
 

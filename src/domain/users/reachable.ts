@@ -1,4 +1,4 @@
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 
 export interface Named {
   id: string;

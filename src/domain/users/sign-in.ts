@@ -1,7 +1,7 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db } from '../../platform/db.js';
-import { violates } from '../../platform/postgres-errors.js';
+import type { Db } from '../../platform/database/db.js';
+import { violates } from '../../platform/database/postgres-errors.js';
 import type { AdminChallenges, AdminSecondFactor } from '../admin-mfa/challenges.js';
 import { DomainError } from '../errors.js';
 import { addressTyped, inALabels } from '../logins/address.js';
@@ -33,7 +33,7 @@ export type {
   SignInPlace,
 } from './outcomes.js';
 
-import { recordOfUser } from '../user-events.js';
+import { recordOfUser } from '../events/user-events.js';
 
 export interface ProvedByProvider {
   userId: string;

@@ -1,7 +1,7 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db } from '../../platform/db.js';
-import { createLeaving } from '../accounts/leaving.js';
+import type { Db } from '../../platform/database/db.js';
+import { createLeaving } from '../accounts/leave.js';
 import { type AdminMfa, createAdminMfa } from '../admin-mfa/admin-mfa.js';
 import { createInviteAcceptance, type InviteAcceptance } from '../invites/acceptance.js';
 import type { SigningKeys } from '../oidc/keys.js';

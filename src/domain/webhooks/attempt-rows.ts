@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { WebhookAttempt } from '../../../entities/webhook-attempt.js';
 import type { WebhookDeliveryStatus } from '../../../entities/webhook-delivery.js';
 import type { WebhookStopReason } from '../../../entities/webhook-stop.js';
-import type { Db, Statement } from '../../platform/db.js';
+import type { Db, Statement } from '../../platform/database/db.js';
 import { stopOf } from './stops.js';
 
 /** What an attempt needs of delivery and subscription; `number` is null where none was begun. */

@@ -2,8 +2,8 @@ import type { WebhookDeliveryStatus } from '../../../entities/webhook-delivery.j
 import { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import { after, type Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db } from '../../platform/db.js';
-import { webhookAttempts, webhookDeliveries } from '../../platform/metrics.js';
+import type { Db } from '../../platform/database/db.js';
+import { webhookAttempts, webhookDeliveries } from '../../platform/metrics/metrics.js';
 import { OutboundError } from '../../platform/outbound/errors.js';
 import type { Outbound } from '../../platform/outbound/fetch.js';
 import { type Admission, createAdmission } from './admission.js';

@@ -4,16 +4,16 @@ import type { Webhook } from '../../../entities/webhook.js';
 import { WebhookAttempt } from '../../../entities/webhook-attempt.js';
 import { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { createLimiter } from '../../platform/limiter.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { DomainError } from '../errors.js';
-import { recordEvent } from '../events.js';
-import { letStop } from '../let-stop.js';
-import { countUse } from '../limits.js';
+import { recordEvent } from '../events/record.js';
 import { startLater } from '../outbox.js';
 import type { Page } from '../paging.js';
+import { countUse } from '../rate-limits.js';
 import type { RunningProcesses } from '../running-processes.js';
+import { waitUntilStopped } from '../wait-until-stopped.js';
 import { type DeliveryPage, listDeliveries, type ShownDelivery } from './delivery-rows.js';
 import { activeWebhook, findWebhook, ownOf, type WebhookScope } from './find.js';
 import { processInput } from './process.js';
@@ -78,7 +78,7 @@ export function createWebhookDeliveryLog({ db, rateLimits, now, processes }: Del
       await count('retry', scope, webhookId);
       if (before.status === 'cancelled') {
         const workflowId = workflowIdOf('webhookDelivery', processInput(before));
-        await letStop(processes, { workflowId, wasCancelled: before.endedReason === 'cancelled_by_operator' });
+        await waitUntilStopped(processes, { workflowId, wasCancelled: before.endedReason === 'cancelled_by_operator' });
       }
       return db.transaction(scope, async (tx) => {
         await activeWebhook(tx, scope, webhookId);

@@ -1,11 +1,11 @@
 import type { WebhookAttempt } from '../../../entities/webhook-attempt.js';
 import type { WebhookDelivery, WebhookDeliveryStatus } from '../../../entities/webhook-delivery.js';
-import type { Db } from '../../platform/db.js';
-import { inSnakeCase } from '../../platform/naming.js';
+import type { Db } from '../../platform/database/db.js';
+import { inSnakeCase } from '../../platform/database/naming.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
-import type { Put } from '../put.js';
 import { rowCount } from '../row-counts.js';
 import { columnsOf, type RowList, readPart, readWhole } from '../row-pages.js';
+import type { Bind } from '../sql-parameters.js';
 import type { WebhookScope } from './find.js';
 import { firstStop, hasStops, waitsStill } from './stops.js';
 
@@ -44,7 +44,7 @@ const attempts = `
     where attempt.delivery_id = delivery.id and attempt.account_id = $1 order by attempt.number) made) as attempts`;
 
 /** @param conditions on a row `delivery` of a subscription of the scope */
-const deliveriesOf = (webhookId: string, conditions: (put: Put) => string[]): RowList => ({
+const deliveriesOf = (webhookId: string, conditions: (put: Bind) => string[]): RowList => ({
   from: 'webhook_deliveries delivery',
   where: (put) =>
     [
@@ -102,9 +102,9 @@ export async function listDeliveries(
  * Always: with bounds that it does not know, PostgreSQL takes few for granted, and goes by the index in its order instead of
  * sorting all deliveries of a subscription that has more than most.
  */
-const atAnyTime = (put: Put) => `delivery.created_at between ${put('-infinity')} and ${put('infinity')}`;
+const atAnyTime = (put: Bind) => `delivery.created_at between ${put('-infinity')} and ${put('infinity')}`;
 
-function searched({ q, eventType }: { q: string | undefined; eventType: string | undefined }, put: Put): string[] {
+function searched({ q, eventType }: { q: string | undefined; eventType: string | undefined }, put: Bind): string[] {
   const conditions = ['delivery.account_id = $1 and delivery.environment_id is not distinct from $2'];
   if (eventType) conditions.push(`delivery.event_type = ${put(eventType)}`);
   if (q) conditions.push(`delivery.event_type ilike ${put(containing(q))}`);
@@ -123,7 +123,7 @@ function havingStatus(status: WebhookDeliveryStatus, stopped: string | null): st
 /** Of all, as they are counted; those that succeeded are what is left without the others, as of the same moment. */
 const totalOf =
   ({ accountId, environmentId }: WebhookScope, webhookId: string, status: 'succeeded' | undefined) =>
-  (put: Put): string => {
+  (put: Bind): string => {
     const counted = { accountId, environmentId: environmentId ?? null, ownerId: webhookId };
     const others = () => `(select count(*) from webhook_deliveries
       where account_id = $1 and webhook_id = ${put(webhookId)} and ${unsuccessful})`;

@@ -1,6 +1,6 @@
 import type { EntityManager, FindOptionsWhere } from 'typeorm';
 import { Webhook, type WebhookDisabledReason } from '../../../entities/webhook.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { writeRoutes } from './routes.js';
 import { stopWaiting } from './stops.js';
 

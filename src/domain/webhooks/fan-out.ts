@@ -1,5 +1,5 @@
-import type { Db, Statement } from '../../platform/db.js';
-import { newUuid } from '../../platform/uuid-sql.js';
+import type { Db, Statement } from '../../platform/database/db.js';
+import { newUuid } from '../../platform/database/uuid-sql.js';
 import { outboxChannel } from '../outbox.js';
 import { accountOnlyEventTypes } from './types.js';
 

@@ -1,5 +1,5 @@
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { secretContext } from './secrets.js';
 
 const atOnce = 500;

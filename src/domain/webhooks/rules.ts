@@ -1,6 +1,6 @@
 import { faultOfTarget, type Guard } from '../../platform/outbound/guard.js';
 import { invalidField } from '../errors.js';
-import type { EventAction } from '../event-catalogue.js';
+import type { EventAction } from '../events/catalogue.js';
 import type { WebhookScope } from './find.js';
 import { accountEventTypes, environmentEventTypes } from './types.js';
 

@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { Webhook } from '../../../entities/webhook.js';
 import type { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import type { WebhookStopReason } from '../../../entities/webhook-stop.js';
-import type { Db, Statement } from '../../platform/db.js';
+import type { Db, Statement } from '../../platform/database/db.js';
 import type { AccountScope } from '../scope.js';
 import { beforeAll, type Swept } from '../sweeping.js';
 

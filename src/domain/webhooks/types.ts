@@ -1,4 +1,4 @@
-import { type EventAction, eventCatalogue, isDomainEvent } from '../event-catalogue.js';
+import { type EventAction, eventCatalogue, isDomainEvent } from '../events/catalogue.js';
 
 /** What happens to an Account and not inside one of its Environments: for its administrators only. */
 const ofAccount = /^(account|administrator_invite|administrator_role|application|environment|member)\./;

@@ -3,12 +3,12 @@ import { v7 as uuidv7 } from 'uuid';
 import { Webhook } from '../../../entities/webhook.js';
 import { after, type Clock, hours } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db } from '../../platform/db.js';
+import type { Db } from '../../platform/database/db.js';
 import type { Guard } from '../../platform/outbound/guard.js';
 import { changedFields } from '../changed-fields.js';
-import { recordEvent } from '../events.js';
+import { recordEvent } from '../events/record.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
-import { assertRoom } from '../room.js';
+import { assertWithinQuota } from '../quota.js';
 import { holdOpen } from '../standing-account.js';
 import { findWebhook, ownOf, type WebhookScope } from './find.js';
 import { writeRoutes } from './routes.js';
@@ -179,7 +179,7 @@ const record = (tx: EntityManager, action: Recorded, webhook: Webhook, metadata:
   });
 
 const roomFor = (tx: EntityManager, scope: WebhookScope) =>
-  assertRoom(tx, {
+  assertWithinQuota(tx, {
     of: `webhooks of ${scope.environmentId ?? scope.accountId}`,
     most: mostWebhooks,
     count: () => tx.countBy(Webhook, ownOf(scope)),

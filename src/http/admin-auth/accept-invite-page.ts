@@ -6,8 +6,8 @@ import type { TextKey } from '../../platform/mail/texts.js';
 import { refusalOf, statusOf } from '../errors.js';
 import { wantsJson } from '../oauth/pages.js';
 import type { AdminPages } from './origin.js';
-import { verifyEmailErrors } from './verify-email-error.js';
-import { isForm, localeOf, sendPage } from './verify-email-page.js';
+import { sendPageOrError } from './page-errors.js';
+import { isForm, localeOf, sendPage } from './pages.js';
 
 interface Shown {
   token: string;
@@ -35,7 +35,7 @@ export const acceptInviteError =
     const nextUrl = adminAppOf(pages);
     const refusal = refusalOf(error);
     const isPage = request.method === 'POST' ? isForm(request) : !wantsJson(request);
-    if (!isPage || !refusal || statusOf(refusal.code) !== 400) return verifyEmailErrors(pages)(error, request, reply);
+    if (!isPage || !refusal || statusOf(refusal.code) !== 400) return sendPageOrError(pages)(error, request, reply);
     const token = textOf((request.body as Record<string, unknown> | null)?.token);
     const wrong = token && wrongWith(refusal);
     const invite = wrong ? await invites.preview(token).catch(() => null) : null;

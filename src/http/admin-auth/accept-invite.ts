@@ -8,7 +8,7 @@ import { Html } from './answers.js';
 import { InviteToken } from './invite-info.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
-import { isForm, localeOf, sendPage } from './verify-email-page.js';
+import { isForm, localeOf, sendPage } from './pages.js';
 
 const perIp = { name: 'admin-accept-invite', points: 5, windowSeconds: 3600 };
 const tags = ['Admin authentication'];

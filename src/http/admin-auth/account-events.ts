@@ -1,4 +1,4 @@
-import type { EventAction } from '../../domain/event-catalogue.js';
+import type { EventAction } from '../../domain/events/catalogue.js';
 
 /** An account was made, and its first administrator is in it. */
 export const accountEvents = [

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { adminAppOf } from '../../platform/admin-app.js';
-import { Leaving, sendLeft } from '../leaving.js';
 import { errors } from '../operation.js';
 import { credentialsOf } from '../principals/credentials.js';
+import { SignOutRedirect, sendSignedOut } from '../provider-sign-out.js';
 import { single } from '../schemas.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
@@ -26,7 +26,7 @@ export const logout: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, o
           '(`single_logout_enabled`), the response is 200 with the URL to which to send the browser, once and within ten minutes.',
         tags: ['Admin authentication'],
         response: {
-          200: single(Leaving),
+          200: single(SignOutRedirect),
           204: Type.Null(),
           ...errors('principal.wrong_type', 'origin.foreign', 'service.unavailable'),
         },
@@ -45,7 +45,7 @@ export const logout: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, o
         left.filter((id) => id !== null),
         onward,
       );
-      return sendLeft(reply, baseUrl, token);
+      return sendSignedOut(reply, baseUrl, token);
     },
   );
 };

@@ -10,9 +10,9 @@ import { Body, Message } from '../schemas.js';
 import { Html } from './answers.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
+import { sendPageOrError } from './page-errors.js';
+import { isForm, localeOf, sendPage } from './pages.js';
 import { Password } from './password.js';
-import { verifyEmailErrors } from './verify-email-error.js';
-import { isForm, localeOf, sendPage } from './verify-email-page.js';
 
 const perIp = { name: 'admin-password-reset', points: 20, windowSeconds: 3600 };
 const tags = ['Admin authentication'];
@@ -21,7 +21,7 @@ const tags = ['Admin authentication'];
 export const passwordReset: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, options) => {
   const { users, limits } = options;
   const nextUrl = adminAppOf(options);
-  app.setErrorHandler(verifyEmailErrors(options));
+  app.setErrorHandler(sendPageOrError(options));
 
   app.get(
     '/password/reset',

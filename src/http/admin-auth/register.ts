@@ -2,10 +2,10 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { countedAddress } from '../../domain/counted-address.js';
 import { after } from '../../platform/clock.js';
-import { secretCookie } from '../oauth/secret-cookie.js';
 import { errors } from '../operation.js';
 import { chooseLocale } from '../pages/locale.js';
 import { Body, Email, Message, Name } from '../schemas.js';
+import { secretCookie } from '../secret-cookie.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 

@@ -6,7 +6,7 @@ import { presentSignedIn } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminPages } from './origin.js';
 import { presentOutcome } from './outcomes.js';
-import { localeOf, sendPage } from './verify-email-page.js';
+import { localeOf, sendPage } from './pages.js';
 
 /** Where a browser is left that has signed an administrator in by an identity provider. */
 export function createAdminLanding(pages: AdminPages) {

@@ -3,19 +3,19 @@ import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { DomainError } from '../../domain/errors.js';
 import { SsoRefused } from '../../domain/sso-protocols/assertion.js';
-import { anewAndDated, nothingMore } from '../../domain/sso-sign-in/new-enough.js';
+import { freshAuthentication, noDemands } from '../../domain/sso-sign-in/recency.js';
 import { browserOf } from '../browser-of.js';
 import { sendError } from '../errors.js';
 import { redirect } from '../oauth/pages.js';
-import { secretCookie } from '../oauth/secret-cookie.js';
-import { sendSsoRefused } from '../oauth/sso-failed-page.js';
 import { errors } from '../operation.js';
 import { Id, OneOf, TypedEmail } from '../schemas.js';
+import { secretCookie } from '../secret-cookie.js';
+import { sendSsoRefused } from '../sso/failed-page.js';
 import { Html } from './answers.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
+import { sendPageOrError } from './page-errors.js';
 import { createAdminLanding } from './sso-landing.js';
-import { verifyEmailErrors } from './verify-email-error.js';
 
 const perIp = { name: 'admin-sso-start', points: 30, windowSeconds: 15 * 60 };
 const tags = ['Admin authentication'];
@@ -90,7 +90,7 @@ export const sso: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, opti
   const cookie = secretCookie(baseUrl, 'sso');
   const landing = createAdminLanding(options);
   app.setErrorHandler((error, request, reply) =>
-    (isBrowser(request) ? verifyEmailErrors({ ...options, isMailed: false }) : sendError)(error, request, reply),
+    (isBrowser(request) ? sendPageOrError({ ...options, isMailed: false }) : sendError)(error, request, reply),
   );
 
   app.get(
@@ -108,7 +108,7 @@ export const sso: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, opti
       const connection = await providers.administrators.connectionFor(email);
       if (!connection) return nobody();
       const parameters = { email, ...(applicationId && { application_id: applicationId }), ...(prompt && { prompt }) };
-      const { anew: forceAuthn, maxAge } = prompt ? anewAndDated : nothingMore;
+      const { anew: forceAuthn, maxAge } = prompt ? freshAuthentication : noDemands;
       try {
         const started = await providers.signIn.start({
           connection,

@@ -4,12 +4,12 @@ import { errors } from '../operation.js';
 import { Body, Message } from '../schemas.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
-import { verifyEmailErrors } from './verify-email-error.js';
-import { isForm, localeOf, sendPage } from './verify-email-page.js';
+import { sendPageOrError } from './page-errors.js';
+import { isForm, localeOf, sendPage } from './pages.js';
 
 /** The way out for somebody with whose address a stranger has registered (docs/decisions/0011). */
 export const verifyEmailDecline: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, ...pages }) => {
-  app.setErrorHandler(verifyEmailErrors(pages));
+  app.setErrorHandler(sendPageOrError(pages));
 
   app.post(
     '/verify-email/decline',

@@ -7,17 +7,17 @@ import { adminAppOf } from '../../platform/admin-app.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { browserOf } from '../browser-of.js';
 import { statusOf } from '../errors.js';
-import { secretCookie } from '../oauth/secret-cookie.js';
 import { errors } from '../operation.js';
 import type { Pages } from '../pages/pages.js';
 import { Body, single } from '../schemas.js';
+import { secretCookie } from '../secret-cookie.js';
 import { accountEvents } from './account-events.js';
 import { Html, presentSignedIn, SignedInFields } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
-import { verifyEmailErrors } from './verify-email-error.js';
-import { isForm, localeOf, sendPage } from './verify-email-page.js';
+import { sendPageOrError } from './page-errors.js';
+import { isForm, localeOf, sendPage } from './pages.js';
 
 const tags = ['Admin authentication'];
 
@@ -37,7 +37,7 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (a
   const cookies = createAdminCookies(baseUrl);
   const browserCookie = secretCookie(baseUrl, 'admin_registration');
   const nextUrl = adminAppOf(options);
-  app.setErrorHandler(verifyEmailErrors(options));
+  app.setErrorHandler(sendPageOrError(options));
 
   app.get(
     '/verify-email',

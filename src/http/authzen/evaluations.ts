@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import type { Check, Decision as Decided, Reason } from '../../domain/access/evaluate.js';
 import { invalidField } from '../../domain/errors.js';
-import { isStorable } from '../../platform/storable.js';
+import { isStorable } from '../../platform/database/storable.js';
 import type { Services } from '../../services.js';
 import { operation } from '../operation.js';
 import { OneOf } from '../schemas.js';

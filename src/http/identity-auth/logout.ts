@@ -3,9 +3,9 @@ import { Type } from 'typebox';
 import { DomainError, invalidField } from '../../domain/errors.js';
 import { isRegistered } from '../../domain/oidc/redirect-uris.js';
 import { allowOrigins, clientOfToken } from '../cors.js';
-import { Leaving, sendLeft } from '../leaving.js';
 import { errors } from '../operation.js';
 import { credentialsOf } from '../principals/credentials.js';
+import { SignOutRedirect, sendSignedOut } from '../provider-sign-out.js';
 import { Nullable, single } from '../schemas.js';
 import { ClientFields, countedClient, namedClient } from './client.js';
 import type { IdentityAuthOptions } from './options.js';
@@ -49,7 +49,7 @@ export const logout: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app
         security: [{ bearer: [] }, {}],
         body: Nullable(ByRefreshToken),
         response: {
-          200: single(Leaving),
+          200: single(SignOutRedirect),
           204: Type.Null(),
           ...errors(
             'validation.failed',
@@ -80,7 +80,7 @@ export const logout: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app
       if (proven) left.push(...(await api.sessions.signOut(subjectOf(proven))));
       const clientId = client?.clientId ?? null;
       const token = await leaving.begin(left, { redirectUri, homeUrl: null, clientId, uiLocales: null });
-      return sendLeft(reply, provider.baseUrl, token);
+      return sendSignedOut(reply, provider.baseUrl, token);
     },
   );
 };

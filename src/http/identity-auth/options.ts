@@ -2,7 +2,7 @@ import type { IdempotentRequests } from '../../domain/idempotency.js';
 import type { ApiLogins } from '../../domain/logins/api-logins.js';
 import type { Logins } from '../../domain/logins/logins.js';
 import type { Provider } from '../../domain/oidc/provider.js';
-import type { SsoLeaving } from '../../domain/sso-sign-in/leaving.js';
+import type { ProviderSignOut } from '../../domain/sso-sign-in/provider-sign-out.js';
 import type { Captcha } from '../../platform/captcha.js';
 import type { RateLimits } from '../rate-limits.js';
 
@@ -11,7 +11,7 @@ export interface IdentityAuthOptions {
   provider: Provider;
   logins: Logins;
   api: ApiLogins;
-  leaving: Pick<SsoLeaving, 'begin'>;
+  leaving: Pick<ProviderSignOut, 'begin'>;
   captcha: Pick<Captcha, 'verify'>;
   limits: RateLimits;
   idempotentRequests: IdempotentRequests;

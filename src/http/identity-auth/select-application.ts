@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { allowOrigins } from '../cors.js';
-import { secretCookie } from '../oauth/secret-cookie.js';
 import { errors } from '../operation.js';
 import { Body, Id, single } from '../schemas.js';
+import { secretCookie } from '../secret-cookie.js';
 import { signInEvents } from '../sign-in-events.js';
 import { LoginResult, presentLogin } from './answers.js';
 import { ClientFields, countedClient, namedClient } from './client.js';

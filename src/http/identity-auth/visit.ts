@@ -5,7 +5,7 @@ import { levelIn } from '../../domain/oidc/acr-values.js';
 import type { Client } from '../../domain/oidc/clients.js';
 import { givenScopes } from '../../domain/oidc/scopes.js';
 import { browserOf } from '../browser-of.js';
-import type { SecretCookie } from '../oauth/secret-cookie.js';
+import type { SecretCookie } from '../secret-cookie.js';
 
 /** What a sign-in asks for, as at the authorization endpoint. */
 export const VisitFields = {

@@ -5,10 +5,10 @@ import { onlyOnce, type Parameters, readParameters } from '../../domain/oidc/par
 import { firstFactor } from '../../domain/sessions/first-factor.js';
 import type { HostedSession } from '../../domain/sessions/sessions.js';
 import type { TextKey } from '../../platform/mail/texts.js';
+import { assertOwnOrigin } from '../origin.js';
 import { captchaErrorOf, captchaField } from './captcha.js';
 import { unlessGone } from './hosted-login.js';
 import type { HostedOptions } from './options.js';
-import { assertOwnOrigin } from './origin.js';
 import { pageOptions, redirect, sendPage, wantsJson } from './pages.js';
 import { typedEmail } from './typed-email.js';
 import type { Visit } from './visit.js';

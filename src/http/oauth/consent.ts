@@ -8,10 +8,10 @@ import { destinationOf } from '../../domain/oidc/redirect-uris.js';
 import { learntBy } from '../../domain/oidc/scopes.js';
 import type { HostedSession } from '../../domain/sessions/sessions.js';
 import { days, seconds } from '../../platform/clock.js';
+import { assertOwnOrigin } from '../origin.js';
 import { sendNotKept, withoutMark } from './not-kept-page.js';
 import { onToSignIn } from './on-to-sign-in.js';
 import type { HostedOptions } from './options.js';
-import { assertOwnOrigin } from './origin.js';
 import { pageOptions, sendPage, wantsJson } from './pages.js';
 import { anotherPersonUrl, type Visit } from './visit.js';
 

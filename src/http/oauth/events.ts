@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { EventAction } from '../../domain/event-catalogue.js';
+import type { EventAction } from '../../domain/events/catalogue.js';
 import { joiningEvents } from '../joining-events.js';
 import {
   acceptanceEvents,

@@ -4,12 +4,12 @@ import { type LogoutRequest, parseLogoutRequest } from '../../domain/oidc/logout
 import { onlyOnce, type ReadParameters, readParameters } from '../../domain/oidc/parameters.js';
 import { siteOf, withParameters } from '../../domain/oidc/redirect-uris.js';
 import type { NamedSession } from '../../domain/sessions/sessions.js';
-import type { Onward } from '../../domain/sso-sign-in/leaving.js';
-import { leavingUrl } from '../leaving.js';
+import type { Onward } from '../../domain/sso-sign-in/provider-sign-out.js';
+import { assertOwnOrigin } from '../origin.js';
+import { leavingUrl } from '../provider-sign-out.js';
+import { secretCookie } from '../secret-cookie.js';
 import type { OAuthOptions } from './options.js';
-import { assertOwnOrigin } from './origin.js';
 import { redirect, sendPage, wantsJson } from './pages.js';
-import { secretCookie } from './secret-cookie.js';
 
 /**
  * RP-Initiated Logout 1.0: ends the browser's session in the client's Environment, the one that the ID token of the client is of, and

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ReadParameters } from '../../domain/oidc/parameters.js';
+import type { SecretCookie } from '../secret-cookie.js';
 import { type Looks, redirect, sendPage, wantsJson } from './pages.js';
-import type { SecretCookie } from './secret-cookie.js';
 
 /** What the way from a completed sign-in to a page of ours says: that its session has just begun. */
 export const justSignedIn = { signed_in: 'yes' } as const;

@@ -5,13 +5,13 @@ import { onlyOnce, type Parameters, readParameters } from '../../domain/oidc/par
 import { after } from '../../platform/clock.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { isOnOneLine, isVisible } from '../../platform/visible.js';
+import { assertOwnOrigin } from '../origin.js';
+import { secretCookie } from '../secret-cookie.js';
 import { captchaField, wrongWithCaptcha } from './captcha.js';
 import type { HostedOptions } from './options.js';
-import { assertOwnOrigin } from './origin.js';
 import { localeOf, wantsJson } from './pages.js';
 import { passwordErrorOf } from './password/errors.js';
 import { sendSignUp } from './register-page.js';
-import { secretCookie } from './secret-cookie.js';
 import { throttled } from './throttles.js';
 import { typedEmail } from './typed-email.js';
 import { flowOf, letsSignUp, type Visit } from './visit.js';

@@ -2,8 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
 import { isUuid } from '../../domain/uuid.js';
+import { assertOwnOrigin } from '../origin.js';
 import type { HostedOptions } from './options.js';
-import { assertOwnOrigin } from './origin.js';
 import { typedEmail } from './typed-email.js';
 
 /** A sign-in by an identity provider that the person has chosen: of one that is named, or that their address leads to. */

@@ -1,8 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import { DomainError, type ErrorCode, errorCodes } from '../../domain/errors.js';
 import { ErrorEnvelope, shownCode, statusOf } from '../errors.js';
-import { PageRefusal } from '../oauth/documentation-json.js';
-import { Page } from '../oauth/documentation-page.js';
+import { PageRefusal } from '../oauth/documentation/json.js';
+import { Page } from '../oauth/documentation/page.js';
 import type { DocumentedOperation, DocumentedResponse, OpenApiDocument, Schema } from './document.js';
 import { json } from './document.js';
 

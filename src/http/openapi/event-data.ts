@@ -1,6 +1,6 @@
-import { eventCatalogue, isDomainEvent } from '../../domain/event-catalogue.js';
-import { schemaOfField } from '../../domain/event-field-kinds.js';
-import { eventFields } from '../../domain/event-fields.js';
+import { eventCatalogue, isDomainEvent } from '../../domain/events/catalogue.js';
+import { schemaOfField } from '../../domain/events/field-kinds.js';
+import { eventFields } from '../../domain/events/fields.js';
 
 /**
  * What `data` of an item of the change feed, and of what a webhook is told, holds: a property for each type of event. OpenAPI 3.0

@@ -3,7 +3,7 @@ import fastifySwaggerUi from '@fastify/swagger-ui';
 import type { FastifyReply } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
 import { DomainError } from '../../domain/errors.js';
-import { oauthDocumentation } from '../oauth/documentation.js';
+import { oauthDocumentation } from '../oauth/documentation/documentation.js';
 import { gate } from '../pages/icon.js';
 import { scimDocumentation } from '../scim/documentation.js';
 import { completed } from './complete.js';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { Change } from '../../domain/changes/feed.js';
 import { invalidField } from '../../domain/errors.js';
-import { type EventAction, isDomainEvent } from '../../domain/event-catalogue.js';
+import { type EventAction, isDomainEvent } from '../../domain/events/catalogue.js';
 import { seconds } from '../../platform/clock.js';
 import { errors, operation } from '../operation.js';
 import { Metadata, Nullable, Resource, Timestamp } from '../schemas.js';

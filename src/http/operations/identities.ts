@@ -24,8 +24,8 @@ import {
   viewing,
 } from './identities-views.js';
 import { ProfileFields, profileIn } from './identity-profile.js';
+import { leavingEvents } from './identity-removal-events.js';
 import { IdentityRowWithRoles, personSorts, rowWithRoles } from './identity-rows.js';
-import { leavingEvents } from './leaving-events.js';
 
 const Status = Type.Optional(OneOf(['active', 'inactive']));
 const isActiveOf = (status: string | undefined) => (status === undefined ? undefined : status === 'active');

@@ -1,6 +1,6 @@
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
 import type { ListedProfile, Profile } from '../../domain/identities/profile.js';
-import type { SnakeCase } from '../../platform/naming.js';
+import type { SnakeCase } from '../../platform/database/naming.js';
 import { Name, Nullable, SentMetadata, WebUrl } from '../schemas.js';
 
 /**

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { type SsoDomain, ssoDomainReasons, ssoDomainStatuses } from '../../../entities/sso-domain.js';
 import { standingOfDomain } from '../../domain/processes/kind-sso-domain.js';
-import { recordOf } from '../../domain/sso/challenge.js';
+import { recordOf } from '../../domain/sso-domains/challenge.js';
 import { listQuery } from '../lists.js';
 import { Body, Id, Nullable, OneOf, Resource, Timestamp } from '../schemas.js';
 import { type Presenting, ProcessOfResource, presentProcess } from './process-of-resource.js';

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { eventCatalogue } from '../../domain/event-catalogue.js';
+import { eventCatalogue } from '../../domain/events/catalogue.js';
 import { eventTypesOf } from '../../domain/webhooks/rules.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';

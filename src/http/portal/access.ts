@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { Caller } from '../../domain/caller.js';
-import { covers, type Place } from '../../domain/capabilities/limits.js';
 import { type Reach, reachOf } from '../../domain/capabilities/reach.js';
+import { covers, type Place } from '../../domain/capabilities/role-limits.js';
 import { OneOf } from '../schemas.js';
 import { administrator } from './administrator.js';
 

@@ -8,7 +8,7 @@ import { InviteState } from '../operations/invite-state.js';
 import { ProcessOfResource, presentProcess } from '../operations/process-of-resource.js';
 import { Body, Email, Id, listOf, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
 import { administrator } from './administrator.js';
-import { Limits, WantedLimits } from './limits.js';
+import { Limits, WantedLimits } from './role-limits.js';
 
 const InviteView = Resource('AdministratorInvite', {
   id: Id,

@@ -4,7 +4,7 @@ import type { DirectoryEntry } from '../../domain/identities/directory.js';
 import { always, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { ListedProfileFields, presentProfile } from '../operations/identity-profile.js';
-import { leavingEvents } from '../operations/leaving-events.js';
+import { leavingEvents } from '../operations/identity-removal-events.js';
 import { Id, idOrNone, listOf, Nullable, noneIsNull, OneOf, Resource, single, Timestamp } from '../schemas.js';
 
 const common = { tag: 'Identities', level: 'account', capability: 'identities.view' } as const;

@@ -3,7 +3,7 @@ import { anyMember, errors, operation } from '../operation.js';
 import { Body, Id, Nullable, Slug, single } from '../schemas.js';
 import { viewedBy } from './access.js';
 import { administrator } from './administrator.js';
-import { Limits } from './limits.js';
+import { Limits } from './role-limits.js';
 
 const common = { tag: 'Me' } as const;
 const State = Type.Object({ environment_slug: Type.String() });

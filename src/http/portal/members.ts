@@ -4,7 +4,7 @@ import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, Id, listOf, OneOf, Resource, single, Timestamp } from '../schemas.js';
 import { administrator } from './administrator.js';
-import { Limits, WantedLimits } from './limits.js';
+import { Limits, WantedLimits } from './role-limits.js';
 
 const MemberView = Resource('Administrator', {
   id: Id,

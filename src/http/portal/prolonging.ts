@@ -1,5 +1,5 @@
 import type { Caller } from '../../domain/caller.js';
-import { lacksCapability } from '../../domain/refused-to.js';
+import { lacksCapability } from '../../domain/forbidden.js';
 import { administrator } from './administrator.js';
 
 /**

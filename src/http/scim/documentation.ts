@@ -1,6 +1,6 @@
 import { type TSchema, Type } from 'typebox';
-import type { EventAction } from '../../domain/event-catalogue.js';
-import { text } from '../oauth/documentation-page.js';
+import type { EventAction } from '../../domain/events/catalogue.js';
+import { text } from '../oauth/documentation/page.js';
 
 const scimJson = 'application/scim+json';
 const ErrorAnswer = Type.Object({

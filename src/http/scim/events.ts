@@ -1,4 +1,4 @@
-import type { EventAction } from '../../domain/event-catalogue.js';
+import type { EventAction } from '../../domain/events/catalogue.js';
 import { provedAddressEvents } from '../sign-in-events.js';
 
 const roleEvents = ['role_assignment.created', 'role_assignment.deleted'] as const;

@@ -2,7 +2,7 @@ import type { AdministratorSso } from '../../domain/sso-sign-in/administrators.j
 import type { AdminLanding } from '../admin-auth/sso-landing.js';
 import { browserOf } from '../browser-of.js';
 import { redirect } from '../oauth/pages.js';
-import { sendSsoLost, sendSsoRefused } from '../oauth/sso-failed-page.js';
+import { sendSsoLost, sendSsoRefused } from './failed-page.js';
 import type { SsoFinisher } from './finishers.js';
 
 export interface AdminFinisherDeps {

@@ -3,8 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ComingBrowser, Completion, SsoPurpose } from '../../domain/sso-sign-in/requests.js';
 import type { Sso } from '../../domain/sso-sign-in/sso.js';
 import { isUuid } from '../../domain/uuid.js';
-import { secretCookie } from '../oauth/secret-cookie.js';
-import { sendSsoLost } from '../oauth/sso-failed-page.js';
+import { secretCookie } from '../secret-cookie.js';
+import { sendSsoLost } from './failed-page.js';
 import type { Answer, SsoFinisher, SsoFinishers } from './finishers.js';
 import { textOf } from './parameters.js';
 

@@ -1,13 +1,13 @@
 import { readParameters } from '../../domain/oidc/parameters.js';
 import { factorOfProvider } from '../../domain/sessions/first-factor.js';
 import type { Arrival } from '../../domain/sso-sign-in/end-users.js';
-import type { AskedOfProvider } from '../../domain/sso-sign-in/new-enough.js';
+import type { ProviderDemands } from '../../domain/sso-sign-in/recency.js';
 import type { AnsweredSsoRequest } from '../../domain/sso-sign-in/requests.js';
 import type { Sso } from '../../domain/sso-sign-in/sso.js';
 import type { Clock } from '../../platform/clock.js';
 import { type HostedLogin, unlessGone } from '../oauth/hosted-login.js';
 import { redirect } from '../oauth/pages.js';
-import { sendSsoFailed, sendSsoLost } from '../oauth/sso-failed-page.js';
+import { sendSsoFailed, sendSsoLost } from './failed-page.js';
 import type { Answer, SsoFinisher } from './finishers.js';
 
 /** End users: through the same gate as whoever has proved another first factor, and back to the client with a code. */
@@ -42,6 +42,6 @@ export function createIdentityFinisher(deps: { sso: Sso; hosted: HostedLogin; no
 }
 
 /** As `parseAuthorizeRequest` has read it, when the person was sent away. */
-function askedIn({ prompt = '', max_age: maxAge }: Record<string, string>): AskedOfProvider {
+function askedIn({ prompt = '', max_age: maxAge }: Record<string, string>): ProviderDemands {
   return { anew: prompt.split(' ').includes('login'), maxAge: maxAge === undefined ? null : Number(maxAge) };
 }

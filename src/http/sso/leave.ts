@@ -1,19 +1,19 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clients } from '../../domain/oidc/clients.js';
-import type { LeavingStep, SsoLeaving } from '../../domain/sso-sign-in/leaving.js';
+import type { ProviderSignOut, SignOutStep } from '../../domain/sso-sign-in/provider-sign-out.js';
 import { isUuid } from '../../domain/uuid.js';
 import type { Clock } from '../../platform/clock.js';
 import { isSecret } from '../../platform/crypto/one-time-secret.js';
 import { redirect, sendPage, wantsJson } from '../oauth/pages.js';
-import { secretCookie } from '../oauth/secret-cookie.js';
+import { secretCookie } from '../secret-cookie.js';
 import { textOf } from './parameters.js';
 
-type To = Extract<LeavingStep, { url: string }>;
-type Past = Exclude<LeavingStep, To>;
+type To = Extract<SignOutStep, { url: string }>;
+type Past = Exclude<SignOutStep, To>;
 
 export interface LeaveOptions {
-  leaving: SsoLeaving;
+  leaving: ProviderSignOut;
   clients: Pick<Clients, 'find'>;
   baseUrl: string;
   now: Clock;
@@ -46,7 +46,7 @@ export const leave: FastifyPluginAsyncTypebox<LeaveOptions> = async (app, { leav
       : go(request, reply, null);
   });
 
-  async function go(request: FastifyRequest, reply: FastifyReply, step: LeavingStep | null) {
+  async function go(request: FastifyRequest, reply: FastifyReply, step: SignOutStep | null) {
     if (!step) return sendSignedOut(request, reply, null);
     if ('url' in step) {
       cookie.set(reply, step.browser, step.expiresAt, now());

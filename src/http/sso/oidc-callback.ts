@@ -3,7 +3,7 @@ import { callbackUrlOf, type OidcSecrets } from '../../domain/sso-protocols/oidc
 import type { Sso } from '../../domain/sso-sign-in/sso.js';
 import { isUuid } from '../../domain/uuid.js';
 import { isSecret } from '../../platform/crypto/one-time-secret.js';
-import { sendSsoLost } from '../oauth/sso-failed-page.js';
+import { sendSsoLost } from './failed-page.js';
 import { goOnFor } from './go-on.js';
 import { textOf } from './parameters.js';
 

@@ -8,8 +8,8 @@ import type { Clock } from '../../platform/clock.js';
 import { isSecret } from '../../platform/crypto/one-time-secret.js';
 import { readForms } from '../form-bodies.js';
 import { redirect, sendPage } from '../oauth/pages.js';
-import { secretCookie } from '../oauth/secret-cookie.js';
-import { sendSsoLogoutRefused, sendSsoLost, sendSsoRefused } from '../oauth/sso-failed-page.js';
+import { secretCookie } from '../secret-cookie.js';
+import { sendSsoLogoutRefused, sendSsoLost, sendSsoRefused } from './failed-page.js';
 import { goOnFor } from './go-on.js';
 import { textOf } from './parameters.js';
 

@@ -1,5 +1,5 @@
 import type { SsoTests } from '../../domain/sso-sign-in/tests.js';
-import { sendSsoLost } from '../oauth/sso-failed-page.js';
+import { sendSsoLost } from './failed-page.js';
 import type { Answer, SsoFinisher } from './finishers.js';
 import { sendTestDone } from './test-page.js';
 

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import type { SsoTestReport } from '../../domain/sso-sign-in/test-report.js';
 import { sendPage, wantsJson } from '../oauth/pages.js';
-import { sendSsoLost } from '../oauth/sso-failed-page.js';
+import { sendSsoLost } from './failed-page.js';
 
 interface Found {
   report: SsoTestReport;

@@ -3,9 +3,9 @@ import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
 import type { SsoTests } from '../../domain/sso-sign-in/tests.js';
 import type { Clock } from '../../platform/clock.js';
 import { readForms } from '../form-bodies.js';
-import { assertOwnOrigin } from '../oauth/origin.js';
 import { redirect, sendPage, wantsJson } from '../oauth/pages.js';
-import { secretCookie } from '../oauth/secret-cookie.js';
+import { assertOwnOrigin } from '../origin.js';
+import { secretCookie } from '../secret-cookie.js';
 import { sendTestDone, sendTestVoid } from './test-page.js';
 
 const action = '/sso/test';

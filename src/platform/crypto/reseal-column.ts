@@ -1,4 +1,4 @@
-import type { Db } from '../db.js';
+import type { Db } from '../database/db.js';
 import type { Sealing } from './sealing.js';
 
 export interface ResealDeps {

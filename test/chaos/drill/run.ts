@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
-import { migrate } from '../../../src/platform/migrations.js';
+import { migrate } from '../../../src/platform/database/migrations.js';
 import { reconcileNow } from '../../../src/temporal/schedules.js';
 import { seed as seedData } from '../../support/seed.js';
 import { type Surroundings, startSurroundings } from '../../support/service.js';

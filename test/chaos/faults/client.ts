@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Call, call, type Outcome, statusOf } from '../../support/chaos-load.js';
+import { type Call, call, type Outcome, statusOf } from '../../support/chaos/load.js';
 
 export interface Request {
   method?: 'GET' | 'POST' | 'PATCH' | 'DELETE';

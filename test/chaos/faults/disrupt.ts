@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { descendantsOf } from '../../support/chaos-processes.js';
+import { descendantsOf } from '../../support/chaos/processes.js';
 import type { Part } from '../../support/parts.js';
 import type { Service } from '../../support/service.js';
 import type { Fault, PartName } from './plan.js';

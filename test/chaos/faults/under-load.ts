@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { call } from '../../support/chaos-load.js';
+import { call } from '../../support/chaos/load.js';
 import { rows } from '../../support/registration.js';
 import type { Seed } from '../../support/seed.js';
 import type { Service } from '../../support/service.js';

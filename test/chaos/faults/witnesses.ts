@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startMailSink } from '../../support/crash-mail-sink.js';
+import { startMailSink } from '../../support/crash/mail-sink.js';
 import { startDnsServer } from '../../support/dns-server.js';
 import { createRandom } from '../../support/random.js';
 import { startReceiver } from '../../support/webhooks.js';

@@ -1,4 +1,4 @@
-import type { startMailSink } from '../../support/crash-mail-sink.js';
+import type { startMailSink } from '../../support/crash/mail-sink.js';
 import type { TestDnsServer } from '../../support/dns-server.js';
 import type { Random } from '../../support/random.js';
 import type { Seed } from '../../support/seed.js';

@@ -1,5 +1,5 @@
 import type { LightMyRequestResponse } from 'fastify';
-import { cursorOf } from '../../../src/domain/places.js';
+import { writeCursor } from '../../../src/domain/cursors.js';
 
 /** How a list is gone through by the `Link` of each page to the next, and what is wrong with it. */
 
@@ -30,7 +30,7 @@ export async function walk(ask: Ask, query: Query): Promise<Item[]> {
 }
 
 const [never, ever] = [0, 8_000_000_000].map((placeAt) =>
-  cursorOf({ placeAt, placeId: '80000000-0000-7000-8000-000000000000' }),
+  writeCursor({ placeAt, placeId: '80000000-0000-7000-8000-000000000000' }),
 );
 
 /** @param idOf names an item. What is wrong with the ways through a list that is narrowed by `query`; nothing, if all is well */

@@ -1,5 +1,5 @@
 import type { SsoConnection } from '../../../../entities/sso-connection.js';
-import { isStorable } from '../../../platform/storable.js';
+import { isStorable } from '../../../platform/database/storable.js';
 import { type Assertion, SsoRefused } from '../assertion.js';
 
 /** Of the protocol itself: they say nothing of the person. */

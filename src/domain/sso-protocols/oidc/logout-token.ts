@@ -1,6 +1,6 @@
 import { errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import { hours, minutes } from '../../../platform/clock.js';
-import { isStorable } from '../../../platform/storable.js';
+import { isStorable } from '../../../platform/database/storable.js';
 import { isObject } from '../../is-object.js';
 import { type SsoRefusal, SsoRefused } from '../assertion.js';
 import { longestSubject } from './claims.js';

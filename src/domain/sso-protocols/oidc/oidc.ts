@@ -142,7 +142,7 @@ export function createOidcProtocol({ baseUrl, clientSecretOf, outbound, now }: O
           pkceCodeVerifier: expects.codeVerifier,
           idTokenExpected: true,
           // Not `maxAge`: the library measures it from now on, and people take their time between their password and a
-          // second factor. Whether the sign-in is new enough is asked of when they were sent (`isNewEnough`).
+          // second factor. Whether the sign-in is new enough is asked of when they were sent (`isRecentEnough`).
         });
         const [claims, idToken] = [tokens.claims(), tokens.id_token];
         if (!claims || idToken === undefined) throw new SsoRefused('malformed', 'The provider returned no ID token');

@@ -6,7 +6,7 @@ import {
 } from 'openid-client';
 import { OutboundError } from '../../../platform/outbound/errors.js';
 import { type SsoRefusal, SsoRefused } from '../assertion.js';
-import { theirWords } from '../their-words.js';
+import { providerMessage } from '../provider-message.js';
 
 /** What the library, or the network, has against an answer, as a refusal of ours. Anything else is a fault, and thrown on. */
 export function asRefusal(error: unknown): Error {
@@ -39,7 +39,7 @@ function ofNetwork(outbound: OutboundError, cause: unknown): SsoRefused {
 function ofBody(error: ResponseBodyError): SsoRefused {
   const isClient = error.error === 'invalid_client' || error.error === 'unauthorized_client';
   if (!isClient) return answeredWith(error);
-  const words = theirWords(error.error_description);
+  const words = providerMessage(error.error_description);
   return new SsoRefused('client_refused', `The provider does not accept the client ID and secret${words}`, {
     cause: error,
   });
@@ -48,7 +48,7 @@ function ofBody(error: ResponseBodyError): SsoRefused {
 const answeredWith = (error: ResponseBodyError | AuthorizationResponseError): SsoRefused =>
   new SsoRefused(
     'provider_error',
-    `The provider answered with ${named(error.error)}${theirWords(error.error_description)}`,
+    `The provider answered with ${named(error.error)}${providerMessage(error.error_description)}`,
     { cause: error },
   );
 

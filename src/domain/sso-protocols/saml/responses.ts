@@ -1,6 +1,6 @@
 import type { SsoConnection } from '../../../../entities/sso-connection.js';
 import { type Assertion, SsoRefused } from '../assertion.js';
-import { theirWords } from '../their-words.js';
+import { providerMessage } from '../provider-message.js';
 import { assertInResponseTo, assertIssuer, type Expected, readAssertion } from './assertions.js';
 import { openAssertion } from './encrypted-assertions.js';
 import { decodeMessage } from './messages.js';
@@ -65,13 +65,13 @@ export async function verifyResponse(
   saidByProvider(isAnswer && signed.message, () => assertEnvelope(message ?? response, signed, expected));
   return saidByProvider(isAnswer, () => {
     const said = readAssertion(assertion, expected);
-    if (inResponseTo === null) assertTakesUnasked(connection);
+    if (inResponseTo === null) assertIdpInitiatedAllowed(connection);
     return said;
   });
 }
 
 /** @throws SsoRefused idp_initiated_disabled */
-function assertTakesUnasked({ samlAllowIdpInitiated }: SsoConnection): void {
+function assertIdpInitiatedAllowed({ samlAllowIdpInitiated }: SsoConnection): void {
   if (samlAllowIdpInitiated) return;
   throw new SsoRefused('idp_initiated_disabled', 'It is unsolicited, and saml_allow_idp_initiated is false');
 }
@@ -134,7 +134,7 @@ export function assertSuccess(response: XmlElement): void {
     detail === invalidNameIdPolicy
       ? ': have it send the NameID format of saml_name_id_format, or change that setting'
       : '';
-  const words = theirWords(childOf(status, protocol, 'StatusMessage')?.text);
+  const words = providerMessage(childOf(status, protocol, 'StatusMessage')?.text);
   throw new SsoRefused('status_not_success', `The provider says ${said}${hint}${words}`);
 }
 

@@ -1,4 +1,4 @@
-import { isStorable } from '../../../platform/storable.js';
+import { isStorable } from '../../../platform/database/storable.js';
 import { SsoRefused } from '../assertion.js';
 import type { SamlProvider, ServiceProvider } from './settings.js';
 import { childOf, samlNamespaces, type XmlElement } from './xml.js';

@@ -1,5 +1,5 @@
 import { DOMParser } from '@xmldom/xmldom';
-import { countOf } from '../../../platform/count-of.js';
+import { countOf } from '../../../platform/database/count-of.js';
 
 export const samlNamespaces = {
   assertion: 'urn:oasis:names:tc:SAML:2.0:assertion',

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { clientParameters } from '../../../domain/oidc/client-authentication.js';
 import { OAuthError } from '../../../domain/oidc/oauth-error.js';
 import { onlyOnce, type Parameters, readParameters } from '../../../domain/oidc/parameters.js';
-import { tokenGrants } from '../../../platform/metrics.js';
+import { tokenGrants } from '../../../platform/metrics/metrics.js';
 import { countedAs } from '../../client-limits.js';
 import { allowOrigin, answerPreflights } from '../cors.js';
 import { noStore, oauthCodeOf } from '../oauth-error.js';

@@ -2,13 +2,13 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { type FoundLink, wayOn } from '../../../domain/identity-links.js';
 import { onlyOnce, readParameters } from '../../../domain/oidc/parameters.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
+import { assertOwnOrigin } from '../../origin.js';
 import type { SignUpPages } from '../../pages/sign-up-pages.js';
+import { secretCookie } from '../../secret-cookie.js';
 import { isSentTwice, type LinkVisit, linkPageOptions, linkVisit, sendLinkVoid, shownClient } from '../link-pages.js';
 import type { HostedOptions } from '../options.js';
-import { assertOwnOrigin } from '../origin.js';
 import { sendPage, wantsJson } from '../pages.js';
 import { refusalInJson } from '../refusal-in-json.js';
-import { secretCookie } from '../secret-cookie.js';
 import { pastSomeoneElse } from '../someone-else.js';
 import { throttled } from '../throttles.js';
 

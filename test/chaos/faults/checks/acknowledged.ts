@@ -1,5 +1,5 @@
 import { decodeJwt } from 'jose';
-import { madeFor, one } from '../../../support/chaos-registration.js';
+import { madeFor, one } from '../../../support/chaos/registration.js';
 import { rows } from '../../../support/registration.js';
 import { until } from '../../../support/until.js';
 import type { Decided, Request } from '../client.js';

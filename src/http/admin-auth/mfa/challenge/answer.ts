@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { AdminSecondFactor } from '../../../../domain/admin-mfa/challenges.js';
-import type { EventAction } from '../../../../domain/event-catalogue.js';
+import type { EventAction } from '../../../../domain/events/catalogue.js';
 import type { LimitPolicy } from '../../../../platform/limiter.js';
 import { browserOf } from '../../../browser-of.js';
 import { errors } from '../../../operation.js';

@@ -4,9 +4,9 @@ import type { SecondFactor } from '../../../../domain/mfa/challenges.js';
 import type { LimitPolicy } from '../../../../platform/limiter.js';
 import { browserOf } from '../../../browser-of.js';
 import { allowOrigins } from '../../../cors.js';
-import { secretCookie } from '../../../oauth/secret-cookie.js';
 import { errors } from '../../../operation.js';
 import { single } from '../../../schemas.js';
+import { secretCookie } from '../../../secret-cookie.js';
 import { LoginResult, presentLogin } from '../../answers.js';
 import type { IdentityAuthOptions } from '../../options.js';
 

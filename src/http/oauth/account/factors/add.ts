@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import { DomainError } from '../../../../domain/errors.js';
+import { withSecondFactor } from '../../../../domain/mfa/assurance.js';
 import type { NewFactor } from '../../../../domain/mfa/factors.js';
-import { withSecondFactor } from '../../../../domain/mfa/second-factor.js';
 import { cameByMail, type EnrollableKind } from '../../../../domain/mfa/standing.js';
 import type { AccountPage } from '../../../../domain/oidc/account-request.js';
 import type { Acr } from '../../../../domain/sessions/first-factor.js';

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { createsIdentities } from '../../../../domain/logins/email-otp.js';
 import { onlyOnce, readParameters } from '../../../../domain/oidc/parameters.js';
+import { assertOwnOrigin } from '../../../origin.js';
 import { captchaErrorOf, captchaField } from '../../captcha.js';
 import type { HostedOptions } from '../../options.js';
-import { assertOwnOrigin } from '../../origin.js';
 import { localeOf, wantsJson } from '../../pages.js';
 import { throttled } from '../../throttles.js';
 import { typedEmail } from '../../typed-email.js';

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DomainError } from '../../../../domain/errors.js';
-import { givingBack } from '../../../../domain/limits.js';
+import { givingBack } from '../../../../domain/rate-limits.js';
 import type { HostedOptions } from '../../options.js';
 import { localeOf } from '../../pages.js';
 import { throttled } from '../../throttles.js';

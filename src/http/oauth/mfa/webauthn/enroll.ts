@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../../../../domain/errors.js';
-import { givingBack } from '../../../../domain/limits.js';
 import { onlyOnce, readParameters } from '../../../../domain/oidc/parameters.js';
+import { givingBack } from '../../../../domain/rate-limits.js';
+import { assertOwnOrigin } from '../../../origin.js';
 import type { HostedOptions } from '../../options.js';
-import { assertOwnOrigin } from '../../origin.js';
 import { throttled } from '../../throttles.js';
 import type { Visit } from '../../visit.js';
 import { credentialIn, refuseInJson } from '../../webauthn-json.js';

@@ -1,0 +1,58 @@
+import type pg from 'pg';
+import type { Config } from './config.js';
+import { noteMasterKey, wrongMasterKeys } from './domain/master-keys/required.js';
+import { createSigningKeys } from './domain/oidc/keys.js';
+import { systemClock } from './platform/clock.js';
+import { createSealing } from './platform/crypto/sealing.js';
+import type { Db } from './platform/database/db.js';
+import { keepsItsSession } from './platform/database/kept-connections.js';
+import { pendingMigrations } from './platform/database/migrations.js';
+import { StartError } from './platform/start-error.js';
+
+type OfDatabase = Pick<Config, 'masterKeys' | 'baseUrl' | 'signingKeyBits'>;
+
+/**
+ * @throws StartError where the database is not one that this version, with this role and these master keys, can work on. The very
+ *   first start makes the first signing key, so that every later one, also one at the same time, is held to its master keys.
+ */
+export async function checkDatabase(db: Db, { masterKeys, baseUrl, signingKeyBits }: OfDatabase): Promise<void> {
+  await assertSessions(db);
+  const pending = await pendingMigrations(db.source);
+  if (pending.length > 0) throw new StartError(`the schema is old (${pending.join(', ')}): run npm run migrate`);
+  const [role] = await db.source.query<{ user: string; bound: boolean }[]>(roleText);
+  if (!role?.bound) {
+    throw new StartError(
+      `DATABASE_URL names ${role?.user}, which row-level security does not bind: use a role that is no superuser and owns nothing`,
+    );
+  }
+  const deps = { db, sealing: createSealing(masterKeys), now: systemClock };
+  const keys = createSigningKeys({ ...deps, issuer: baseUrl, keyBits: signingKeyBits });
+  await assertMasterKeys(deps);
+  await keys.jwks();
+  await assertMasterKeys(deps); // of those that begin at the same time, one has made it
+  await noteMasterKey(deps);
+  await assertMasterKeys(deps);
+}
+
+async function assertMasterKeys(deps: Parameters<typeof wrongMasterKeys>[0]): Promise<void> {
+  const reason = await wrongMasterKeys(deps);
+  if (reason) throw new StartError(reason);
+}
+
+/** With one of either pool, since each may have a single one. */
+async function assertSessions({ pool, source }: Db): Promise<void> {
+  const [one, other] = [await pool.connect(), source.createQueryRunner()];
+  try {
+    const transactions = (await other.connect()) as pg.PoolClient;
+    if (await keepsItsSession(one, transactions)) return;
+    throw new StartError(
+      'PostgreSQL is behind a pooler in transaction mode: use its session mode, or connect directly',
+    );
+  } finally {
+    one.release();
+    await other.release();
+  }
+}
+
+/** Owners of a table, superusers and roles with BYPASSRLS see every tenant's rows. */
+const roleText = `select current_user as "user", row_security_active('accounts') as bound`;

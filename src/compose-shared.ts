@@ -1,0 +1,55 @@
+import type { Config } from './config.js';
+import { createAccountIntents } from './domain/account-intents/account-intents.js';
+import { createMfaGraces } from './domain/mfa/grace.js';
+import { createSigningKeys } from './domain/oidc/keys.js';
+import { createRegistrations } from './domain/registration/registrations.js';
+import { createDomainChecks } from './domain/sso-domains/checks.js';
+import type { Clock } from './platform/clock.js';
+import { createSealing } from './platform/crypto/sealing.js';
+import type { Db } from './platform/database/db.js';
+import { createDns } from './platform/dns.js';
+import { createResolveName } from './platform/outbound/names.js';
+import { tracedDns } from './platform/tracing/traced-calls.js';
+
+export interface SharedDeps {
+  config: Pick<
+    Config,
+    | 'masterKeys'
+    | 'baseUrl'
+    | 'registration'
+    | 'intentTtlMs'
+    | 'mfaGraceReminders'
+    | 'dnsServers'
+    | 'domainSchedule'
+    | 'outboundNetworks'
+    | 'signingKeyBits'
+  >;
+  db: Db;
+  now: Clock;
+}
+
+/** Which URLs of tenants are called, and how their names are looked up. */
+export const outboundGuardOptions = (config: Pick<Config, 'outboundNetworks' | 'outboundHosts' | 'dnsServers'>) => ({
+  allowedNetworks: config.outboundNetworks,
+  allowedHosts: config.outboundHosts,
+  resolveName: createResolveName({ servers: config.dnsServers }),
+});
+
+/** What api and worker have alike: one writes what the other reads, so both make it from the same settings. */
+export function composeShared({ config, db, now }: SharedDeps) {
+  const { masterKeys, baseUrl, signingKeyBits: keyBits, registration, intentTtlMs } = config;
+  const sealing = createSealing(masterKeys);
+  return {
+    sealing,
+    keys: createSigningKeys({ db, sealing, issuer: baseUrl, keyBits, now }),
+    registrations: createRegistrations({ db, sealing, now, intentTtlMs, ...registration }),
+    accountIntents: createAccountIntents({ db, sealing, now, intentTtlMs }),
+    graces: createMfaGraces({ db, now, reminders: config.mfaGraceReminders }),
+    domainChecks: createDomainChecks({
+      db,
+      now,
+      dns: tracedDns(createDns({ servers: config.dnsServers, allowedNetworks: config.outboundNetworks })),
+      schedule: config.domainSchedule,
+    }),
+  };
+}

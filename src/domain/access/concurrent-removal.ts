@@ -1,0 +1,48 @@
+import type { EntityManager } from 'typeorm';
+import { violates } from '../../platform/database/postgres-errors.js';
+import { isOutage } from '../../platform/outages.js';
+import { DomainError } from '../errors.js';
+import type { EnvironmentScope } from '../scope.js';
+
+/** What a violated constraint of assignments means: what was there when it was looked for may be gone when it is named. */
+export function asNotFound(error: unknown): unknown {
+  if (isOutage(error)) return error;
+  if (violates(error, 'role_assignments_identity_fk')) return new DomainError('identity.not_found');
+  if (violates(error, 'role_assignments_role_fk')) return new DomainError('role.not_found');
+  return violates(error, 'role_assignments_node_fk') ? new DomainError('nodes.node_not_found') : error;
+}
+
+/**
+ * Keeps members in the Environment until the end of the transaction. Whoever leaves one stays in the Account's directory, where no
+ * constraint speaks against giving them a role: they would hold it when they come back. The Identity is locked first, as who
+ * removes it takes them.
+ * @returns who of them is there
+ */
+export async function keepMembers(
+  tx: EntityManager,
+  { accountId, environmentId }: EnvironmentScope,
+  placed: readonly { identityId: string }[],
+): Promise<Set<string>> {
+  const members = [...new Set(placed.map(({ identityId }) => identityId))];
+  await tx.query('select from identities where account_id = $1 and id = any($2) order by id for key share', [
+    accountId,
+    members,
+  ]);
+  const there = await tx.query<{ id: string }[]>(
+    `select identity_id as id from environment_memberships where account_id = $1 and environment_id = $2 and identity_id = any($3)
+     order by identity_id for key share`,
+    [accountId, environmentId, members],
+  );
+  return new Set(there.map(({ id }) => id));
+}
+
+/** What goes between the look at it and its use is found missing at the next look. */
+export async function retryWhenRemoved<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof DomainError && error.code.endsWith('not_found')) || attempt === 3) throw error;
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import { Any, type EntityManager } from 'typeorm';
+import { Membership } from '../../../entities/membership.js';
+import { UserApplicationState } from '../../../entities/user-application-state.js';
+import type { Db } from '../../platform/database/db.js';
+import { assertSpeaksFor } from '../admin-mfa/other-sign-in.js';
+import type { SignedInAdmin } from '../admin-mfa/signed-in-admin.js';
+import { lockAdministration } from '../capabilities/roles-authority.js';
+import { DomainError } from '../errors.js';
+import { recordEvents } from '../events/record.js';
+import type { AccountScope } from '../scope.js';
+
+/** Ends the own access to an Account at once, whatever the roles. */
+export const createLeaving =
+  ({ db }: { db: Db }) =>
+  /**
+   * @throws DomainError account.not_found for who is no member of it, account.other_sign_in_required for the word of another
+   *   Account's identity provider, member.last_owner
+   */
+  (subject: SignedInAdmin, accountId: string): Promise<void> =>
+    // Sessions are of no Account.
+    db.transaction('system', async (tx) => {
+      const { userId } = subject;
+      if (!(await tx.existsBy(Membership, { accountId, userId }))) throw new DomainError('account.not_found');
+      await assertSpeaksFor(tx, subject, accountId);
+      await lockAdministration(tx, { accountId });
+      const membership = await tx.findOneBy(Membership, { accountId, userId });
+      if (!membership) throw new DomainError('account.not_found'); // ended meanwhile
+      await assertAnotherOwner(tx, { accountId }, membership.id);
+      await endMembership(tx, membership);
+    });
+
+// What follows wants `lockAdministration` to be held: the last Owner is the last one until the transaction ends.
+
+/** The memberships of an Account's Owners. */
+export const ownersOf = (
+  tx: EntityManager,
+  { accountId }: AccountScope,
+): Promise<Pick<Membership, 'id' | 'userId'>[]> =>
+  tx.query(
+    `select m.id, m.user_id as "userId" from memberships m
+       join membership_roles mr on mr.membership_id = m.id join administrator_roles r on r.id = mr.role_id
+     where m.account_id = $1 and r.system_key = 'owner' and mr.limits is null`,
+    [accountId],
+  );
+
+/** Whether an Account has an Owner beside this member. */
+export const hasAnotherOwner = async (tx: EntityManager, scope: AccountScope, exceptId: string): Promise<boolean> =>
+  (await ownersOf(tx, scope)).some(({ id }) => id !== exceptId);
+
+/** @throws DomainError member.last_owner */
+export async function assertAnotherOwner(tx: EntityManager, scope: AccountScope, exceptId: string): Promise<void> {
+  if (!(await hasAnotherOwner(tx, scope, exceptId))) throw new DomainError('member.last_owner');
+}
+
+/** Ends somebody's access to an Account; their sign-in and their other Accounts stay. */
+export const endMembership = (
+  tx: EntityManager,
+  { accountId, ...member }: Pick<Membership, 'accountId' | 'id' | 'userId'>,
+): Promise<void> => endMemberships(tx, { accountId }, [member]);
+
+/** The same of any number of its members, in a few statements. */
+export async function endMemberships(
+  tx: EntityManager,
+  { accountId }: AccountScope,
+  members: readonly Pick<Membership, 'id' | 'userId'>[],
+): Promise<void> {
+  await tx.delete(UserApplicationState, { accountId, userId: Any(members.map(({ userId }) => userId)) });
+  await tx.delete(Membership, { accountId, id: Any(members.map(({ id }) => id)) });
+  await recordEvents(
+    tx,
+    'member.removed',
+    members.map(({ id, userId }) => ({ accountId, resourceId: id, metadata: { user_id: userId } })),
+  );
+}

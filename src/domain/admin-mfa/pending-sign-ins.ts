@@ -1,0 +1,145 @@
+import { v7 as uuidv7 } from 'uuid';
+import type { PendingUserSignIn } from '../../../entities/pending-user-sign-in.js';
+import type { User } from '../../../entities/user.js';
+import { after, type Clock, minutes } from '../../platform/clock.js';
+import { hashSecret, isSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
+import type { Db } from '../../platform/database/db.js';
+
+/** Long enough to fetch a phone. */
+const life = minutes(10);
+
+/** A first factor that waits for the second one, and what the sign-in asked for. */
+export type BeginUserSignIn = Pick<
+  PendingUserSignIn,
+  | 'userId'
+  | 'method'
+  | 'ssoConnectionId'
+  | 'ssoSessionId'
+  | 'amr'
+  | 'authenticatedAt'
+  | 'authTime'
+  | 'passwordChangedAt'
+  | 'applicationId'
+>;
+
+/** One that goes on: not expired, not completed. Its id is the session's to be. */
+export type OpenUserSignIn = Omit<BeginUserSignIn, 'ssoConnectionId' | 'ssoSessionId'> &
+  Pick<PendingUserSignIn, 'id'> & {
+    /** The identity provider that the first factor was proved to, if it was one, and the Account whose it is. */
+    provider: { connectionId: string; accountId: string; ssoSessionId: string | null } | null;
+  };
+
+/** What a session that begins by it looks at again. */
+export type HeldUserSignIn = Pick<User, 'mfaResetAt'>;
+
+type Statements = Pick<Db, 'statement'>;
+
+export interface BegunUserSignIn {
+  /** The `challenge_token`, 256 bits. */
+  token: string;
+  expiresAt: Date;
+}
+
+const beginStatement = {
+  name: 'begin_pending_user_sign_in_with_auth_time',
+  text: `
+insert into pending_user_sign_ins (id, user_id, token_hash, method, sso_connection_id, amr, authenticated_at, password_changed_at,
+  application_id, created_at, expires_at, sso_session_id, auth_time)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+};
+const findStatement = {
+  name: 'find_pending_user_sign_in_with_auth_time',
+  text: `
+select id, user_id as "userId", method, amr, authenticated_at as "authenticatedAt", auth_time as "authTime",
+  password_changed_at as "passwordChangedAt", application_id as "applicationId",
+  (select json_build_object('connectionId', c.id, 'accountId', c.account_id, 'ssoSessionId', p.sso_session_id) from sso_connections c where c.id = p.sso_connection_id) as provider
+from pending_user_sign_ins p where token_hash = $1 and expires_at > $2 and completed_at is null`,
+};
+const setStatement = {
+  name: 'set_admin_webauthn_challenge',
+  text: 'update pending_user_sign_ins set webauthn_challenge = $2 where id = $1 and completed_at is null',
+};
+const takeStatement = {
+  name: 'take_admin_webauthn_challenge',
+  text: `
+with open as (select id, webauthn_challenge from pending_user_sign_ins where id = $1 and webauthn_challenge is not null for update)
+update pending_user_sign_ins p set webauthn_challenge = null from open where p.id = open.id
+returning open.webauthn_challenge as challenge`,
+};
+const completeStatement = {
+  name: 'complete_pending_user_sign_in',
+  text: 'update pending_user_sign_ins set completed_at = $2 where id = $1',
+};
+
+// The user before the sign-in, as whoever resets their factors takes them.
+const holdStatement = {
+  name: 'hold_pending_user_sign_in',
+  text: `
+with person as materialized (select id, mfa_reset_at from users where id = $1 for share)
+select person.mfa_reset_at as "mfaResetAt" from pending_user_sign_ins p join person on person.id = p.user_id
+where p.id = $2 and p.completed_at is null and p.expires_at > $3
+for update of p`,
+};
+
+/** Sign-ins of platform admins between their first and their second factor. */
+export function createPendingUserSignIns({ db, now }: { db: Statements; now: Clock }) {
+  return {
+    async begin(first: BeginUserSignIn): Promise<BegunUserSignIn> {
+      const token = newSecret();
+      const at = now();
+      const expiresAt = after(at, life);
+      const { userId, method, ssoConnectionId, ssoSessionId, amr, authenticatedAt, ...rest } = first;
+      await db.statement(beginStatement, [
+        uuidv7(),
+        userId,
+        hashSecret(token),
+        method,
+        ssoConnectionId,
+        amr,
+        authenticatedAt,
+        rest.passwordChangedAt,
+        rest.applicationId,
+        at,
+        expiresAt,
+        ssoSessionId,
+        rest.authTime,
+      ]);
+      return { token, expiresAt };
+    },
+
+    /** The one that a token names, or null: every reason is the same to a caller. */
+    async find(token: string): Promise<OpenUserSignIn | null> {
+      if (!isSecret(token)) return null;
+      const [found] = await db.statement<OpenUserSignIn>(findStatement, [hashSecret(token), now()]);
+      return found ?? null;
+    },
+
+    /** Remembers the WebAuthn challenge that was given out, in the place of an earlier one. */
+    async setChallenge(id: string, challenge: string): Promise<void> {
+      await db.statement(setStatement, [id, challenge]);
+    },
+
+    /** Takes the WebAuthn challenge, so that no answer to it is accepted twice. Null when it was taken already. */
+    async takeChallenge(id: string, on: Statements = db): Promise<string | null> {
+      const [taken] = await on.statement<{ challenge: string }>(takeStatement, [id]);
+      return taken?.challenge ?? null;
+    },
+
+    /**
+     * Keeps it as it is until the end of a transaction, and its user with what they have: nobody completes or ends it, resets or
+     * removes a factor, or changes the password meanwhile. Null where one of that was faster.
+     * @param on the transaction
+     */
+    async hold({ id, userId }: Pick<OpenUserSignIn, 'id' | 'userId'>, on: Statements): Promise<HeldUserSignIn | null> {
+      const [held] = await on.statement<HeldUserSignIn>(holdStatement, [userId, id, now()]);
+      return held ?? null;
+    },
+
+    /** Ends it. @param on the transaction that holds it */
+    async complete(id: string, on: Statements): Promise<void> {
+      await on.statement(completeStatement, [id, now()]);
+    },
+  };
+}
+
+export type PendingUserSignIns = ReturnType<typeof createPendingUserSignIns>;

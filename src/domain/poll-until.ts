@@ -1,0 +1,20 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const pauseMs = 100;
+
+/**
+ * Looks again and again, a tenth of a second apart, until something is so or the seconds are over: for what another request or process
+ * is about to finish. @returns what the last look saw
+ */
+export async function pollUntil<Seen>(
+  look: () => Promise<Seen>,
+  isSo: (seen: Seen) => boolean,
+  { seconds }: { seconds: number },
+): Promise<Seen> {
+  let seen = await look();
+  for (let pauses = (seconds * 1000) / pauseMs; pauses > 0 && !isSo(seen); pauses--) {
+    await sleep(pauseMs);
+    seen = await look();
+  }
+  return seen;
+}

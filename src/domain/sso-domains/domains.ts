@@ -1,0 +1,184 @@
+import type { EntityManager, SelectQueryBuilder } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import { SsoDomain, type SsoDomainStatus } from '../../../entities/sso-domain.js';
+import type { Clock } from '../../platform/clock.js';
+import { type Db, within } from '../../platform/database/db.js';
+import { workflowIdOf } from '../../platform/process-kinds.js';
+import { actorOf, type Caller } from '../caller.js';
+import { DomainError } from '../errors.js';
+import { find as findOrganization } from '../organizations/find.js';
+import { lockOrganization } from '../organizations/members.js';
+import { startLater } from '../outbox.js';
+import { containing, type Page, type PageRequest, readPage } from '../paging.js';
+import type { RunningProcesses } from '../running-processes.js';
+import type { AccountScope, EnvironmentScope } from '../scope.js';
+import { holdOpen } from '../standing-account.js';
+import { waitUntilStopped } from '../wait-until-stopped.js';
+import { newToken } from './challenge.js';
+import type { DomainChecks, DomainLook } from './checks.js';
+import { claimableDomain, domainIn } from './domain-name.js';
+import { beginAnew, processInput, recordDomainEvent, releaseClaim } from './process.js';
+import { assertRoom, takeTurns } from './room.js';
+import { type DomainSchedule, timesFrom } from './schedule.js';
+
+export interface SsoDomainsDeps {
+  db: Db;
+  now: Clock;
+  schedule: DomainSchedule;
+  checks: Pick<DomainChecks, 'check'>;
+  processes: Pick<RunningProcesses, 'describe'> & {
+    /** Has the claim's process look now. @throws DomainError service.unavailable soon: whoever asks can look for themselves */
+    checkDomain(input: ReturnType<typeof processInput>): Promise<DomainLook>;
+  };
+}
+
+/** Whose claims: the Account's own, or those of an organization of an Environment. */
+export type Claimant =
+  | { scope: AccountScope; organizationId: null }
+  | { scope: EnvironmentScope; organizationId: string };
+
+export type SsoDomainSort = 'created_at' | 'domain';
+export interface SsoDomainsPage extends PageRequest<SsoDomainSort> {
+  status?: SsoDomainStatus | undefined;
+}
+
+const columns: Record<SsoDomainSort, string[]> = {
+  created_at: ['claim.createdAt', 'claim.id'],
+  domain: ['claim.domain', 'claim.id'],
+};
+
+export type SsoDomains = ReturnType<typeof createSsoDomains>;
+
+/** Claims of domains: made, read, looked at now, and given up (specification, "SSO domain claim"). */
+export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDomainsDeps) {
+  /** Before a failed one begins anew. */
+  const letFailedStop = async (claim: SsoDomain): Promise<void> => {
+    if (claim.status !== 'failed') return;
+    const wasCancelled = claim.failureReason === 'cancelled_by_operator';
+    await waitUntilStopped(processes, {
+      workflowId: workflowIdOf('ssoDomainVerification', processInput(claim)),
+      wasCancelled,
+    });
+  };
+  return {
+    /** @throws DomainError organization.not_found */
+    list: (of: Claimant, { status, q, ...page }: SsoDomainsPage): Promise<Page<SsoDomain>> =>
+      db.transaction(of.scope, async (tx) => {
+        await assertThere(tx, of);
+        const query = claimsOf(tx, of);
+        if (status) query.andWhere('claim.status = :status', { status });
+        if (q) query.andWhere('claim.domain like :pattern', { pattern: containing(q.toLowerCase()) });
+        return readPage(query, page, columns[page.sortBy]);
+      }),
+
+    /** @throws DomainError organization.not_found, sso_domain.not_found */
+    get: (of: Claimant, domain: string): Promise<SsoDomain> => db.transaction(of.scope, (tx) => find(tx, of, domain)),
+
+    /**
+     * Says that a domain is theirs. Whoever has said so before gets the same claim with the same token; a failed one is looked
+     * for anew.
+     * @param text a host, or a URL with one
+     * @throws DomainError sso_domain.malformed, sso_domain.public_suffix, sso_domain.public_provider, sso_domain.limit_reached,
+     *   organization.not_found; service.unavailable while the process of one that was cancelled stops
+     */
+    async claim(of: Claimant, caller: Caller, text: string): Promise<SsoDomain> {
+      const { domain, before } = await db.transaction(of.scope, async (tx) => {
+        await assertThere(tx, of); // a 404 comes before any 400
+        const domain = claimableDomain(text);
+        return { domain, before: await claimedBefore(tx, of, domain).getOne() };
+      });
+      if (before) await letFailedStop(before);
+      return db.transaction(of.scope, async (tx) => {
+        if (of.organizationId !== null) await lockOrganization(tx, of.scope, of.organizationId);
+        else await holdOpen(tx, of.scope);
+        await takeTurns(tx, of.scope.accountId);
+        const at = now();
+        const known = await claimedBefore(tx, of, domain).setLock('pessimistic_write').getOne();
+        if (known && known.status !== 'failed') return known;
+        await assertRoom(tx, { accountId: of.scope.accountId, organizationId: of.organizationId });
+        if (known) await beginAnew(tx, known, timesFrom(at, schedule));
+        const claim = known ?? newClaim(of, caller, { domain, createdAt: at, ...timesFrom(at, schedule) });
+        if (!known) await tx.insert(SsoDomain, claim);
+        await recordDomainEvent(tx, 'sso.domain.claimed', claim);
+        await startLater(tx, 'ssoDomainVerification', processInput(claim, known ? 'claimed_again' : undefined));
+        return find(tx, of, domain);
+      });
+    },
+
+    /**
+     * Has the zone asked now, by the claim's process. While that cannot answer, it is done here: the row decides.
+     * A failed one that is found is one more of those that are open.
+     * @throws DomainError organization.not_found, sso_domain.not_found, sso_domain.limit_reached; service.unavailable while the
+     *   process of one that was cancelled stops
+     */
+    async verify(of: Claimant, domain: string): Promise<SsoDomain> {
+      const read = () => db.transaction(of.scope, (tx) => find(tx, of, domain));
+      const claim = await db.transaction(of.scope, async (tx) => {
+        const found = await find(tx, of, domain);
+        if (found.status === 'failed') await assertRoom(tx, found);
+        return found;
+      });
+      await letFailedStop(claim);
+      await processes.checkDomain(processInput(claim)).catch(async (error: unknown) => {
+        if (!(error instanceof DomainError) || error.code !== 'service.unavailable') throw error;
+        await letFailedStop(await read()); // the answer may be missing since somebody has cancelled it meanwhile
+        return checks.check(claim.id);
+      });
+      return read();
+    },
+
+    /** Gives it up: whoever else has proved the domain can have it at once. @throws DomainError as `get` */
+    remove: (of: Claimant, domain: string): Promise<void> =>
+      db.transaction(of.scope, async (tx) => {
+        await releaseClaim(tx, await find(tx, of, domain, true));
+      }),
+  };
+}
+
+const claimedBefore = (tx: EntityManager, of: Claimant, domain: string) =>
+  claimsOf(tx, of).andWhere('claim.domain = :domain', { domain });
+
+function newClaim(
+  { scope, organizationId }: Claimant,
+  caller: Caller,
+  made: Pick<SsoDomain, 'domain' | 'createdAt' | 'startedAt' | 'failsAt' | 'nextCheckAt'>,
+): SsoDomain {
+  const { type, id } = actorOf(caller);
+  return {
+    id: uuidv7(),
+    accountId: scope.accountId,
+    organizationId,
+    token: newToken(),
+    ...made,
+    environmentId: organizationId === null ? null : (scope as EnvironmentScope).environmentId,
+    status: 'pending',
+    failureReason: null,
+    claimedByType: type,
+    claimedBy: id,
+    lastCheckedAt: null,
+    lastFoundAt: null,
+    absentSince: null,
+    verifiedAt: null,
+    endedAt: null,
+  };
+}
+
+async function assertThere(tx: EntityManager, { scope, organizationId }: Claimant): Promise<void> {
+  if (organizationId !== null) await findOrganization(tx, scope, organizationId);
+}
+
+/** With `lock`, it stays as it is. @throws DomainError organization.not_found, sso_domain.not_found */
+async function find(tx: EntityManager, of: Claimant, text: string, lock = false): Promise<SsoDomain> {
+  await assertThere(tx, of);
+  const query = claimsOf(tx, of).andWhere('claim.domain = :domain', { domain: domainIn(text) });
+  const claim = await (lock ? query.setLock('pessimistic_write') : query).getOne();
+  if (!claim) throw new DomainError('sso_domain.not_found');
+  return claim;
+}
+
+function claimsOf(tx: EntityManager, { scope, organizationId }: Claimant): SelectQueryBuilder<SsoDomain> {
+  const query = tx.createQueryBuilder(SsoDomain, 'claim').where(within(scope));
+  return organizationId === null
+    ? query.andWhere('claim.organizationId is null')
+    : query.andWhere('claim.organizationId = :organizationId', { organizationId });
+}

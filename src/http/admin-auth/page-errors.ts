@@ -1,0 +1,62 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { DomainError } from '../../domain/errors.js';
+import { adminAppOf } from '../../platform/admin-app.js';
+import { refusalOf, sendError, statusOf } from '../errors.js';
+import { wantsJson } from '../oauth/pages.js';
+import type { Pages } from '../pages/pages.js';
+import type { AdminPages } from './origin.js';
+import { isForm, localeOf, sendPage } from './pages.js';
+
+interface Refusing extends AdminPages {
+  /** False where people come by an application's own request, whose developers are told what is wrong with it. */
+  isMailed?: boolean;
+}
+
+/** A refusal in the form that the request is in: a page for a browser, the envelope for a program. */
+export const sendPageOrError =
+  (pages: Refusing) =>
+  (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply =>
+    wantsPage(request) ? sendAsPage(error, request, reply, pages) : sendError(error, request, reply);
+
+function sendAsPage(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { isMailed = true, ...pages }: Refusing,
+): FastifyReply {
+  const refusal = refusalOf(error);
+  if (!refusal) request.log.error({ err: error }, 'unexpected error');
+  const { retryAfter } = refusal?.options ?? {};
+  const status = refusal ? statusOf(refusal.code) : 500;
+  reply.code(status);
+  if (retryAfter !== undefined) reply.header('retry-after', Math.max(1, Math.ceil(retryAfter)));
+
+  const locale = localeOf(request);
+  const isWrongRequest = !isMailed && refusal?.code === 'validation.failed';
+  const texts = isWrongRequest ? ofRequest : textsFor(status);
+  // Whatever else is wrong with a link, to a person it is one that does not work.
+  if (!texts) {
+    const isOfPassword = refusal?.code === 'password.link_invalid';
+    return sendPage(reply, 'link-invalid', { nextUrl: adminAppOf(pages), isOfPassword }, locale);
+  }
+  const retryAfterSeconds = retryAfter === undefined ? {} : { retryAfterSeconds: retryAfter };
+  const code = refusal?.code ?? 'internal';
+  const detail = isWrongRequest ? wrongIn(refusal) : null;
+  return sendPage(reply, 'error', { ...texts, detail, code, requestId: request.id, ...retryAfterSeconds }, locale);
+}
+
+const ofRequest = { title: 'error.request.title', message: 'error.request.message' } as const;
+
+const wrongIn = ({ options: { details = [] } }: DomainError): string =>
+  details.map(({ field, message }) => `${field} ${message}`).join('; ');
+
+function textsFor(status: number): Pick<Pages['error'], 'title' | 'message'> | null {
+  if (status === 403) return { title: 'error.origin.title', message: 'error.origin.message' };
+  if (status === 429) return { title: 'error.too_many.title', message: 'error.too_many.message' };
+  if (status === 503) return { title: 'error.unavailable.title', message: 'error.unavailable.message' };
+  if (status >= 500) return { title: 'error.internal.title', message: 'error.internal.message' };
+  return null;
+}
+
+const wantsPage = (request: FastifyRequest): boolean =>
+  request.method === 'POST' ? isForm(request) : !wantsJson(request);

@@ -1,0 +1,62 @@
+import { type TSchema, Type } from 'typebox';
+import { PageRefusal, RedirectTo } from './json.js';
+
+export type Documentation = Record<
+  string,
+  { operationId: string; summary: string; tags: string[]; [more: string]: unknown }
+>;
+
+export interface Answer {
+  description: string;
+  content: Record<string, { schema: TSchema }>;
+}
+export type Answers = Record<number, Answer | { description: string; type: string }>;
+
+export const text = (description: string) => Type.Optional(Type.String({ description }));
+export const signedIn = text(
+  '`yes` if a sign-in that has just started the session leads here; set by our own redirect',
+);
+
+const oneOf = (schemas: TSchema[]) => (schemas.length === 1 ? (schemas[0] as TSchema) : Type.Union(schemas));
+
+/** A page, and what a script gets in its place, where that has the same status. */
+export const Page = (description: string, ...inJson: TSchema[]): Answer => ({
+  description,
+  content: {
+    'text/html': { schema: Type.String() },
+    ...(inJson.length > 0 && { 'application/json': { schema: oneOf(inJson) } }),
+  },
+});
+
+/** What only scripts are answered with this status. */
+export const InJson = (description: string, ...schemas: TSchema[]): Answer => ({
+  description,
+  content: { 'application/json': { schema: oneOf(schemas) } },
+});
+
+/**
+ * An operation of the hosted pages. Each of them tells a script that asks for JSON where a browser would be sent, with 200, and
+ * what it is refused for (`pages.ts`), so no declaration says that again.
+ */
+export const page = (
+  operationId: string,
+  summary: string,
+  { response, ...more }: { response: Answers; [more: string]: unknown },
+) => ({ operationId, summary, tags: ['Hosted login'], ...more, response: withScripts(response) });
+
+const Gone = Page('Its subject no longer exists', PageRefusal);
+
+function withScripts(answers: Answers): Answers {
+  const whole = Object.entries(answers).map(([status, answer]) => {
+    const isRefusal = status >= '400' && 'content' in answer && !('application/json' in answer.content);
+    return [status, isRefusal ? Page(answer.description, PageRefusal) : answer] as const;
+  });
+  const told: Answers = { 404: Gone, ...Object.fromEntries(whole) };
+  if (!told[303]) return told;
+  const { description, content } = (told[200] ?? InJson('Instead of 303, in JSON', RedirectTo)) as Answer;
+  const shown = content['application/json']?.schema;
+  const inJson = shown === RedirectTo ? [RedirectTo] : [RedirectTo, ...(shown ? alternatives(shown) : [])];
+  return { ...told, 200: { description, content: { ...content, 'application/json': { schema: oneOf(inJson) } } } };
+}
+
+const alternatives = (schema: TSchema): TSchema[] => ('anyOf' in schema ? (schema.anyOf as TSchema[]) : [schema]);

@@ -1,0 +1,15 @@
+import type { EntityManager } from 'typeorm';
+import { type Db, inTransaction } from './db.js';
+
+/**
+ * The database as a service sees it inside of a transaction that is open already: whatever it does becomes part of that, in its
+ * scope.
+ */
+export const dbWithin = (tx: EntityManager): Db => {
+  const statement = inTransaction(tx);
+  return {
+    transaction: (_scope: unknown, work: (tx: EntityManager) => Promise<unknown>) => work(tx),
+    statement,
+    statementIn: (_scope: unknown, ...asked: Parameters<typeof statement>) => statement(...asked),
+  } as unknown as Db;
+};

@@ -1,0 +1,79 @@
+import type pg from 'pg';
+import { currentContext, runInContext } from '../context.js';
+
+/** Nobody waits for the answer any more, and the read that it was to come from has been stopped. */
+export class GivenUp extends Error {
+  constructor(options?: ErrorOptions) {
+    super('The request was given up', options);
+  }
+}
+
+/**
+ * Runs `work` so that PostgreSQL stops with it once the request that runs is given up. It has to be a read: of what it may have
+ * changed in several transactions some would be done and some not.
+ * @throws GivenUp whatever came of it, when it is given up
+ */
+export async function stoppable<T>(work: () => Promise<T>): Promise<T> {
+  const context = currentContext();
+  const { givenUp } = context;
+  if (!givenUp) return work();
+  if (givenUp.aborted) throw new GivenUp();
+  try {
+    return await runInContext({ ...context, stoppedBy: givenUp.signal }, work);
+  } catch (error) {
+    throw givenUp.aborted ? new GivenUp({ cause: error }) : error;
+  }
+}
+
+/**
+ * Between two transactions of work that goes on where it was left.
+ * @throws GivenUp where nobody waits any more: whoever asks again would have it done twice at once
+ */
+export function assertAwaited(): void {
+  if (currentContext().givenUp?.aborted) throw new GivenUp();
+}
+
+/** Runs what several wait for: none of them stops it for the others. */
+export function unstoppable<T>(work: () => T): T {
+  const { stoppedBy, ...context } = currentContext();
+  return stoppedBy ? runInContext(context, work) : work();
+}
+
+/**
+ * Does the work of one connection. When it is given up, PostgreSQL is told to `stop`; whatever comes next on the connection, by
+ * whomever, comes after that.
+ * @throws GivenUp instead of an answer that nobody waits for
+ */
+export function untilGivenUp<T>(stop: () => Promise<void>, work: () => Promise<T>): Promise<T> {
+  const { stoppedBy } = currentContext();
+  return stoppedBy ? untilAborted(stoppedBy, stop, work) : work();
+}
+
+async function untilAborted<T>(stoppedBy: AbortSignal, stop: () => Promise<void>, work: () => Promise<T>): Promise<T> {
+  const goOn = () => {
+    if (stoppedBy.aborted) throw new GivenUp();
+  };
+  goOn();
+  let stopping: Promise<void> | undefined;
+  const onAbort = () => {
+    stopping = stop();
+  };
+  stoppedBy.addEventListener('abort', onAbort, { once: true });
+  try {
+    const result = await work();
+    goOn();
+    return result;
+  } finally {
+    stoppedBy.removeEventListener('abort', onAbort);
+    await stopping;
+  }
+}
+
+/**
+ * Has PostgreSQL stop what it does on a connection: by another one, since this one is busy. It has been signalled when this
+ * answers, and what is signalled while it does nothing does not count (`DoingCommandRead` in its postgres.c).
+ */
+export async function stopStatement(pool: pg.Pool, client: pg.ClientBase): Promise<void> {
+  const { processID } = client as unknown as { processID: number };
+  await pool.query('select pg_cancel_backend($1)', [processID]);
+}

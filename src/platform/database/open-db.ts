@@ -1,0 +1,188 @@
+import pg from 'pg';
+import { DataSource, QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError } from 'typeorm';
+import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
+import { entities } from '../../../entities/index.js';
+import { seconds } from '../clock.js';
+import { noticingLoss } from '../outages.js';
+import { tracedDb } from '../tracing/traced-db.js';
+import type { Db } from './db.js';
+import { untilGivenUp } from './giving-up.js';
+import { SnakeCaseNaming } from './naming.js';
+import { createPreparedTexts } from './prepared-texts.js';
+import { renewConnectionsAfterMs } from './renewal.js';
+import { runStatement } from './run-statement.js';
+import { ScopedQuery } from './scoped-query.js';
+import { ScopedRunner } from './scoped-runner.js';
+
+export interface DbOptions {
+  url: string;
+  poolSize: number;
+  applicationName: string;
+  /** Told of errors on idle connections, which are otherwise replaced silently. */
+  onError: (error: Error) => void;
+  /** Milliseconds that somebody waits for a connection: a new one, or until one of the pool is free. By default five seconds. */
+  connectWithinMs?: number;
+  /**
+   * Milliseconds that an answer to a statement is waited for; then the connection is thrown away. PostgreSQL itself ends the
+   * statement somewhat earlier, if it can. By default nobody looks at the clock: batches take as long as they take.
+   */
+  answerWithinMs?: number;
+  /** Milliseconds that a statement waits for a lock; then it fails (`lock_not_available`). By default as long as for its answer. */
+  lockWithinMs?: number;
+  /** Milliseconds after which PostgreSQL ends a transaction that nobody goes on with: twice `answerWithinMs` unless said. */
+  idleInTransactionWithinMs?: number;
+  /** Seconds after which a connection is replaced by a new one, once nobody uses it. */
+  renewAfterSeconds?: number;
+}
+
+/** Opens the pools of a process. @throws when PostgreSQL does not answer the first question */
+export async function openDb(options: DbOptions): Promise<Db> {
+  const db = createDb(options);
+  await db.source.initialize();
+  return tracedDb(db);
+}
+
+/** The ways to the database without a connection yet: for composing what is only looked at. */
+export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOptions): Db {
+  const { poolSize, applicationName, onError } = options;
+  const source = createDataSource(url, { ...options, connectWithinMs });
+  const texts = createPreparedTexts();
+  // The scope is a property of these connections (docs/decisions/0003), so that setting it costs no round trip. Their
+  // statements are written so that one plan is right for all values, and planning anew costs more than running them (0025).
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: poolSize,
+    application_name: `${applicationName} statements`,
+    connectionTimeoutMillis: connectWithinMs,
+    ...connections(options, { 'gatehouse.scope': 'system', plan_cache_mode: 'force_generic_plan' }),
+  });
+  pool.on('error', onError);
+  const pools = (): Record<string, pg.Pool> => {
+    const { master } = source.driver as PostgresDriver & { master?: pg.Pool };
+    return { statements: pool, ...(master && { transactions: master }) };
+  };
+  return {
+    source,
+    pool,
+    async transaction(scope, work) {
+      const runner = new ScopedRunner(source, texts, pool);
+      try {
+        const result = await untilGivenUp(
+          () => runner.stop(),
+          async () => {
+            await runner.begin(scope);
+            return work(runner.manager);
+          },
+        );
+        await noticingLoss(() => runner.commitTransaction());
+        return result;
+      } catch (error) {
+        // TypeORM lets go of a connection that is lost between two statements, and then blames who uses it.
+        if (alreadyReleased.some((kind) => error instanceof kind)) throw new ConnectionLost(error);
+        // A lost connection cannot roll back; PostgreSQL has done so already, and the first error says more.
+        if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
+        throw (await runner.failureToBegin()) ?? error;
+      } finally {
+        await runner.release();
+      }
+    },
+    statement: ({ name, text }, values) => runStatement<never>(pool, (client) => client.query({ name, text, values })),
+    statementIn(scope, statement, values) {
+      const run = (client: pg.PoolClient) => new ScopedQuery(statement, values, scope).answerOn<never>(client);
+      return runStatement<never>(pool, run, () => false);
+    },
+    waiting: () => Object.values(pools()).reduce((sum, { waitingCount }) => sum + waitingCount, 0),
+    pools,
+    async ping() {
+      const { rows } = await pool.query<{ readOnly: string }>(ping);
+      if (rows[0]?.readOnly !== 'off') throw new Error('takes no writes');
+    },
+    async close() {
+      await Promise.all([source.isInitialized && source.destroy(), pool.end()]);
+    },
+  };
+}
+
+/** The data source alone, for migrations (as the owner) and for checks of the schema. */
+export function createDataSource(
+  url: string,
+  {
+    poolSize = 2,
+    applicationName = 'gatehouse',
+    onError = () => {},
+    connectWithinMs = seconds(5),
+    ...bounds
+  }: Partial<DbOptions> = {},
+) {
+  return new DataSource({
+    type: 'postgres',
+    url,
+    entities,
+    namingStrategy: new SnakeCaseNaming(),
+    synchronize: false,
+    logging: false,
+    installExtensions: false,
+    applicationName,
+    poolSize,
+    poolErrorHandler: onError,
+    connectTimeoutMS: connectWithinMs,
+    extra: connections(bounds),
+  });
+}
+
+/** Whoever asks whether PostgreSQL is there asks again soon, and must not take up a connection each time. */
+const ping: pg.QueryConfig & { query_timeout: number } = {
+  text: `select current_setting('transaction_read_only') as "readOnly"`,
+  query_timeout: seconds(4),
+};
+
+/**
+ * What connections have alike. One whose other end is gone without a word is found out by probes where nothing was sent, and
+ * by the bound where something was. A PostgreSQL that was halted must not go on with what its callers have given up: it ends a
+ * statement, and a transaction of which it hears nothing more, by its own clock. One that is always busy would never ask again where
+ * the primary is: after a switch-over it would go on writing to the old one for as long as that takes it.
+ */
+const connections = (
+  {
+    answerWithinMs,
+    lockWithinMs,
+    idleInTransactionWithinMs = answerWithinMs && 2 * answerWithinMs,
+    renewAfterSeconds = renewConnectionsAfterMs / 1_000,
+  }: Omit<Partial<DbOptions>, 'url'>,
+  settings: Record<string, string> = {},
+) => {
+  const all = Object.entries({
+    ...settings,
+    ...ours,
+    // Without a bound there is none, whatever the server, the database or the role has: it would end a long migration.
+    statement_timeout: String(Math.ceil(0.8 * (answerWithinMs ?? 0))),
+    lock_timeout: String(lockWithinMs ?? 0),
+    idle_in_transaction_session_timeout: String(idleInTransactionWithinMs ?? 0),
+  });
+  const text = `select ${all.map((_, i) => `set_config($${2 * i + 1}, $${2 * i + 2}, false)`).join()}`;
+  return {
+    keepAlive: true,
+    keepAliveInitialDelayMillis: seconds(10),
+    maxLifetimeSeconds: renewAfterSeconds,
+    pipeline: true, // statements are sent without waiting for the answers to those before
+    ...(answerWithinMs !== undefined && { query_timeout: answerWithinMs }),
+    // By a statement, since PgBouncer takes none of them from the packet that begins a connection: it refuses, or forgets them.
+    onConnect: async (client: pg.ClientBase) => void (await client.query(text, all.flat())),
+  };
+};
+
+/** What this code is written for, whatever a server, a database or a role has by default. */
+const ours = {
+  timezone: 'UTC', // moments in JSON are read as they are written here: elsewhere the last of the year 9999 is one of 10000
+  datestyle: 'ISO, MDY', // in any other the driver reads no moment, and what has expired would never have
+  default_transaction_isolation: 'read committed', // rows are locked, and then read as they are
+  idle_session_timeout: '0', // the pool ends what is idle too long
+  row_security: 'on', // off, PostgreSQL refuses whatever a policy would have filtered
+};
+
+const alreadyReleased = [QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
+class ConnectionLost extends Error {
+  constructor(cause: unknown) {
+    super('Connection terminated between two statements', { cause });
+  }
+}

@@ -1,0 +1,47 @@
+import type { DataSource } from 'typeorm';
+import { StartError } from '../start-error.js';
+
+interface Found {
+  version: string;
+  number: number;
+  database: string;
+  schema: string | null;
+  isOurs: boolean;
+}
+
+/** Whether the schema can be made here, before any of it is. @throws StartError what to do about it */
+export async function assertUsable(source: DataSource): Promise<void> {
+  const [found] = await source.query<Found[]>(
+    `select current_setting('server_version') as version, current_setting('server_version_num')::int as number,
+       current_database() as database, current_schema() as schema, lower('I') = 'i' as "isOurs"`,
+  );
+  const { version, number, database, schema, isOurs } = found!; // one row, always
+  if (number < 170_000) throw new StartError(`PostgreSQL 17 or later is needed, and this is ${version}`);
+  if (schema !== 'public')
+    throw new StartError(
+      `tables would be made in ${schema ?? 'no schema'}, and have to be in public: alter role … in database ${database} set search_path = public, for the owner and the service's role`,
+    );
+  // `citext` lowers by the database's locale: two spellings of one address would be two people.
+  if (!isOurs)
+    throw new StartError(
+      `the locale of the database ${database} has another small letter for I than i, and mail addresses are compared by it: make it with another one (template template0 locale 'C.UTF-8')`,
+    );
+}
+
+/**
+ * There is no way back from a schema among the tables of somebody else. An empty list of migrations is what an end before the
+ * first one leaves; an extension's tables are nobody's.
+ */
+export async function assertOwnDatabase(source: DataSource, before: string[]): Promise<void> {
+  const [others] = await source.query<{ database: string; tables: string | null }[]>(
+    `select current_database() as database, string_agg(relname, ', ' order by relname) as tables
+    from (select relname from pg_class c where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
+      and not exists (select from pg_depend where classid = 'pg_class'::regclass and objid = c.oid and deptype = 'e')
+      and (relname <> 'migrations' or $1) order by relname limit 5) found`,
+    [before.length > 0],
+  );
+  if (others?.tables)
+    throw new StartError(
+      `the database ${others.database} has tables that are not Gatehouse's (${others.tables}): give it one of its own`,
+    );
+}

@@ -1,0 +1,80 @@
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import type { Db } from '../database/db.js';
+import { listenForMetrics } from '../listening.js';
+import { projectRoot } from '../root.js';
+import { showCounts } from './metrics.js';
+
+/** What every process shows: itself, and what it counts. */
+export const createRegistry = (process: string): Registry => {
+  const registry = new Registry();
+  registry.setDefaultLabels({ process });
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 50 });
+  const { version } = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8'));
+  new Gauge({
+    name: 'gatehouse_build_info',
+    help: 'Always 1; labelled with the version.',
+    labelNames: ['version'],
+    registers: [registry],
+  }).set({ version }, 1);
+  showCounts(registry);
+  return registry;
+};
+
+/** Shows the pools of connections, those of transactions and of single statements. */
+export function watchPools(registry: Registry, db: Pick<Db, 'pools'>): void {
+  const registers = [registry];
+  new Gauge({
+    name: 'gatehouse_postgres_pool_connections',
+    help: 'Connections to PostgreSQL, in use or idle.',
+    labelNames: ['pool', 'state'],
+    registers,
+    collect() {
+      for (const [pool, { totalCount, idleCount }] of Object.entries(db.pools())) {
+        this.set({ pool, state: 'idle' }, idleCount);
+        this.set({ pool, state: 'active' }, totalCount - idleCount);
+      }
+    },
+  });
+  new Gauge({
+    name: 'gatehouse_postgres_pool_waiting',
+    help: 'Transactions or statements waiting for a connection.',
+    labelNames: ['pool'],
+    registers,
+    collect() {
+      for (const [pool, { waitingCount }] of Object.entries(db.pools())) this.set({ pool }, waitingCount);
+    },
+  });
+  new Gauge({
+    name: 'gatehouse_postgres_pool_limit',
+    help: 'Maximum number of connections that a pool opens.',
+    labelNames: ['pool'],
+    registers,
+    collect() {
+      for (const [pool, { options }] of Object.entries(db.pools())) this.set({ pool }, options.max);
+    },
+  });
+}
+
+/**
+ * Serves `/metrics` for Prometheus on a port of its own, which is not for the public.
+ * @param port 0 switches it off.
+ */
+export async function serveMetrics(
+  registry: Registry,
+  port: number,
+  host: string,
+): Promise<{ close(): Promise<void> }> {
+  if (port === 0) return { close: async () => {} };
+  const server = createServer((request, response) => {
+    if (request.url !== '/metrics') return response.writeHead(404).end();
+    registry.metrics().then(
+      (text) => response.writeHead(200, { 'content-type': registry.contentType }).end(text),
+      () => response.writeHead(503).end(),
+    );
+  });
+  await listenForMetrics(server, port, host);
+  return { close: () => new Promise((resolve) => server.close(() => resolve())) };
+}

@@ -1,0 +1,158 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  type Context,
+  type Span as OtelSpan,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api';
+import { ExportResultCode, parseTraceParent } from '@opentelemetry/core';
+import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
+import {
+  BasicTracerProvider,
+  BatchSpanProcessor,
+  type IdGenerator,
+  RandomIdGenerator,
+  type SpanExporter,
+} from '@opentelemetry/sdk-trace-base';
+import { faultOf } from '../faults.js';
+import type { Attributes, PastSpan, Span, SpanStart, TracesOptions, Tracing } from './spans.js';
+
+const kinds = { server: SpanKind.SERVER, client: SpanKind.CLIENT, consumer: SpanKind.CONSUMER };
+const kindOf = (kind: SpanStart['kind']) => (kind ? kinds[kind] : SpanKind.INTERNAL);
+/** A process that ends has other things to wait for as well, and orchestrators that wait for it. */
+const closeWithinMs = 1_000;
+
+class OpenSpan implements Span {
+  readonly context: Context;
+
+  constructor(
+    private readonly span: OtelSpan,
+    parent: Context,
+  ) {
+    this.context = trace.setSpan(parent, span);
+  }
+
+  set(attributes: Attributes): void {
+    this.span.setAttributes(attributes);
+  }
+
+  fail(kind: string): void {
+    this.span.setAttribute('error.type', kind);
+    this.span.setStatus({ code: SpanStatusCode.ERROR });
+  }
+
+  end(): void {
+    this.span.end();
+  }
+
+  get ids() {
+    const { traceId, spanId, traceFlags } = this.span.spanContext();
+    return { traceId, traceparent: `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}` };
+  }
+}
+
+/** Traces by the OpenTelemetry SDK, sent by OTLP in batches. Nothing of it is global: two in one process would not meet. */
+export async function createTracing({ serviceName, protocol, log }: TracesOptions): Promise<Tracing> {
+  const ids = new GivenIds();
+  const provider = new BasicTracerProvider({
+    resource: defaultResource()
+      .merge(resourceFromAttributes({ 'service.name': serviceName }))
+      .merge(detectResources({ detectors: [envDetector] })),
+    idGenerator: ids,
+    spanProcessors: [new BatchSpanProcessor(toldOnce(await exporterOf(protocol), log))],
+  });
+  const tracer = provider.getTracer('gatehouse');
+  const storage = new AsyncLocalStorage<OpenSpan>();
+
+  function begin({ name, kind, attributes = {}, parent }: SpanStart): OpenSpan {
+    const around = (parent ? remote(parent) : storage.getStore()?.context) ?? ROOT_CONTEXT;
+    return new OpenSpan(tracer.startSpan(name, { kind: kindOf(kind), attributes }, around), around);
+  }
+
+  return {
+    begin,
+    within: (span, work) => storage.run(span as OpenSpan, work),
+    async run(start, work) {
+      const span = begin(start);
+      try {
+        return await storage.run(span, () => work(span));
+      } catch (error) {
+        span.fail(faultOf(error));
+        throw error;
+      } finally {
+        span.end();
+      }
+    },
+    record: (span) => record(tracer, ids, span),
+    current: () => storage.getStore()?.ids ?? null,
+    close: () =>
+      Promise.race([provider.shutdown().catch(() => undefined), sleep(closeWithinMs, undefined, { ref: false })]),
+  };
+}
+
+/** Undefined for what is no `traceparent`: anybody may have sent it. Of `tracestate` and `baggage` nothing is taken. */
+function remote(traceparent: string): Context | undefined {
+  const parsed = parseTraceParent(traceparent);
+  return parsed ? trace.setSpanContext(ROOT_CONTEXT, { ...parsed, isRemote: true }) : undefined;
+}
+
+function record(tracer: Tracer, ids: GivenIds, { name, kind, attributes = {}, ...span }: PastSpan): void {
+  const around = remote(span.parent);
+  if (!around) return;
+  const linked = span.link ? parseTraceParent(span.link) : null;
+  ids.next = span.spanId;
+  const made = tracer.startSpan(
+    name,
+    { kind: kindOf(kind), attributes, startTime: span.startedAt, ...(linked && { links: [{ context: linked }] }) },
+    around,
+  );
+  if (span.failure) new OpenSpan(made, around).fail(span.failure);
+  made.end();
+}
+
+/** Random ids, but for a span that has one. */
+class GivenIds implements IdGenerator {
+  /** Of the very next span. */
+  next: string | null = null;
+  private readonly random = new RandomIdGenerator();
+
+  generateTraceId(): string {
+    return this.random.generateTraceId();
+  }
+
+  generateSpanId(): string {
+    const given = this.next;
+    this.next = null;
+    return given ?? this.random.generateSpanId();
+  }
+}
+
+async function exporterOf(protocol: TracesOptions['protocol']): Promise<SpanExporter> {
+  const { OTLPTraceExporter } =
+    protocol === 'http/json'
+      ? await import('@opentelemetry/exporter-trace-otlp-http')
+      : await import('@opentelemetry/exporter-trace-otlp-proto');
+  return new OTLPTraceExporter();
+}
+
+/** Says when nobody takes the spans, and when somebody does again; they are given up meanwhile, and nothing waits for them. */
+function toldOnce(exporter: SpanExporter, log: TracesOptions['log']): SpanExporter {
+  let isAway = false;
+  return {
+    export(spans, done) {
+      exporter.export(spans, (result) => {
+        const failed = result.code !== ExportResultCode.SUCCESS;
+        if (failed && !isAway) log.warn({ fault: faultOf(result.error) }, 'traces cannot be sent; they are given up');
+        if (!failed && isAway) log.info('traces are taken again');
+        isAway = failed;
+        done(result);
+      });
+    },
+    forceFlush: () => exporter.forceFlush?.() ?? Promise.resolve(),
+    shutdown: () => exporter.shutdown(),
+  };
+}

@@ -1,0 +1,82 @@
+import { randomUUID } from 'node:crypto';
+import { linkIn, type ReceivedMail, waitForMail } from '../inbox.js';
+import { rows } from '../registration.js';
+import type { Service } from '../service.js';
+
+export interface Registered {
+  email: string;
+  password: string;
+}
+
+const json = { 'content-type': 'application/json' };
+
+/** Registers a new person, as the form of an administrators' app would. */
+export async function register(service: Service): Promise<Registered> {
+  const email = `ana.${randomUUID()}@example.com`;
+  const password = `long enough ${randomUUID()}`;
+  const answer = await fetch(`${service.baseUrl}/v1/auth/register`, {
+    method: 'POST',
+    headers: json,
+    body: JSON.stringify({
+      email,
+      password,
+      first_name: 'Ana',
+      last_name: 'Kovač',
+      account_name: `Northwind ${randomUUID().slice(0, 8)}`,
+      application_name: 'Shop',
+    }),
+  });
+  if (answer.status !== 201) throw new Error(`register: ${answer.status} ${await answer.text()}`);
+  return { email, password };
+}
+
+export const verificationMail = ({ inboxUrl }: Service, { email }: Registered): Promise<ReceivedMail> =>
+  waitForMail(inboxUrl, email, /(?:)/);
+
+/** Presses the button of the page that the mail's link opens, as a program that asks for JSON, and has no cookies. */
+export function confirm(service: Service, { password }: Registered, mail: ReceivedMail): Promise<Response> {
+  const token = new URL(linkIn(mail)).searchParams.get('token');
+  return fetch(`${service.baseUrl}/v1/auth/verify-email`, {
+    method: 'POST',
+    headers: json,
+    body: JSON.stringify({ token, password }),
+  });
+}
+
+/** Whether the person that was confirmed can go on: signs in with the password of the registration. */
+export async function signIn(service: Service, { email, password }: Registered): Promise<Response> {
+  return fetch(`${service.baseUrl}/v1/auth/login`, {
+    method: 'POST',
+    headers: json,
+    body: JSON.stringify({ email, password }),
+  });
+}
+
+/** How many of what a registration makes are there for its address; one each after a confirmation. */
+export async function madeFor({ ownerUrl }: Service, { email }: Registered) {
+  const [counts] = await rows(
+    ownerUrl,
+    `select
+       (select count(*)::int from users where email = $1) as users,
+       (select count(*)::int from memberships join users on users.id = user_id where email = $1) as memberships,
+       (select count(distinct account_id)::int from memberships join users on users.id = user_id where email = $1) as accounts,
+       (select count(*)::int from environments join memberships using (account_id) join users on users.id = user_id
+        where email = $1) as environments`,
+    [email],
+  );
+  return counts;
+}
+
+export const nothing = { users: 0, memberships: 0, accounts: 0, environments: 0 };
+export const one = { users: 1, memberships: 1, accounts: 1, environments: 2 };
+
+/** How far the verification mail of an open registration is, by its row. */
+export async function mailStatus({ ownerUrl }: Service, { email }: Registered): Promise<string | undefined> {
+  const [row] = await rows(
+    ownerUrl,
+    `select e.status from emails e join pending_registrations p on p.id = e.subject_id
+     where p.email = $1 and e.template = 'registration-verification'`,
+    [email],
+  );
+  return row?.status as string | undefined;
+}

@@ -1,0 +1,71 @@
+import { inflateRawSync } from 'node:zlib';
+import type { SsoConnection } from '../../../entities/sso-connection.js';
+import { SsoSigningKey } from '../../../entities/sso-signing-key.js';
+import { signingKeyContext } from '../../../src/domain/sso-protocols/signing-keys.js';
+import type { Clock } from '../../../src/platform/clock.js';
+import type { Sealing } from '../../../src/platform/crypto/sealing.js';
+import type { Db } from '../../../src/platform/database/db.js';
+import { newProviderKey, type ProviderKey, partsOf, posted, type ResponseParts, signedResponse } from './provider.js';
+
+/** A provider that signs in whomever a test names. */
+export async function newSamlProvider(issuer = 'https://idp.acme.example/metadata') {
+  const key = await newProviderKey();
+  /** The fields of a connection to it. */
+  const fields = {
+    type: 'saml',
+    samlEntityId: issuer,
+    samlSsoUrl: 'https://idp.acme.example/sso',
+    samlSloUrl: 'https://idp.acme.example/slo',
+    samlSigningCert: key.certificate,
+    oidcDiscoveryUrl: null,
+    oidcClientId: null,
+    oidcClientSecretSealed: null,
+    oidcScopes: [],
+  } satisfies Partial<SsoConnection>;
+  return { issuer, key, fields };
+}
+export type SamlProvider = Awaited<ReturnType<typeof newSamlProvider>>;
+
+let ours: Promise<ProviderKey> | undefined;
+/** The key that signs our requests for a connection, the same one for all: the service takes a while to make each its own. */
+export async function giveSigningKey(
+  { db, sealing, now }: { db: Db; sealing: Pick<Sealing, 'seal'>; now: Clock },
+  { id: connectionId, accountId }: Pick<SsoConnection, 'id' | 'accountId'>,
+): Promise<void> {
+  ours ??= newProviderKey();
+  const { privateKey, certificate } = await ours;
+  const privateKeySealed = sealing.seal(privateKey, signingKeyContext(connectionId));
+  await db.transaction('system', (tx) =>
+    tx.insert(SsoSigningKey, { connectionId, accountId, certificate, privateKeySealed, createdAt: now() }),
+  );
+}
+
+/** What the provider reads in the URL that brings somebody. */
+export function askedIn(url: string) {
+  const { searchParams } = new URL(url);
+  const xml = inflateRawSync(Buffer.from(searchParams.get('SAMLRequest') ?? '', 'base64')).toString();
+  const attribute = (name: string) => new RegExp(`${name}="([^"]+)"`).exec(xml)?.[1] ?? '';
+  return {
+    xml,
+    id: attribute('ID'),
+    acsUrl: attribute('AssertionConsumerServiceURL'),
+    entityId: /Issuer[^>]*>([^<]+)</.exec(xml)?.[1] ?? '',
+    relayState: searchParams.get('RelayState') ?? '',
+  };
+}
+
+/** The form that the provider has the browser post, as an honest one but for `changes`. */
+export function answerTo(
+  url: string,
+  { issuer, key }: { issuer: string; key: ProviderKey },
+  now: Date,
+  changes: Partial<ResponseParts> = {},
+  respond: (parts: ResponseParts, key: ProviderKey) => string = signedResponse,
+) {
+  const { id, acsUrl, entityId, relayState } = askedIn(url);
+  const parts = partsOf({ issuer, acsUrl, audience: entityId, inResponseTo: id, now }, changes);
+  return {
+    path: new URL(acsUrl).pathname,
+    form: { SAMLResponse: posted(respond(parts, key)), RelayState: relayState },
+  };
+}
