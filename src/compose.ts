@@ -147,7 +147,7 @@ export async function composeApi(
     onWake: apiKeys.forget,
     log,
   });
-  const changeBells = createNotificationWaiters({ url: config.database.url as string, channel: changesChannel, log });
+  const changes = createNotificationWaiters({ url: config.database.url as string, channel: changesChannel, log });
   const callable = outboundGuardOptions(config);
   const outbound = tracedOutbound(createOutbound(callable));
   const guard = createGuard(callable);
@@ -209,7 +209,7 @@ export async function composeApi(
     applicationStates: createApplicationStates({ db, now }),
     applications: createApplications({ db, now }),
     auditLog: createAuditLog({ db, broadReads }),
-    changeFeed: createChangeFeed({ db, bells: changeBells }),
+    changeFeed: createChangeFeed({ db, notifications: changes }),
     clientManagement: createClientManagement({ db, now, guard }),
     directory: createDirectory({ db, now, processes }),
     environmentSettings: createEnvironmentSettings({ db, graces, hasCaptcha: captcha.siteKey !== null, now }),
@@ -276,7 +276,7 @@ export async function composeApi(
         await surface.register(identityAuth, { prefix: '/v1/identity/auth', ...options });
       },
       async (surface) => {
-        surface.addHook('preClose', changeBells.stop); // whoever waits for a change is answered now
+        surface.addHook('preClose', changes.stop); // whoever waits for a change is answered now
         mountPublicApi(surface, { principals: callers, provider, services });
       },
       async (surface) => mountAuthzen(surface, { principals: callers, services, baseUrl }),
@@ -295,6 +295,6 @@ export async function composeApi(
       isStopping = true;
     },
     close: async () =>
-      void (await Promise.all([processes.close(), outbound.close(), changedKeys.stop(), changeBells.stop()])),
+      void (await Promise.all([processes.close(), outbound.close(), changedKeys.stop(), changes.stop()])),
   };
 }

@@ -1,5 +1,6 @@
 import { outboxChannel, outboxLanes } from '../domain/outbox.js';
-import { createWakeUp, listenToChannel } from '../platform/database/listen.js';
+import { listenToChannel } from '../platform/database/listen.js';
+import { createWakeUp } from '../platform/wake-up.js';
 import type { Lane } from './outbox-claims.js';
 import { type LaneDeps, runLane } from './outbox-lane.js';
 
@@ -17,24 +18,24 @@ export interface OutboxRelayDeps extends LaneDeps {
 export function startOutboxRelay({ databaseUrl, pollMs = 2_000, ...deps }: OutboxRelayDeps) {
   let stopped = false;
   const running = (Object.keys(outboxLanes) as Lane[]).map((lane) => {
-    const bell = createWakeUp();
+    const wakeUp = createWakeUp();
     return {
-      bell,
+      wakeUp,
       ended: runLane(lane, deps, async (idle) => {
-        if (idle && !stopped) await bell.wait(pollMs);
+        if (idle && !stopped) await wakeUp.wait(pollMs);
         return stopped;
       }),
     };
   });
-  const ring = () => {
-    for (const { bell } of running) bell.ring();
+  const wakeAll = () => {
+    for (const { wakeUp } of running) wakeUp.wake();
   };
-  const listener = listenToChannel({ url: databaseUrl, channel: outboxChannel, onWake: ring, log: deps.log });
+  const listener = listenToChannel({ url: databaseUrl, channel: outboxChannel, onWake: wakeAll, log: deps.log });
   return {
     /** Lets the batches on their way finish. */
     async stop(): Promise<void> {
       stopped = true;
-      ring();
+      wakeAll();
       await Promise.all(running.map(({ ended }) => ended));
       await listener.stop();
     },

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import { settledMs } from '../domain/processes/reconciler.js';
 import { seconds } from '../platform/clock.js';
-import { createWakeUp } from '../platform/database/listen.js';
 import { faultOf } from '../platform/faults.js';
 import { ensureSearchAttributes } from '../platform/search-attributes.js';
+import { createWakeUp } from '../platform/wake-up.js';
 import type { Processes } from '../temporal/processes.js';
 import { ensureSchedules, findSchedules, reconcileNow } from '../temporal/schedules.js';
 
@@ -48,7 +48,7 @@ export function createServerPreparation({
  */
 export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
   const { processes, issuer, log, everyMs = 15_000, againMs = 2_000, newestMs = settledMs + seconds(5) } = options;
-  const bell = createWakeUp();
+  const wakeUp = createWakeUp();
   let wishes = 0;
   let granted = 0;
   let newestAt = Number.POSITIVE_INFINITY;
@@ -91,9 +91,9 @@ export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
     newestAt = Number.POSITIVE_INFINITY;
   }
 
-  signal.addEventListener('abort', bell.ring);
+  signal.addEventListener('abort', wakeUp.wake);
   void (async () => {
-    for (await bell.wait(everyMs); !signal.aborted; ) {
+    for (await wakeUp.wait(everyMs); !signal.aborted; ) {
       const isKept = await keep().then(
         () => true,
         (error) => {
@@ -102,7 +102,7 @@ export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
           return false;
         },
       );
-      if (!signal.aborted) await bell.wait(isKept || wishes === granted ? everyMs : againMs);
+      if (!signal.aborted) await wakeUp.wait(isKept || wishes === granted ? everyMs : againMs);
     }
   })();
 
@@ -115,7 +115,7 @@ export function keepSchedules(options: KeptSchedules, signal: AbortSignal) {
      */
     renew(): void {
       wishes += 1;
-      bell.ring();
+      wakeUp.wake();
     },
   };
 }

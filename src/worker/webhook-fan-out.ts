@@ -1,8 +1,9 @@
 import type { Logger } from 'pino';
 import { fanOutWebhooks, webhooksChannel } from '../domain/webhooks/fan-out.js';
 import type { Db } from '../platform/database/db.js';
-import { createWakeUp, listenToChannel } from '../platform/database/listen.js';
+import { listenToChannel } from '../platform/database/listen.js';
 import { faultOf } from '../platform/faults.js';
+import { createWakeUp } from '../platform/wake-up.js';
 
 export interface WebhookFanOutDeps {
   db: Pick<Db, 'statement'>;
@@ -29,8 +30,8 @@ const placesOfLateCommits = 10_000;
 /** Has events reach the subscriptions that want them, until it is stopped. Any number may run. */
 export function startWebhookFanOut(deps: WebhookFanOutDeps) {
   const { db, databaseUrl, log, pollMs = 1_000, batchSize = 20, wholeEveryMs = 60_000 } = deps;
-  const bell = createWakeUp();
-  const listener = listenToChannel({ url: databaseUrl, channel: webhooksChannel, onWake: bell.ring, log });
+  const wakeUp = createWakeUp();
+  const listener = listenToChannel({ url: databaseUrl, channel: webhooksChannel, onWake: wakeUp.wake, log });
   let stopped = false;
 
   const running = (async () => {
@@ -50,7 +51,7 @@ export function startWebhookFanOut(deps: WebhookFanOutDeps) {
         if (!failing) log.warn({ fault: faultOf(error) }, 'events cannot be given to their subscriptions');
         failing = true;
       }
-      if (!stopped) await bell.wait(Math.min(next.shift() ?? pollMs, pollMs));
+      if (!stopped) await wakeUp.wait(Math.min(next.shift() ?? pollMs, pollMs));
     }
   })();
 
@@ -58,7 +59,7 @@ export function startWebhookFanOut(deps: WebhookFanOutDeps) {
     /** Lets the batch on its way finish. */
     async stop(): Promise<void> {
       stopped = true;
-      bell.ring();
+      wakeUp.wake();
       await running;
       await listener.stop();
     },

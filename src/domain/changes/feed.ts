@@ -89,12 +89,12 @@ const readerStatement = {
 
 /** What one answer looks through at most when it looks for some types only. */
 const lookedThrough = 10_000;
-/** How long writers ring the bell after somebody has come to wait. */
+/** How long writers send notifications after somebody has come to wait. */
 const announcedMs = 90_000;
 /** Pauses between two looks where nobody rings: a change that was on its way when its reader came does not. */
 const pauses = [100, 900, 5_000];
-/** After a ring the change may wait for an older transaction yet. */
-const pausesAfterRing = [10, 20, 50, 100, 250, 500, 1_000];
+/** After a notification the change may wait for an older transaction yet. */
+const pausesOnceNotified = [10, 20, 50, 100, 250, 500, 1_000];
 
 export type ChangeFeed = ReturnType<typeof createChangeFeed>;
 
@@ -104,10 +104,10 @@ export type ChangeFeed = ReturnType<typeof createChangeFeed>;
  */
 export function createChangeFeed({
   db,
-  bells,
+  notifications,
 }: {
   db: Pick<Db, 'statement'>;
-  bells: Pick<NotificationWaiters, 'wait'>;
+  notifications: Pick<NotificationWaiters, 'wait'>;
 }) {
   const announcedUntil = new Map<string, number>();
 
@@ -155,9 +155,9 @@ export function createChangeFeed({
       let next = pauses.slice();
       do {
         const pause = next.length > 1 ? (next.shift() as number) : (next[0] as number);
-        const ring = await bells.wait(environmentId, Math.min(pause, left));
-        if (ring === 'over') return changes;
-        if (ring === 'rang') next = [...pausesAfterRing, ...pauses.slice(-1)];
+        const result = await notifications.wait(environmentId, Math.min(pause, left));
+        if (result === 'stopped') return changes;
+        if (result === 'notified') next = [...pausesOnceNotified, ...pauses.slice(-1)];
         changes = await look(environmentId, from, wanted);
         left = deadline - performance.now();
       } while (changes.items.length === 0 && !changes.hasMore && left > 0);

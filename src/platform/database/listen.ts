@@ -3,30 +3,6 @@ import type { Logger } from 'pino';
 import { faultOf } from '../faults.js';
 import { renewConnectionsAfterMs } from './renewal.js';
 
-/** A bell that anybody can ring: `wait` answers at the next ring, at once when it rang since the last wait, or in time. */
-export function createWakeUp() {
-  let rung = false;
-  let answer = () => {};
-  return {
-    ring(): void {
-      rung = true;
-      answer();
-    },
-    async wait(ms: number): Promise<void> {
-      if (!rung) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, ms);
-          answer = () => {
-            clearTimeout(timer);
-            resolve();
-          };
-        });
-      }
-      rung = false;
-    },
-  };
-}
-
 const reconnectMs = 1_000;
 
 /**

@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
 import { listenToChannel } from './listen.js';
 
-export type Notified = 'rang' | 'silent' | 'over';
+export type WaitResult = 'notified' | 'timed_out' | 'stopped';
 
-/** Bells by name, which notifications of one channel ring: the name is their payload. */
+/** Waits for notifications of one channel by their payload. */
 export interface NotificationWaiters {
-  /** Answers when it rings, and whether it did: `silent` after that time, `over` when the process ends. */
-  wait(name: string, ms: number): Promise<Notified>;
+  /** Resolves with the next notification that has this payload, after that time, or when the process ends. */
+  wait(payload: string, ms: number): Promise<WaitResult>;
   stop(): Promise<void>;
 }
 
@@ -16,35 +16,35 @@ export interface NotificationWaitersDeps {
   log: Pick<Logger, 'info' | 'warn'>;
 }
 
-/** One connection listens for a whole process. After a loss of it every bell rings, since nobody heard them meanwhile. */
+/** One connection listens for a whole process. After a loss of it everybody counts as notified, since nothing was heard meanwhile. */
 export function createNotificationWaiters({ url, channel, log }: NotificationWaitersDeps): NotificationWaiters {
-  const waiting = new Map<string, Set<(ring: Notified) => void>>();
+  const waiting = new Map<string, Set<(result: WaitResult) => void>>();
   let stopped = false;
-  const answer = (name: string, ring: Notified) => {
-    for (const one of waiting.get(name) ?? []) one(ring);
+  const answer = (name: string, result: WaitResult) => {
+    for (const one of waiting.get(name) ?? []) one(result);
   };
-  const answerAll = (ring: Notified) => {
-    for (const name of [...waiting.keys()]) answer(name, ring);
+  const answerAll = (result: WaitResult) => {
+    for (const name of [...waiting.keys()]) answer(name, result);
   };
-  const onWake = (name?: string) => (name ? answer(name, 'rang') : answerAll('rang'));
+  const onWake = (name?: string) => (name ? answer(name, 'notified') : answerAll('notified'));
   const listener = listenToChannel({ url, channel, onWake, log });
   return {
     wait: (name, ms) =>
       new Promise((resolve) => {
-        if (stopped) return resolve('over');
+        if (stopped) return resolve('stopped');
         const others = waiting.get(name) ?? new Set();
-        const timer = setTimeout(() => settle('silent'), ms);
-        function settle(ring: Notified) {
+        const timer = setTimeout(() => settle('timed_out'), ms);
+        function settle(result: WaitResult) {
           clearTimeout(timer);
           others.delete(settle);
           if (others.size === 0) waiting.delete(name);
-          resolve(ring);
+          resolve(result);
         }
         waiting.set(name, others.add(settle));
       }),
     async stop() {
       stopped = true;
-      answerAll('over');
+      answerAll('stopped');
       await listener.stop();
     },
   };
