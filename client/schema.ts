@@ -5957,8 +5957,8 @@ export interface components {
         GetOrganizationSsoServiceProviderResponse: {
             data: components["schemas"]["SsoServiceProvider"];
         };
-        /** NewSsoTest */
-        NewSsoTest: {
+        /** StartedSsoTest */
+        StartedSsoTest: {
             /** Format: uuid */
             test_id: string;
             /** @description Returned only once. For any browser, not only that of the caller. */
@@ -5970,7 +5970,7 @@ export interface components {
             expires_at: string;
         };
         TestOrganizationSsoConnectionResponse: {
-            data: components["schemas"]["NewSsoTest"];
+            data: components["schemas"]["StartedSsoTest"];
         };
         /** SsoTest */
         SsoTest: {
@@ -8283,7 +8283,7 @@ export type UpdateOrganizationSsoConnectionRequest = components['schemas']['Upda
 export type ImportOrganizationSsoMetadataRequest = components['schemas']['ImportOrganizationSsoMetadataRequest'];
 export type ForgetOrganizationSsoConnectionLinksResponse = components['schemas']['ForgetOrganizationSsoConnectionLinksResponse'];
 export type GetOrganizationSsoServiceProviderResponse = components['schemas']['GetOrganizationSsoServiceProviderResponse'];
-export type NewSsoTest = components['schemas']['NewSsoTest'];
+export type StartedSsoTest = components['schemas']['StartedSsoTest'];
 export type TestOrganizationSsoConnectionResponse = components['schemas']['TestOrganizationSsoConnectionResponse'];
 export type SsoTest = components['schemas']['SsoTest'];
 export type GetOrganizationSsoTestResponse = components['schemas']['GetOrganizationSsoTestResponse'];

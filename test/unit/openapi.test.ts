@@ -79,6 +79,21 @@ test('a name is of one resource', () => {
   expect(texts.size).toBeGreaterThan(50);
 });
 
+test('generators of clients find nothing that they trip over', () => {
+  const schemas = document.components.schemas ?? {};
+  // Go has a function NewX for each X.
+  expect(Object.keys(schemas).filter((name) => `New${name}` in schemas)).toEqual([]);
+  const withoutMembers: string[] = [];
+  const gather = (value: unknown, path: string): void => {
+    if (typeof value !== 'object' || value === null) return;
+    const { enum: values } = value as Schema;
+    if (Array.isArray(values) && values.every((one) => one === null)) withoutMembers.push(path);
+    for (const [name, one] of Object.entries(value)) gather(one, `${path}/${name}`);
+  };
+  gather(document, '');
+  expect(withoutMembers).toEqual([]);
+});
+
 test('the tree of nodes is made of trees, and says so', () => {
   const tree = document.components.schemas?.NodeTree as Schema | undefined;
   expect(tree?.properties?.children?.items).toEqual({ $ref: '#/components/schemas/NodeTree' });

@@ -5,7 +5,7 @@ import { type SsoTestReport, ssoTestEffects, ssoTestStatuses } from '../../domai
 import type { NewSsoTest } from '../../domain/sso-sign-in/tests.js';
 import { Id, Nullable, OneOf, Resource, Timestamp } from '../schemas.js';
 
-export const NewTestView = Resource('NewSsoTest', {
+export const NewTestView = Resource('StartedSsoTest', {
   test_id: Id,
   test_url: Type.String({ description: 'Returned only once. For any browser, not only that of the caller.' }),
   expires_at: Type.String({ format: 'date-time', description: 'When the link expires.' }),

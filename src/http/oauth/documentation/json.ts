@@ -99,7 +99,8 @@ export const EmailCodeBegun = Shared('EmailCodeBegun', emailCode);
 export const EmailCodeRefused = Shared('EmailCodeRefused', { ...refusal, reason, ...emailCode });
 export const CodesShown = Shared('RecoveryCodesShown', {
   ...refusal,
-  recovery_codes: Type.Unsafe<null>({ type: 'string', nullable: true, enum: [null] }),
+  // No enumeration of null alone: generators of clients trip over it.
+  recovery_codes: Type.Unsafe<null>({ type: 'string', nullable: true, description: 'Null: they were shown already.' }),
   enrollment_token: Type.String(),
 });
 
