@@ -4224,6 +4224,10 @@ export interface components {
                 /** @description `activate` or `directory`. */
                 intent?: string;
             };
+            "identity_invite.resent"?: {
+                /** @description `activate` or `directory`. */
+                intent?: string;
+            };
             "identity_invite.revoked"?: {
                 /** @description `activate` or `directory`. */
                 intent?: string;
@@ -4346,6 +4350,14 @@ export interface components {
                 /** @description Names of the fields that changed. */
                 changed?: string[];
             };
+            "node_type_schema.updated"?: {
+                /** @description The new version of the schema. */
+                version?: number;
+                /** @description Levels below the root. */
+                max_depth?: number;
+                /** @description Keys of the types. */
+                node_types?: string[];
+            };
             "oauth_client.created"?: Record<string, never>;
             "oauth_client.deleted"?: Record<string, never>;
             "oauth_client.secret_rotated"?: Record<string, never>;
@@ -4415,6 +4427,29 @@ export interface components {
                  * @description The node at which they will be held, or null.
                  */
                 node_id?: string | null;
+            };
+            "organization.invitation_expired"?: {
+                /**
+                 * Format: uuid
+                 * @description The invitation.
+                 */
+                invitation_id?: string;
+            };
+            "organization.invitation_resent"?: {
+                /**
+                 * Format: uuid
+                 * @description The invitation.
+                 */
+                invitation_id?: string;
+            };
+            "organization.invitation_revoked"?: {
+                /**
+                 * Format: uuid
+                 * @description The invitation.
+                 */
+                invitation_id?: string;
+                /** @description The reason, as a code. */
+                reason?: string;
             };
             "organization.member_added"?: {
                 /**

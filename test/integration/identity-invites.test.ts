@@ -221,7 +221,7 @@ test('sent again it has another link and a whole life, also after its end; the o
   expect(actions).toEqual([
     { action: 'identity_invite.created', actor_type: 'api_key', is_domain_event: true },
     { action: 'identity_invite.expired', actor_type: 'system', is_domain_event: true },
-    { action: 'identity_invite.resent', actor_type: 'api_key', is_domain_event: false },
+    { action: 'identity_invite.resent', actor_type: 'api_key', is_domain_event: true },
   ]);
   // Another one may have taken its place.
   await key('POST', `${path}/${made.id}/revoke`);

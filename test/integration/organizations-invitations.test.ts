@@ -245,8 +245,9 @@ test('nor does who is removed from the organization; what waits for them elsewhe
   expect(outcomeOf(await key('DELETE', `${members}/${id}`))).toBe('204');
   expect(outcomeOf(await accept(made.token))).toBe('400 invite.link_invalid');
   expect(await counts()).toEqual({ members: 0, pending: 0 });
-  const told = `select metadata->>'reason' as reason from events where action = 'organization.invitation_revoked' and resource_id = $1`;
-  expect(await rowsOf(api, told, [organization.id])).toEqual([{ reason: 'member_removed' }]);
+  const told = `select metadata->>'reason' as reason, is_domain_event as is_in_feed from events
+    where action = 'organization.invitation_revoked' and resource_id = $1`;
+  expect(await rowsOf(api, told, [organization.id])).toEqual([{ reason: 'member_removed', is_in_feed: true }]);
   expect(await heldBy(api, account.scope, made.email)).toEqual([]);
   expect(outcomeOf(await accept(elsewhere.token))).toBe('200');
   expect(await membersOf(made.email)).toEqual([{ organization_id: other }]);

@@ -100,7 +100,7 @@ test('what nobody wants, and what only the audit log tells, is not queued', asyn
   await happen(api, account);
   expect(await queued()).toEqual([]);
   await subscribe(api, account, ['*']);
-  await happen(api, account, 'node_type_schema.updated');
+  await happen(api, account, 'webhook.tested');
   expect(await queued()).toEqual([]);
 });
 
