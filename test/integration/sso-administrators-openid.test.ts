@@ -141,3 +141,21 @@ describe('a sign-in that asks the provider anew', () => {
     expect(outcomeOf(await remove(answered.json().data.access_token))).toBe('204');
   });
 });
+
+describe('nobody is let in', () => {
+  test('by an address that the provider has not verified, before they are known by more than it', async () => {
+    const { email } = await newOwner();
+    const unverified = { email_verified: false };
+    expect((await walk(email, unverified)).error).toBe('sso.email_unverified');
+    expect((await walk(email, {})).data.outcome).toBe('authenticated');
+    expect((await walk(email, unverified)).data.outcome).toBe('authenticated'); // by their subject
+  });
+
+  test('who comes with the address of somebody whom the provider names otherwise', async () => {
+    const { email } = await newOwner();
+    const [ana, another] = [{ sub: randomUUID() }, { sub: randomUUID() }];
+    expect((await walk(email, ana)).data.outcome).toBe('authenticated');
+    expect((await walk(email, another)).error).toBe('sso.subject_mismatch');
+    expect((await walk(email, ana)).data.outcome).toBe('authenticated');
+  });
+});
