@@ -6,6 +6,7 @@ import { User } from '../../entities/user.js';
 import { passwordLinkToken } from '../../src/domain/passwords/links.js';
 import { hours, minutes } from '../../src/platform/clock.js';
 import { expectEqualTimes } from '../support/equal-times.js';
+import { untilWaiting } from '../support/lock-waits.js';
 import { statementsOf } from '../support/statements.js';
 import { type AdminAuth, bearer, newAdminAuth } from './admin-auth-setup.js';
 
@@ -296,6 +297,24 @@ describe('change', () => {
     const user = await auth.addUser({ password: null });
     const { accessToken } = await auth.sessionOf(user.id);
     expect(outcome(await change(accessToken, ''))).toBe('400 password.wrong');
+  });
+
+  test.each([
+    ['the session that asks ends', 'update user_sessions set revoked_at = $2 where user_id = $1', '401 null'],
+    ['the password is reset', 'update users set password_changed_at = $2 where id = $1', '400 password.wrong'],
+  ])('is refused where %s while the new password is hashed', async (_, meanwhile, refusal) => {
+    const user = await auth.addUser();
+    const token = (await signIn(user.email, user.password)).json().data.access_token;
+    auth.pass(5);
+    const { answer } = await auth.db.transaction('system', async (tx) => {
+      await tx.query('select from users where id = $1 for update', [user.id]);
+      const answer = change(token, user.password);
+      await untilWaiting(auth.database.ownerUrl, 1); // by then it has proved the old password
+      await tx.query(meanwhile, [user.id, auth.now()]);
+      return { answer };
+    });
+    expect(outcome(await answer)).toBe(refusal);
+    expect((await userRow(user.id)).passwordHash).toBe(user.passwordHash);
   });
 });
 
