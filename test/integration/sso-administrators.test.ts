@@ -6,7 +6,7 @@ import { AdministratorRole } from '../../entities/administrator-role.js';
 import { Application } from '../../entities/application.js';
 import { Membership } from '../../entities/membership.js';
 import { MembershipRole } from '../../entities/membership-role.js';
-import type { SsoConnection } from '../../entities/sso-connection.js';
+import { SsoConnection } from '../../entities/sso-connection.js';
 import { SsoDomain } from '../../entities/sso-domain.js';
 import { User } from '../../entities/user.js';
 import { UserSession } from '../../entities/user-session.js';
@@ -354,6 +354,23 @@ describe('an administrator signs in by the provider of their account', () => {
       ).statusCode;
     expect(await open(account.slug)).toBe(200);
     expect(await open(other.account.accountSlug)).toBe(403);
+  });
+
+  test('nor is there such a session where the connection is disabled while they create one', async () => {
+    const at = await place();
+    const email = `ana@${at.domain}`;
+    const userId = await newMember(at, email, { passwordHash: 'some hash' });
+    const { data } = (await walk(newBrowser(), email)).json();
+    // Whoever disables it ends the sessions that there are, and this one is not there yet.
+    await system((tx) => tx.update(SsoConnection, { id: at.connection.id }, { status: 'disabled' }));
+    const created = await api.app.inject({
+      method: 'POST',
+      url: '/v1/auth/accounts',
+      headers: { authorization: `Bearer ${data.access_token}` },
+      payload: { account_name: `New ${randomUUID()}`, application_name: 'App' },
+    });
+    expect(outcomeOf(created)).toBe('401');
+    expect(await system((tx) => tx.countBy(UserSession, { userId }))).toBe(1);
   });
 
   test('a provider that says that it has asked for two factors changes none of the user’s own; nor does one that is disabled let in', async () => {

@@ -190,6 +190,16 @@ describe('whoever has come by SAML and signs out', () => {
     }
   });
 
+  test('and follows the link too late, is sent nowhere', async () => {
+    const at = await place('saml');
+    const ana = await bySaml(at);
+    const out = await ana.browser.get(logoutUrl(at, ana.tokens.id_token));
+    world.wait(minutes(10));
+    const page = await ana.browser.get(here(out));
+    expect([page.statusCode, page.headers.location, page.body.includes('href="http')]).toEqual([200, undefined, false]);
+    expect(page.body).not.toContain(idp.fields.samlSloUrl);
+  });
+
   test('is led nowhere by what a provider, or somebody else, sends', async () => {
     const at = await place('saml');
     const ana = await bySaml(at);

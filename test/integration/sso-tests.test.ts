@@ -353,6 +353,19 @@ describe('the link', () => {
     api.clock.advance(hours(1) - minutes(10));
     expect(outcomeOf(await read(done))).toBe('404 sso_connection.test_not_found');
   });
+
+  test('and what whoever used it late comes back to ends with the report', async () => {
+    const [begun, browser] = [await begin(`${inEnvironment}/${await newConnection()}`), newBrowser()];
+    api.clock.advance(minutes(9));
+    const { path, form } = answerTo(await leave(browser, begun), idp, api.clock.now);
+    const answered = await newBrowser().post(path, form);
+    const statusOfPage = async () => (await browser.get(here(answered))).statusCode;
+    expect(await statusOfPage()).toBe(200);
+    api.clock.advance(minutes(50));
+    expect(await statusOfPage()).toBe(200);
+    api.clock.advance(minutes(1));
+    expect(await statusOfPage()).toBe(400);
+  });
 });
 
 describe('who may', () => {
