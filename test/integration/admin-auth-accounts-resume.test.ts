@@ -36,6 +36,11 @@ async function park(email: string, at = auth) {
 }
 const intentsOf = (userId: string, at = auth) =>
   at.db.transaction('system', (tx) => tx.find(AccountIntent, { where: { userId }, order: { id: 'asc' } }));
+/** What was recorded of one, after the registration that parked it. */
+const eventsOf = async (resourceId: string) =>
+  (await auth.db.transaction('system', (tx) => tx.find(Event, { where: { resourceId }, order: { id: 'asc' } }))).slice(
+    1,
+  );
 const accountsOf = async (headers: Record<string, string>, at = auth) =>
   ((await at.get('/me', headers)).json().data.accounts as { name: string }[]).map(({ name }) => name);
 const outcome = ({ statusCode, body }: { statusCode: number; body: string }) =>
@@ -58,9 +63,11 @@ test('what a registration parked is read, and resumed once', async () => {
   expect(answer.cookies.map(({ name }) => name)).toEqual(['admin_refresh', 'admin_session']);
   const me = await auth.get('/me', bearer(answer.json().data.access_token));
   expect(me.json().data).toMatchObject({ account: { name: wishes[0] }, application: { name: 'Shop' } });
-  expect(await intentsOf(user.id)).toMatchObject([
-    { status: 'consumed', accountId: answer.json().data.account.id, endedReason: null },
-  ]);
+  const accountId = answer.json().data.account.id;
+  const intents = await intentsOf(user.id);
+  expect(intents).toMatchObject([{ status: 'consumed', accountId, endedReason: null }]);
+  const told = { action: 'auth.account_intent_consumed', actorId: user.id, accountId };
+  expect(await eventsOf(intents[0]!.id)).toMatchObject([told]);
   for (const method of ['GET', 'POST'] as const) {
     expect(outcome(await auth.app.inject({ method, url: `/v1/auth${path}`, headers }))).toBe(notFound);
   }
@@ -81,7 +88,10 @@ test('a discarded one is gone, every one of them, and its row says so', async ()
   expect(outcome(await auth.get(path, headers))).toBe(notFound);
   expect(outcome(await auth.post(path, undefined, headers))).toBe(notFound);
   const over = { status: 'discarded', endedReason: 'discarded_by_its_owner' };
-  expect(await intentsOf(user.id)).toMatchObject([over, over]);
+  const intents = await intentsOf(user.id);
+  expect(intents).toMatchObject([over, over]);
+  const told = { action: 'auth.account_intent_discarded', actorId: user.id, metadata: { reason: over.endedReason } };
+  for (const { id } of intents) expect(await eventsOf(id)).toMatchObject([told]);
   expect(await accountsOf(headers)).toEqual([]);
 });
 

@@ -132,6 +132,8 @@ test('a user without a password is refused; the wish is parked, with a link to s
   });
   const email = await auth.db.transaction('system', (tx) => tx.findOneByOrFail(Email, { subjectId: intent?.id }));
   expect(email.template).toBe('set-password');
+  const actions = await auth.db.transaction('system', (tx) => tx.findBy(Event, { resourceId: intent?.id }));
+  expect(actions).toMatchObject([{ action: 'auth.account_intent_parked', actorId: user.id }]);
   // Resuming it is no way around, neither for them nor for a process that is asked all the same.
   expect(outcome(await auth.post('/accounts/resume', undefined, headers))).toBe('403 account.password_required');
   expect(await auth.accountIntents.claim(intent!.id, user.id)).toEqual({ mine: false, status: 'parked' });

@@ -389,6 +389,7 @@ describe('what changes factors', () => {
         headers: bearer(token),
       });
     expect(ok(await rename(ana.token, ' Work phone ')).label).toBe('Work phone');
+    expect(await actionsOf(ana.id)).toContain('auth.admin_mfa_renamed');
     expect((await rename(ana.token, ' ')).statusCode).toBe(400);
     expect(refusalOf(await rename(bob.token, 'Mine'))).toEqual([404, 'mfa.factor_not_found']);
     expect(refusalOf(await auth.delete(`/mfa/factors/${ana.app.factor.id}`, bearer(bob.token)))).toEqual([
@@ -402,6 +403,7 @@ describe('what changes factors', () => {
     const [old] = ana.app.recovery_codes as [string];
     const { recovery_codes: fresh } = ok(await auth.post('/mfa/recovery-codes', undefined, bearer(ana.token)), 201);
     expect(fresh).toHaveLength(10);
+    expect(await actionsOf(ana.id)).toContain('auth.admin_recovery_codes_renewed');
     const token = await person.challenge(ana);
     expect(refusalOf(await person.answer('recovery-code', token, old))).toEqual([401, 'mfa.code_invalid']);
     ok(await person.answer('recovery-code', token, fresh[0]));

@@ -48,6 +48,9 @@ describe('forgot', () => {
     expect(one?.json()).toEqual({ data: { message: expect.any(String) } });
     expect(other?.body).toBe(one?.body);
     expect(Object.keys(other?.headers ?? {}).sort()).toEqual(Object.keys(one?.headers ?? {}).sort());
+    const link = await auth.db.transaction('system', (tx) => tx.findOneByOrFail(PasswordLink, { userId: known.id }));
+    const told = await eventsAbout(link.id, 'auth.password_link_requested');
+    expect(told).toMatchObject([{ actorType: 'anonymous', metadata: { purpose: 'reset' } }]);
   });
 
   test('one mailbox is one administrator, however its domain is typed', async () => {

@@ -19,6 +19,10 @@ async function signedIn() {
 const again = async ({ email, password }: { email: string; password: string }) =>
   auth.post('/login', { email, password });
 
+/** What was recorded of a session. */
+const eventsOf = (sid: unknown) =>
+  auth.db.transaction('system', (tx) => tx.findBy(Event, { resourceId: sid as string }));
+
 describe('cookies', () => {
   const attributes = (answer: Awaited<ReturnType<AdminAuth['post']>>) =>
     ([] as string[]).concat(answer.headers['set-cookie'] ?? []).map((cookie) => cookie.replace(/=[\w-]{43};/, '=…;'));
@@ -182,7 +186,7 @@ describe('a foreign Origin', () => {
 
 describe('logout', () => {
   test('revokes the session of the cookie at once, and once more is no error', async () => {
-    const { cookie, token } = await signedIn();
+    const { cookie, token, user } = await signedIn();
     const answer = await auth.post('/logout', undefined, cookie);
     expect(answer.statusCode).toBe(204);
     expect(answer.body).toBe('');
@@ -194,6 +198,8 @@ describe('logout', () => {
     expect((await auth.post('/refresh', undefined, cookie)).statusCode).toBe(401);
     expect((await auth.post('/logout', undefined, cookie)).statusCode).toBe(204);
     expect((await auth.post('/logout')).statusCode).toBe(204);
+    const told = { action: 'auth.admin_signed_out', actorId: user.id, accountId: user.accounts[0]?.account.id };
+    expect(await eventsOf(decodeJwt(token).sid)).toMatchObject([told]);
   });
 
   test('works with the access token alone, and with a cookie that was replaced', async () => {
@@ -261,6 +267,8 @@ describe('sessions', () => {
     const revoked = await auth.delete(`/sessions/${sid}`, bearer(other.json().data.access_token));
     expect(revoked.statusCode).toBe(204);
     expect(revoked.cookies).toEqual([]); // it was another browser's
+    const told = { action: 'auth.admin_session_revoked', actorId: user.id, accountId: user.accounts[0]?.account.id };
+    expect(await eventsOf(sid)).toMatchObject([told]);
     expect((await auth.get('/me', bearer(token))).statusCode).toBe(401);
     expect((await auth.post('/refresh', undefined, cookie)).statusCode).toBe(401);
     const again404 = await auth.delete(`/sessions/${sid}`, bearer(other.json().data.access_token));

@@ -2,6 +2,7 @@ import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 import { AdministratorInvite } from '../../entities/administrator-invite.js';
 import { AdministratorRole } from '../../entities/administrator-role.js';
+import { Event } from '../../entities/event.js';
 import { PendingRegistration } from '../../entities/pending-registration.js';
 import { User } from '../../entities/user.js';
 import { DomainError } from '../../src/domain/errors.js';
@@ -490,6 +491,9 @@ describe('somebody who registers with a stranger’s address', () => {
     };
   }
 
+  const discardOf = (resourceId: string) =>
+    auth.db.transaction('system', (tx) => tx.findBy(Event, { resourceId, action: 'auth.registration_discarded' }));
+
   test('has nothing of the click of its owner, and no password where the owner is invited later', async () => {
     const attacker = await registered();
     const clicked = await auth.post('/verify-email', { token: attacker.token });
@@ -520,6 +524,10 @@ describe('somebody who registers with a stranger’s address', () => {
       expect(confirmed.json().data.account.name).toBe('Acme');
       expect((await auth.post('/login', { email, ...mine })).json().data.outcome).toBe('authenticated');
       expect((await auth.post('/login', { email, password: attacker.password })).statusCode).toBe(401);
+      const { id } = await auth.db.transaction('system', (tx) =>
+        tx.findOneByOrFail(PendingRegistration, { tokenHash: hashSecret(attacker.token) }),
+      );
+      expect(await discardOf(id)).toMatchObject([{ metadata: { reason: 'another_registration_confirmed' } }]);
       const late = { token: attacker.token, password: attacker.password };
       expect(refusal(await auth.post('/verify-email', late, attacker.cookies))).toEqual([
         400,
@@ -546,6 +554,7 @@ describe('somebody who registers with a stranger’s address', () => {
       ]),
     );
     expect(told).toEqual([{ news: null }, { news: 'discarded' }]);
+    expect(await discardOf(id)).toMatchObject([{ metadata: { reason: 'declined_by_mailbox' } }]);
     const { password, token } = attacker;
     for (const path of ['/verify-email', '/verify-email/decline']) {
       const body = path === '/verify-email' ? { token, password } : { token };

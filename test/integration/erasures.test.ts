@@ -201,6 +201,8 @@ test('cancelled between two steps, the row lists what is left, and the same requ
   expect(await world.query('select status, ended_reason, rest from erasures where id = $1', [id])).toEqual([
     { status: 'cancelled', ended_reason: 'cancelled_by_operator', rest },
   ]);
+  const told = (await eventsOf(person.id)).filter(({ action }) => action === 'identity.erasure_cancelled');
+  expect(told).toMatchObject([{ metadata: { reason: 'cancelled_by_operator', rest } }]);
   expect(await erasures.removeMemberships(id)).toBe('ended');
   const again = await erasures.request(environment, person.id);
   expect(again.id).toBe(id);

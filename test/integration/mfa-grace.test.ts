@@ -168,6 +168,8 @@ test('enrolled in one Environment is enrolled in all; a factor that goes again g
     'enrolled',
   ]);
   expect(await messages((await rowOf(id, productionScope)).id)).toEqual(['reset', 'enrolled']);
+  const enrolled = (await events(id)).filter((action) => action === 'auth.mfa_grace_enrolled');
+  expect(enrolled).toHaveLength(2); // one in each
   api.clock.advance(days(5));
   expect(await graces.start(scope, id, 7)).toEqual({ ...first, over: false }); // goes on
   expect(await rowOf(id, scope)).toMatchObject({ status: 'running', round: 1 });

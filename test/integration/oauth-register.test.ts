@@ -48,6 +48,13 @@ const identity = async ({ accountId }: Environment, email: string) =>
 async function signUp(browser: Browser, url: string, fields: Record<string, string>) {
   return browser.submit(await browser.get(url), { password: chosen, ...fields });
 }
+/** Of whom the mails were that an Environment was asked for. */
+const requestsIn = ({ environmentId }: Environment, action: string) =>
+  provider.query(
+    `select l.identity_id, e.actor_type from events e join identity_links l on l.id::text = e.resource_id
+     where e.environment_id = $1 and e.action = $2`,
+    [environmentId, action],
+  );
 const messageOf = (body: string) => /id="message" role="alert">([^<]*)</.exec(body)?.[1];
 const confirmIn = async (browser: Browser, link: string, fields: Record<string, string> = {}) =>
   browser.submit(await browser.get(link), fields);
@@ -105,6 +112,8 @@ test('a person signs up, confirms the address, and arrives at the client with ev
     password_hash: null,
     first_name: null, // it waits in the link, with the password
   });
+  const of = { identity_id: (await identity(environment, email))?.id, actor_type: 'anonymous' };
+  expect(await requestsIn(environment, 'auth.sign_up_requested')).toEqual([of]);
   const [mail] = await waitingMails(provider, environment.environmentId);
   expect(mail).toMatchObject({ template: 'verify-email', locale: 'de', to: email });
   // What a stranger typed as a name is greeted in no mail.
@@ -453,6 +462,8 @@ describe('the link', () => {
     expect(sent.body).toContain('Check your email');
     const again = await lastLink(provider, environment.environmentId);
     expect(again).not.toBe(link);
+    const of = { identity_id: (await identity(environment, email))?.id, actor_type: 'anonymous' };
+    expect(await requestsIn(environment, 'auth.verification_mail_requested')).toEqual([of]);
     expect((await confirmIn(browser, again)).body).toContain('is confirmed');
     const [row] = await provider.query<{ password_hash: string }>(
       'select password_hash from identities where email = $1',

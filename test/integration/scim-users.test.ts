@@ -187,6 +187,9 @@ test('PUT replaces, PATCH changes; with a version that is old neither does', asy
     'if-match': version,
   });
   expect(patched.json()).toEqual({ schemas: expect.any(Array), id: user.id, title: 'X' });
+  const changed = `select metadata->'changed' as changed from events where resource_id = $1 and action = 'scim_user.updated'`;
+  const attributes = { changed: ['attributes'] };
+  expect(await rowsOf(api, changed, [user.id])).toEqual([attributes, attributes]);
 });
 
 test('an address out of bounds is refused, and who has one from before is changed and deactivated with it', async () => {
