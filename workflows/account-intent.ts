@@ -28,17 +28,15 @@ export const resume = defineUpdate<ProvisionedIntent, [claimId: string]>('resume
 export const discard = defineSignal('discard');
 export const state = defineQuery<IntentState>('state');
 
-const { announceIntent, claimIntent, failIntent, expireIntent, cancelIntent } =
-  proxyActivities<AccountIntentActivities>({
-    startToCloseTimeout: '5s', // a person waits ten: long enough for another worker to take over from a dead one
-    retry: { initialInterval: '500ms', maximumInterval: '10s' },
-  });
-// A claim is a promise: it is kept through outages of half a day, and only then given up visibly.
-const { provisionIntent } = proxyActivities<AccountIntentActivities>({
-  startToCloseTimeout: '5s',
-  scheduleToCloseTimeout: '12h',
+const quick = {
+  startToCloseTimeout: '5s', // a person waits ten: long enough for another worker to take over from a dead one
   retry: { initialInterval: '500ms', maximumInterval: '10s' },
-});
+} as const;
+const { announceIntent, failIntent, expireIntent, cancelIntent } = proxyActivities<AccountIntentActivities>(quick);
+// Nobody waits longer for this one: the wish stays parked for another try, and a cancel is heard again.
+const { claimIntent } = proxyActivities<AccountIntentActivities>({ ...quick, scheduleToCloseTimeout: '1m' });
+// A claim is a promise: it is kept through outages of half a day, and only then given up visibly.
+const { provisionIntent } = proxyActivities<AccountIntentActivities>({ ...quick, scheduleToCloseTimeout: '12h' });
 
 /**
  * Waits for the user to come back for an Account whose names are parked (spec, "Parked account-creation intent"). It may
@@ -80,7 +78,10 @@ export async function accountIntent(input: AccountIntentInput): Promise<IntentSt
     async (claimId: string) => {
       busy = true; // before the first await: a second call meets the validator
       try {
-        const claim = await CancellationScope.nonCancellable(() => claimIntent(intentId, claimId));
+        const claim = await CancellationScope.nonCancellable(() => claimIntent(intentId, claimId)).catch((error) => {
+          doubted = reasonOf(error) === outage; // it may have been claimed without a word of it
+          throw ApplicationFailure.nonRetryable('The wish could not be claimed', reasonOf(error));
+        });
         doubted = !claim.mine;
         if (!claim.mine) throw notFound();
         rivals = claim.discardedIds;
@@ -90,8 +91,10 @@ export async function accountIntent(input: AccountIntentInput): Promise<IntentSt
       }
     },
     {
-      validator: (_claimId: string) => {
+      validator: (claimId?: string | null) => {
         if (busy || shown.get() !== 'parked') throw notFound();
+        // One sent by hand may say anything, and the row takes nothing else.
+        if (!isClaimId(claimId)) throw ApplicationFailure.nonRetryable('Not the id of a request', 'invalid_argument');
       },
     },
   );
@@ -140,6 +143,9 @@ async function tellRivals(ids: string[]): Promise<void> {
 
 const outage = 'service.unavailable';
 const notFound = () => ApplicationFailure.nonRetryable('Nothing is parked here', 'account_intent.not_found');
+
+const isClaimId = (id: unknown) => id === undefined || id === null || (typeof id === 'string' && uuid.test(id));
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** A rule's refusal keeps its code; anything else is an outage that outlasted the retries. */
 function reasonOf(error: unknown): string {

@@ -204,6 +204,20 @@ describe('a retry with the same Idempotency-Key', () => {
       await own.close();
     }
   });
+
+  test('while its process is at work for another request is told to come again, and not that nothing waits', async () => {
+    const own: AdminAuth = await newAdminAuth({
+      resumeAccountIntent: async () => {
+        throw new DomainError('account_intent.not_found'); // busy with a claim that hangs
+      },
+    });
+    try {
+      const { headers } = await withParked(own);
+      expect(outcome(await own.post(path, undefined, headers))).toBe('503 service.unavailable');
+    } finally {
+      await own.close();
+    }
+  });
 });
 
 describe('a short name that was taken meanwhile', () => {

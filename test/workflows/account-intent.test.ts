@@ -293,3 +293,27 @@ describe('cancelled by an operator', () => {
     expect(await statusOf(handle)).toBe('FAILED');
   });
 });
+
+test('a resume by hand with anything but the id of a request is refused, and the wish goes on waiting', async () => {
+  const { handle, activities } = await startIntent();
+  for (const wrong of ['please', 7 as never]) {
+    const asked = handle.executeUpdate<Made, [string]>('resume', { args: [wrong] });
+    expect(await refusalOf(asked)).toBe('invalid_argument');
+  }
+  expect(activities.claimIntent).not.toHaveBeenCalled();
+  expect(await handle.executeUpdate<Made, []>('resume')).toEqual(ids);
+});
+
+test('a claim that cannot be made is given up within a minute, and a cancel is heard then', async () => {
+  const { handle, activities, resume, untilCalled } = await startIntent({
+    before: (its) => its.claimIntent.mockRejectedValue(outage()),
+  });
+  const asked = refusalOf(resume());
+  await untilCalled('claimIntent');
+  await handle.cancel();
+  expect(await asked).toBe('service.unavailable');
+  await expect(handle.result()).rejects.toThrow();
+  expect(activities.cancelIntent).toHaveBeenCalledTimes(1);
+  expect(await statusOf(handle)).toBe('CANCELLED');
+  await recordHistory('account-intent-claim-given-up', handle);
+}, 100_000);

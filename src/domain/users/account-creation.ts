@@ -47,10 +47,10 @@ export function createAccountCreation({ accountIntents, processes, signIn }: Acc
       return await processes.resumeAccountIntent(found.process, claimId);
     } catch (error) {
       if (!isNotFound(error)) throw error;
-      // Refused: somebody else's, this request's own from before, whose process is at work or has finished, or for want of a password.
+      // Refused: ended, this request's own from before, or at work for a request before it, whose outcome nobody knows yet.
       const since = await accountIntents.findFor(userId, claimId);
       if (since?.status === 'consumed') return since;
-      if (since?.status === 'claimed') throw new DomainError('service.unavailable', { retryAfter: 5, cause: error });
+      if (since) throw new DomainError('service.unavailable', { retryAfter: 5, cause: error });
       throw error;
     }
   }
