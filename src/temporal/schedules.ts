@@ -6,6 +6,7 @@ import {
   type ScheduleSpec,
 } from '@temporalio/client';
 import { eventCountingId, housekeepingId, reconcilerId, signingKeyRotationId } from '../../workflows/ids.js';
+import { stateKey } from '../../workflows/search-attributes.js';
 import type { TaskQueue } from '../platform/process-kinds.js';
 
 interface Schedule {
@@ -13,6 +14,8 @@ interface Schedule {
   workflow: string;
   taskQueue: TaskQueue;
   summary: string;
+  /** Of a workflow that has states: what its search attribute says from the start. */
+  firstState?: string;
   spec: ScheduleSpec;
   /** How long after its time a run that was missed is still made up for. */
   catchupWindow: '1 minute' | '1 hour' | '1 day';
@@ -32,6 +35,7 @@ const schedules: Schedule[] = [
     workflow: 'housekeeping',
     taskQueue: 'processes',
     summary: 'Deletes rows that have served their time',
+    firstState: 'sweeping',
     spec: { intervals: [{ every: '1 hour' }] },
     catchupWindow: '1 hour',
   },
@@ -48,6 +52,7 @@ const schedules: Schedule[] = [
     workflow: 'reconciler',
     taskQueue: 'processes',
     summary: 'Starts the processes that rows wait for and that do not run',
+    firstState: 'looking',
     spec: { intervals: [{ every: '5 minutes' }] },
     catchupWindow: '1 minute',
   },
@@ -64,20 +69,23 @@ export async function ensureSchedules(client: Client, issuer: string): Promise<v
       await client.schedule.create({ scheduleId: schedule.id, ...options });
     } catch (error) {
       if (!(error instanceof ScheduleAlreadyRunning)) throw error;
-      // Written again rather than compared: the server's answer has its own defaults filled in. A pause stays.
-      await client.schedule.getHandle(schedule.id).update(({ state }) => ({ ...options, state }));
+      // Written again rather than compared: the server's answer has its own defaults filled in. A pause stays, and nothing else.
+      await client.schedule
+        .getHandle(schedule.id)
+        .update(({ state: { paused, note } }) => ({ ...options, state: { paused, note } }));
     }
   }
 }
 
 /**
- * Looks whether the server has our schedules, every one: somebody can delete one by hand. A server that has lost its database has lost
+ * Looks whether the server has our schedules, every one: somebody can delete one by hand, or let it run a few times only. A server that has lost its database has lost
  * them too, and answers as if all was well.
- * @returns whose they are, as far as they say; null where one is missing
+ * @returns whose they are, as far as they say; null where one is missing, or limited
  */
 export async function findSchedules(client: Client): Promise<{ issuer: string | null } | null> {
   try {
     const found = await Promise.all(schedules.map(({ id }) => client.schedule.getHandle(id).describe()));
+    if (found.some(({ state }) => state.remainingActions !== undefined)) return null;
     const [issuer = null] = found.map(({ action }) => action.memo?.issuer).filter((each) => typeof each === 'string');
     return { issuer };
   } catch (error) {
@@ -93,7 +101,10 @@ export async function reconcileNow(client: Client): Promise<void> {
   if (!state.paused) await schedule.trigger(ScheduleOverlapPolicy.SKIP);
 }
 
-const optionsOf = ({ id, workflow, taskQueue, summary, spec, catchupWindow }: Schedule, issuer: string) => ({
+const optionsOf = (
+  { id, workflow, taskQueue, summary, firstState, spec, catchupWindow }: Schedule,
+  issuer: string,
+) => ({
   spec,
   policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow },
   action: {
@@ -104,5 +115,6 @@ const optionsOf = ({ id, workflow, taskQueue, summary, spec, catchupWindow }: Sc
     args: [],
     staticSummary: summary,
     memo: { issuer },
+    ...(firstState && { typedSearchAttributes: [{ key: stateKey, value: firstState }] }),
   },
 });

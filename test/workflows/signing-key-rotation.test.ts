@@ -1,6 +1,8 @@
 import { jest } from '@jest/globals';
+import type { TypedSearchAttributes } from '@temporalio/common';
 import { ensureSchedules, findSchedules } from '../../src/temporal/schedules.js';
-import { signingKeyRotationId } from '../../workflows/ids.js';
+import { housekeepingId, reconcilerId, signingKeyRotationId } from '../../workflows/ids.js';
+import { stateKey } from '../../workflows/search-attributes.js';
 import { recordHistory } from '../support/histories.js';
 import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
 import { until } from '../support/until.js';
@@ -50,6 +52,9 @@ test('cancelled while no key can be made, this run stops', async () => {
     taskQueue,
   });
   while (rotateSigningKeys.mock.calls.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(await handle.query('__temporal_workflow_metadata')).toMatchObject({
+    currentDetails: expect.stringContaining('Cancelling ends this run'),
+  });
   await handle.cancel();
   await expect(handle.result()).rejects.toThrow();
   expect((await handle.describe()).status.name).toBe('CANCELLED');
@@ -63,4 +68,22 @@ test('the schedules say which installation they are of', async () => {
   expect(await findSchedules(temporal.client)).toEqual({ issuer: 'https://id.example.org' });
   await temporal.client.schedule.getHandle(signingKeyRotationId).delete();
   expect(await findSchedules(temporal.client)).toBeNull();
+});
+
+test('one that may run a few times only counts as lost, and has its runs back', async () => {
+  await ensureSchedules(temporal.client, 'https://id.example.org');
+  const schedule = temporal.client.schedule.getHandle(signingKeyRotationId);
+  await schedule.update(({ state, ...current }) => ({ ...current, state: { ...state, remainingActions: 1 } }));
+  expect(await findSchedules(temporal.client)).toBeNull();
+  await ensureSchedules(temporal.client, 'https://id.example.org');
+  expect(await findSchedules(temporal.client)).not.toBeNull();
+});
+
+test('the runs of those that have states are found by them from the start', async () => {
+  await ensureSchedules(temporal.client, 'https://id.example.org');
+  const states = [housekeepingId, reconcilerId].map(async (id) => {
+    const { action } = await temporal.client.schedule.getHandle(id).describe();
+    return (action.typedSearchAttributes as TypedSearchAttributes).get(stateKey);
+  });
+  expect(await Promise.all(states)).toEqual(['sweeping', 'looking']);
 });
