@@ -1,12 +1,15 @@
 import {
   ActivityCancellationType,
+  ActivityFailure,
   ApplicationFailure,
   CancellationScope,
   CancelledFailure,
   defineQuery,
   isCancellation,
+  patched,
   proxyActivities,
   setHandler,
+  TimeoutFailure,
 } from '@temporalio/workflow';
 import type { EmailActivities } from '../activities/emails.js';
 import { heartbeatTimeout } from './heartbeat.js';
@@ -31,16 +34,25 @@ export async function emailDelivery({
 }: EmailDeliveryInput): Promise<EmailState> {
   const shown = shownState<EmailState>('sending', (current) => describe(current, emailId, giveUpAfterMs));
   setHandler(state, shown.get);
-  const { sendEmail } = proxyActivities<EmailActivities>({
+  const attempt = {
     startToCloseTimeout: '12m', // the mail server has ten for its answer to a message, or it would be sent twice
     heartbeatTimeout,
-    scheduleToCloseTimeout: giveUpAfterMs,
-    retry: { initialInterval: firstRetryMs, backoffCoefficient: 2, maximumInterval: longestRetryMs },
     // An attempt that is talking to the server is let finish, so that "cancelled" never means "sent all the same".
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+  } as const;
+  const { sendEmail } = proxyActivities<EmailActivities>({
+    ...attempt,
+    scheduleToCloseTimeout: giveUpAfterMs,
+    retry: { initialInterval: firstRetryMs, backoffCoefficient: 2, maximumInterval: longestRetryMs },
   });
+  const { sendEmail: sendOnce } = proxyActivities<EmailActivities>({ ...attempt, retry: { maximumAttempts: 1 } });
   try {
-    shown.set(await sendEmail(emailId));
+    const sent = sendEmail(emailId).catch((error) => {
+      // Time in which no worker was there to try is none in which the mail server was away: it is asked once more.
+      if (!ranOutUntried(error) || !patched('last-attempt')) throw error;
+      return sendOnce(emailId);
+    });
+    shown.set(await sent);
   } catch (error) {
     // A worker that died with the attempt says nothing of the cancel that it was to answer.
     const cancelled = isCancellation(error) || CancellationScope.current().consideredCancelled;
@@ -53,6 +65,12 @@ export async function emailDelivery({
     throw ApplicationFailure.nonRetryable('The email could not be delivered', 'email.failed');
   return shown.get();
 }
+
+/** Where an attempt was the last to fail, the failure is that attempt's; a time-out says that one was still to come, or under way. */
+const ranOutUntried = (error: unknown) =>
+  error instanceof ActivityFailure &&
+  error.cause instanceof TimeoutFailure &&
+  error.cause.timeoutType === 'SCHEDULE_TO_CLOSE';
 
 function describe(current: EmailState, emailId: string, giveUpAfterMs: number): string {
   const sentences: Record<EmailState, string> = {

@@ -158,3 +158,22 @@ test.concurrent('a worker falls silent with an attempt, and it is cancelled: the
   expect(activities.giveUpEmail).not.toHaveBeenCalled();
   await recordHistory('email-cancelled-with-a-dead-worker', handle);
 });
+
+test.concurrent('its time passes while no worker tries: it is tried once more before it is given up', async () => {
+  const { activities, start } = await startDelivery({ giveUpAfterMs: 1_000 });
+  activities.sendEmail.mockImplementationOnce(silence);
+  const handle = await start();
+  expect(await handle.result()).toBe('sent');
+  expect(activities.sendEmail).toHaveBeenCalledTimes(2);
+  expect(activities.giveUpEmail).not.toHaveBeenCalled();
+  await recordHistory('email-sent-by-a-last-attempt', handle);
+});
+
+test.concurrent('the attempt after such a time is the last', async () => {
+  const { activities, start } = await startDelivery({ giveUpAfterMs: 1_000 });
+  activities.sendEmail.mockImplementationOnce(silence).mockRejectedValue(away());
+  const handle = await start();
+  await expect(handle.result()).rejects.toThrow();
+  expect(activities.sendEmail).toHaveBeenCalledTimes(2);
+  expect(activities.giveUpEmail).toHaveBeenCalledTimes(1);
+});
