@@ -124,7 +124,10 @@ test('a client may be given all scopes, or those that are listed', async () => {
   expect((await create()).scopes).toEqual(all);
   const made = await create({ scopes: ['email', 'openid'] });
   expect(made.scopes).toEqual(['openid', 'email']);
-  expect((await change(made.id, { name: 'Shop' })).scopes).toEqual(['openid', 'email']);
+  const renamed = await change(made.id, { name: 'Shop' });
+  expect(renamed.scopes).toEqual(['openid', 'email']);
+  // A set: neither what is read and written back, nor another order, is a change.
+  for (const scopes of [renamed.scopes, ['email', 'openid']]) expect(await change(made.id, { scopes })).toEqual(renamed);
   expect((await change(made.id, { scopes: ['openid'] })).scopes).toEqual(['openid']);
   expect((await call('GET', `${path}/${made.id}`)).json().data.scopes).toEqual(['openid']);
   for (const scopes of [[], ['openid', 'openid'], ['offline_access'], null])

@@ -1,9 +1,10 @@
 import type { EntityManager } from 'typeorm';
-import { type Branding, EnvironmentSettings } from '../../../entities/environment-settings.js';
+import { type Branding, EnvironmentSettings, factorKinds } from '../../../entities/environment-settings.js';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, type EnvironmentScope, within } from '../../platform/database/db.js';
 import { becameOf, changedFields } from '../changed-fields.js';
+import { inDeclaredOrder } from '../declared-order.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 import { assertFitsAccessModel } from '../hierarchy/access-model.js';
@@ -39,15 +40,18 @@ export function createEnvironmentSettings({
 }): EnvironmentSettingsService {
   return {
     get: (scope) => db.transaction(scope, (tx) => tx.findOneByOrFail(EnvironmentSettings, within(scope))),
-    update: (scope, version, changes) =>
+    update: (scope, version, given) =>
       db.transaction(scope, async (tx) => {
         const current = await tx.findOneOrFail(EnvironmentSettings, {
           where: within(scope),
           lock: { mode: 'pessimistic_write' },
         });
         if (current.version !== version) throw new DomainError('version.conflict', { current });
+        const { mfaAllowedFactors: factors } = given;
+        const changes = { ...given, ...(factors && { mfaAllowedFactors: inDeclaredOrder(factorKinds, factors) }) };
+        const before = { ...current, mfaAllowedFactors: inDeclaredOrder(factorKinds, current.mfaAllowedFactors) };
         const branding = { ...current.branding, ...changes.branding };
-        const changed = changedFields(current, { ...changes, ...(changes.branding && { branding }) });
+        const changed = changedFields(before, { ...changes, ...(changes.branding && { branding }) });
         if (changed.length === 0) return current;
         const updated = tx.create(EnvironmentSettings, {
           ...current,

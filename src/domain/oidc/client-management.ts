@@ -8,6 +8,7 @@ import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js'
 import { type Db, type EnvironmentScope, within } from '../../platform/database/db.js';
 import { faultOfTarget, type Guard } from '../../platform/outbound/guard.js';
 import { becameOf, changedFields } from '../changed-fields.js';
+import { inDeclaredOrder } from '../declared-order.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
@@ -68,7 +69,7 @@ export function createClientManagement({
     get: (scope, id) => db.transaction(scope, (tx) => find(tx, scope, id)),
     async create(scope, given) {
       const { scopes: listed = [...scopes], consentRequired = false, initiateLoginUri = null } = given;
-      const input = { ...given, scopes: listed, consentRequired, initiateLoginUri };
+      const input = { ...given, scopes: inDeclaredOrder(scopes, listed), consentRequired, initiateLoginUri };
       assertClient(input);
       assertUsableKeys(input.jwks);
       assertCallable(input.jwksUri);
@@ -90,10 +91,11 @@ export function createClientManagement({
         return { client, secret };
       });
     },
-    update: (scope, id, changes) =>
+    update: (scope, id, given) =>
       db.transaction(scope, async (tx) => {
         const current = await find(tx, scope, id, true);
-        const changed = changedFields(current, changes);
+        const changes = { ...given, ...(given.scopes && { scopes: inDeclaredOrder(scopes, given.scopes) }) };
+        const changed = changedFields({ ...current, scopes: inDeclaredOrder(scopes, current.scopes) }, changes);
         if (changed.length === 0) return current;
         const updated: OAuthClient = { ...current, ...changes, updatedAt: now() };
         assertClient(updated);

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { accessModels, type EnvironmentSettings, factorKinds } from '../../../entities/environment-settings.js';
+import { inDeclaredOrder } from '../../domain/declared-order.js';
 import { definedOnly } from '../defined-only.js';
 import { errors, operation } from '../operation.js';
 import { Email, Id, LogoUrl, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
@@ -128,7 +129,7 @@ const present = (settings: EnvironmentSettings) => ({
   daily_self_signup_cap: settings.dailySelfSignupCap,
   mfa_policy: settings.mfaPolicy,
   mfa_grace_period_days: settings.mfaGracePeriodDays,
-  mfa_allowed_factors: settings.mfaAllowedFactors,
+  mfa_allowed_factors: inDeclaredOrder(factorKinds, settings.mfaAllowedFactors),
   mfa_trusted_device_days: settings.mfaTrustedDeviceDays,
   totp_drift_steps: settings.totpDriftSteps,
   default_locale: settings.defaultLocale,

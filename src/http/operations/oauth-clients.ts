@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import type { OAuthClient } from '../../../entities/oauth-client.js';
+import { inDeclaredOrder } from '../../domain/declared-order.js';
 import { scopes } from '../../domain/oidc/scopes.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
@@ -85,7 +86,7 @@ const present = (client: OAuthClient) => ({
   token_endpoint_auth_method: client.tokenEndpointAuthMethod,
   require_pkce: client.requirePkce,
   rotate_refresh_tokens: client.rotateRefreshTokens,
-  scopes: scopes.filter((scope) => client.scopes.includes(scope)),
+  scopes: inDeclaredOrder(scopes, client.scopes),
   consent_required: client.consentRequired,
   jwks: client.jwks,
   jwks_uri: client.jwksUri,

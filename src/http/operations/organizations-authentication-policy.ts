@@ -1,13 +1,15 @@
 import { Type } from 'typebox';
+import { inDeclaredOrder } from '../../domain/declared-order.js';
 import type { VersionedPolicy } from '../../domain/organizations/authentication-policies.js';
 import { errors, operation } from '../operation.js';
 import { Body, Nullable, OneOf, Resource, single } from '../schemas.js';
 import { conflictAs } from '../version-conflict.js';
 import { managed, ofOne, viewing } from './organization-views.js';
 
+const methods = ['password', 'email_otp', 'passkey', 'sso'] as const;
 const Fields = {
   allowed_methods: Nullable(
-    Type.Array(OneOf(['password', 'email_otp', 'passkey', 'sso']), {
+    Type.Array(OneOf(methods), {
       minItems: 1,
       uniqueItems: true,
       description: 'First factors with which members may sign in; null: all that the environment offers.',
@@ -32,7 +34,7 @@ const Fields = {
 const PolicyView = Resource('AuthenticationPolicy', { ...Fields, version: Type.Integer() });
 
 const present = ({ allowed_methods, require_mfa, require_sso, session_ttl_seconds, version }: VersionedPolicy) => ({
-  allowed_methods,
+  allowed_methods: allowed_methods && inDeclaredOrder(methods, allowed_methods),
   require_mfa,
   require_sso,
   session_ttl_seconds,
