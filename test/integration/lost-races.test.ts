@@ -86,16 +86,22 @@ test('an Environment that is deleted at any moment of making a key is not found,
     return {
       create: () => call('POST', `${path}/api-keys`, { name: 'Late', access_mode: 'full' }),
       remove: () => call('DELETE', `${path}?confirm=development`),
+      actions: () =>
+        development.rows<{ action: string }>(
+          "select action from events where environment_id = $1 and action in ('api_key.created', 'environment.deleted') order by created_at desc, id desc",
+          [development.scope.environmentId],
+        ),
     };
   };
   const alone = await environment();
   const { statements } = await counted(alone.create);
   const came = new Set<string>();
   for (let at = 1; at <= statements; at++) {
-    const { create, remove } = await environment();
+    const { create, remove, actions } = await environment();
     const [created, removed] = await interleaved(api.database.ownerUrl, at, create, remove);
     expect(removed).toBe('204');
     came.add(created);
+    expect((await actions())[0]).toEqual({ action: 'environment.deleted' });
   }
   expect([...came].sort()).toEqual(['201', '404 environment.not_found']);
 });

@@ -126,8 +126,7 @@ export function createApiKeyManagement({
       await assertMayGrant(scope, creator, { accessMode: input.accessMode, scopes });
       assertUsable({ ...input, scopes }, now());
       return db.transaction(scope, async (tx) => {
-        const { type } = await tx.findOneByOrFail(Environment, { accountId: scope.accountId, id: scope.environmentId });
-        const { key, clientId, secret, preview } = newApiKey(type);
+        const { key, clientId, secret, preview } = newApiKey(await typeHeld(tx, scope));
         const apiKey = tx.create(ApiKey, {
           ...scope,
           ...input,
@@ -194,6 +193,17 @@ export function createApiKeyManagement({
         await recordEvent(tx, 'api_key.deleted', { ...scope, resourceId: id, resourceLabel: name });
       }),
   };
+}
+
+/** Held against the Environment's removal, which would not see a key made meanwhile. @throws DomainError environment.not_found */
+async function typeHeld(
+  tx: EntityManager,
+  { accountId, environmentId }: EnvironmentScope,
+): Promise<Environment['type']> {
+  const where = { accountId, id: environmentId };
+  const environment = await tx.findOne(Environment, { where, lock: { mode: 'for_key_share' } });
+  if (!environment) throw new DomainError('environment.not_found');
+  return environment.type;
 }
 
 /** @throws DomainError api_key.not_found */
