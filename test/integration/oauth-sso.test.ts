@@ -643,17 +643,22 @@ describe('what is refused', () => {
       expect(failureIn(await ana.get(`/sso/complete${query}`))).toEqual([400, 'sso.stale']);
   });
 
-  test('an answer at the callback of another connection, or too late', async () => {
-    const { client } = await place();
-    const { connection: other } = await place();
+  test('an answer at the callback of another connection, also of the same account, or too late', async () => {
+    const { client, environment } = await place();
+    const { connection: elsewhere } = await place();
+    const beside = await newOidcConnection(world, environment, idp, { name: 'Another provider' });
     const { login } = somebody();
     const browser = world.browser();
     const away = await browser.get(authorizeUrl(client, { login_hint: 'a@acme.example' }));
     const back = (await signInThere(String(away.headers.location), login)).replace(baseUrl, '');
-    expect(failureIn(await browser.get(back.replace(/oidc\/[^/]+/, `oidc/${other.id}`)))).toEqual([400, 'sso.stale']);
+    for (const { id } of [beside, elsewhere])
+      expect(failureIn(await browser.get(back.replace(/oidc\/[^/]+/, `oidc/${id}`)))).toEqual([400, 'sso.stale']);
     world.wait(minutes(61));
     expect(failureIn(await browser.get(back))).toEqual([400, 'sso.stale']);
     world.wait(-minutes(61));
+    // None of them has used up the state.
+    const complete = String((await browser.get(back)).headers.location);
+    expect(codeIn(await browser.get(complete))).toBeTruthy();
   });
 
   test('an answer that comes too late, within the hour: whoever was sent is sent away again, and nobody else', async () => {
