@@ -1,3 +1,5 @@
+import { v7 as uuidv7 } from 'uuid';
+import type { OpenApiDocument } from '../../src/http/openapi/document.js';
 import { baseUrl, newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
 
@@ -112,4 +114,25 @@ describe('the pages where administrators sign in', () => {
       await plain.stop();
     }
   });
+});
+
+/** An application's own form may lead there; what of it is the pages' alone is said where it is tested. */
+const forOthersToo = new Set(['/oauth/authorize', '/oauth/logout']);
+
+test('what says that it refuses the forms and scripts of other sites refuses them, whatever they send', async () => {
+  const document: OpenApiDocument = (await send(api.app, 200, { url: '/openapi.json' })).json();
+  const refusing = Object.entries(document.paths).flatMap(([path, { post }]) => {
+    const says = JSON.stringify(post?.responses[403] ?? '');
+    if (forOthersToo.has(path) || !/origin\.foreign|foreign origin/.test(says)) return [];
+    const [type = 'application/json'] = Object.keys(post?.requestBody?.content ?? {});
+    return { url: path.replace(/\{\w+\}/g, uuidv7()), type };
+  });
+  expect(refusing.length).toBeGreaterThan(50);
+  for (const { url, type } of refusing)
+    for (const from of [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }]) {
+      const headers = { ...from, 'content-type': type, accept: 'application/json' };
+      const payload = type === 'application/json' ? '{}' : 'a=b';
+      const { statusCode, body } = await api.app.inject({ method: 'POST', url, headers, payload });
+      expect([url, from, statusCode, body]).toEqual([url, from, 403, expect.stringContaining('origin.foreign')]);
+    }
 });

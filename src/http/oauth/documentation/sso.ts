@@ -43,7 +43,7 @@ export const ssoDocumentation: Documentation = {
       200: Page('To the identity provider; or the sign-in page again, if none is responsible', RedirectTo),
       400: Page('The parameters are not valid'),
       401: InJson('Instead of the sign-in page', SignInRequired),
-      403: Page(lettingNobodyIn, PageRefusal, SignInBarred),
+      403: Page(`${lettingNobodyIn}. Or the form was sent from a foreign origin`, PageRefusal, SignInBarred),
       503: away,
     },
   }),
@@ -59,7 +59,10 @@ export const ssoDocumentation: Documentation = {
       303: { description: 'Back to the client, as from `/oauth/authorize`', type: 'null' },
       400: Page('The parameters are not valid, or the sign-in took too long'),
       401: Page(changed, ...goesOn[401]),
-      403: Page('The code is wrong or has been used; or the person is refused for another reason', ...goesOn[403]),
+      403: Page(
+        'Sent from a foreign origin. Or the code is wrong or has been used, or the person is refused for another reason',
+        ...goesOn[403],
+      ),
       429: Page('Too many attempts'),
     },
   }),
@@ -164,7 +167,7 @@ export const ssoDocumentation: Documentation = {
     response: {
       200: Page('To the identity provider; or that it cannot be reached', RedirectTo, Tested),
       400: voidTest,
-      403: Page('The form was sent from another site'),
+      403: Page('Sent from a foreign origin'),
     },
   }),
 };
