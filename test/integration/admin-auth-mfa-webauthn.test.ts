@@ -77,6 +77,18 @@ test('a challenge is answered once: neither replayed nor in another sign-in', as
   expect((await answer(one)).statusCode).toBe(400);
 });
 
+test('a challenge is used up by a wrong answer, too, and the sign-in goes on with new options', async () => {
+  const ana = await withKey();
+  const challengeToken = await person.challenge(ana);
+  const options = ok(await auth.post('/mfa/challenge/webauthn/options', { challenge_token: challengeToken }));
+  const right = ana.key.authenticator.get(options);
+  for (const response of [{ ...right, id: 'AAAA', rawId: 'AAAA' }, right]) {
+    const answer = await auth.post('/mfa/challenge/webauthn', { challenge_token: challengeToken, response });
+    expect(refusalOf(answer)).toEqual([401, 'mfa.code_invalid']);
+  }
+  ok(await person.answerKey(challengeToken, ana.key.authenticator));
+});
+
 test("a stranger's key, and one whose counter went back, are refused; the latter with a warning", async () => {
   const [ana, bob] = [await withKey(), await withKey()];
   const refused = [401, 'mfa.code_invalid'];
