@@ -231,6 +231,17 @@ describe('a POST', () => {
     expect(answer).toEqual({ status: 503, retryAfter: '120', excerpt: null });
   });
 
+  test('tells nothing of what a name says of whose addresses one is public, and another only opened by an operator', async () => {
+    const { port } = await receiver((_, response) => response.end('secret'));
+    const guard = createGuard({
+      allowedNetworks: loopback,
+      resolveName: isAt('127.0.0.1', '127.0.0.2'),
+      isPublic: (address) => address === '127.0.0.2',
+    });
+    const answer = await post(guard, `http://mixed.example.com:${port}/`, message);
+    expect(answer).toMatchObject({ status: 200, excerpt: null });
+  });
+
   test.each<[string, () => string | Buffer, string]>([
     ['all of a short answer', () => 'no such tenant', 'no such tenant'],
     ['the first KiB', () => 'x'.repeat(5_000_000), 'x'.repeat(1024)],
