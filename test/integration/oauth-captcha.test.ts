@@ -148,6 +148,18 @@ test('where a code may create the identity, the captcha of sign-ups guards it', 
   expect((await browser.submit(form, { email, [field]: 'solved' })).body).toContain('a code is on its way');
 });
 
+test('a success with the status of a refusal is one, and a redirect is an outage: the secret goes nowhere else', async () => {
+  const captcha = createCaptcha({ siteKey: 'site-key', secretKey: 'secret-key', verifyUrl: turnstile.url });
+  const verdictOf = (behavior: Parameters<Turnstile['behave']>[0]) => {
+    turnstile.behave(behavior);
+    return captcha.verify('solved', '127.0.0.1');
+  };
+  expect(await verdictOf('well')).toBe('passed');
+  expect(await verdictOf('forbidding')).toBe('refused');
+  expect(await verdictOf('moved')).toBe('unavailable');
+  expect(turnstile.asked).toHaveLength(3);
+});
+
 test('a service that does not answer is given five seconds, and an operator is told', async () => {
   turnstile.behave('silent');
   const outages: unknown[] = [];

@@ -5,10 +5,15 @@ export interface Turnstile {
   url: string;
   /** What was asked so far. */
   asked: { secret: string | null; response: string | null; remoteip: string | null }[];
-  /** What it answers from now on: as Cloudflare does, an error, a text, or nothing at all. */
-  behave(as: 'well' | 'broken' | 'garbled' | 'silent'): void;
+  /**
+   * What it answers from now on: as Cloudflare does, an error, a text, nothing at all, a success with the status of a refusal, or
+   * that it has moved to another URL, where it answers well.
+   */
+  behave(as: 'well' | 'broken' | 'garbled' | 'silent' | 'forbidding' | 'moved'): void;
   close(): Promise<void>;
 }
+
+const moved = '/moved';
 
 /** A service that speaks as Cloudflare's `siteverify` does: it takes the token `solved` and no other. */
 export async function startTurnstile(): Promise<Turnstile> {
@@ -22,6 +27,8 @@ export async function startTurnstile(): Promise<Turnstile> {
     if (behavior === 'silent') return;
     if (behavior === 'broken') return response.writeHead(502).end('<html>');
     if (behavior === 'garbled') return response.end('null and void');
+    if (behavior === 'moved' && request.url !== moved) return response.writeHead(307, { location: moved }).end();
+    if (behavior === 'forbidding') response.statusCode = 403;
     const success = form.get('secret') === 'secret-key' && form.get('response') === 'solved';
     const codes = success ? [] : ['invalid-input-response'];
     response.setHeader('content-type', 'application/json').end(JSON.stringify({ success, 'error-codes': codes }));
