@@ -8,7 +8,7 @@ import { decodeJwt } from 'jose';
 import { DomainError } from '../../src/domain/errors.js';
 import { readAttestation } from '../../src/domain/mfa/webauthn-responses.js';
 import { type AuthenticatorOptions, createAuthenticator, type Flaws } from '../support/authenticator.js';
-import type { CborValue } from '../support/cbor.js';
+import { type CborValue, cbor } from '../support/cbor.js';
 import {
   authorizeUrl,
   newPkce,
@@ -35,6 +35,17 @@ afterAll(() => provider.close());
 
 const securityKey = (more: Partial<AuthenticatorOptions> = {}) =>
   createAuthenticator({ origin: baseUrl, verifiesUser: false, ...more });
+
+/** An RSA key with a modulus of so many bytes, as COSE says it (RFC 8230 §4). */
+const rsaKeyOf = (bytes: number) =>
+  cbor(
+    new Map<number, CborValue>([
+      [1, 3],
+      [3, -257],
+      [-1, Buffer.alloc(bytes, 0xff)],
+      [-2, Buffer.from([1, 0, 1])],
+    ]),
+  );
 
 const post = (path: string, payload: object, { cookie = '', ...headers }: Record<string, string> = {}) =>
   provider.app.inject({
@@ -434,6 +445,7 @@ describe('enrolling a key', () => {
     ['nobody present', { userPresent: false }],
     ['the type of an assertion', { type: 'webauthn.get' }],
     ['a foreign frame', { crossOrigin: true }],
+    ['a public key of more than two KiB', { publicKey: rsaKeyOf(2048) }],
   ])('with %s is refused, and new options can be asked for', async (_, flaws) => {
     const { identity, token } = await enrolling();
     const key = securityKey();

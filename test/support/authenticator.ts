@@ -27,6 +27,8 @@ export interface Flaws {
   challenge?: string;
   type?: string;
   crossOrigin?: boolean;
+  /** The page that has the browser's one in a frame. */
+  topOrigin?: string;
   userHandle?: string | null;
   userPresent?: boolean;
   userVerified?: boolean;
@@ -37,6 +39,8 @@ export interface Flaws {
   tampered?: boolean;
   /** Names the new credential as another one is named. */
   credentialId?: Buffer;
+  /** A public key, as COSE says it, in the place of the new one's. */
+  publicKey?: Buffer;
   /** An attestation statement that nobody asked for. */
   statement?: { fmt: string; attStmt: Map<string, CborValue> };
 }
@@ -74,6 +78,7 @@ export function createAuthenticator({
         challenge: flaws.challenge ?? challenge,
         origin: flaws.origin ?? origin,
         crossOrigin: flaws.crossOrigin ?? false,
+        topOrigin: flaws.topOrigin,
       }),
     );
 
@@ -97,7 +102,7 @@ export function createAuthenticator({
       const id = flaws.credentialId ?? randomBytes(32);
       credentials.push({ id, privateKey, cose, userHandle: options.user.id });
       const length = Buffer.from([id.length >> 8, id.length & 0xff]);
-      const attested = Buffer.concat([Buffer.alloc(16), length, id, cose]);
+      const attested = Buffer.concat([Buffer.alloc(16), length, id, flaws.publicKey ?? cose]);
       const attestation = new Map<string, CborValue>([
         ['fmt', flaws.statement?.fmt ?? 'none'],
         ['attStmt', flaws.statement?.attStmt ?? new Map()],

@@ -5,13 +5,15 @@ import { createAuthenticator } from '../support/authenticator.js';
 const origin = 'https://id.example.com';
 const challenge = Buffer.alloc(32, 5).toString('base64url');
 const key = createAuthenticator({ origin });
-const made = key.create({
+const creation = {
   rp: { id: 'id.example.com', name: 'Acme' },
   user: { id: 'AAAA', name: 'ana', displayName: 'Ana' },
   challenge,
   pubKeyCredParams: [],
-});
-const used = key.get({ rpId: 'id.example.com', challenge });
+};
+const request = { rpId: 'id.example.com', challenge };
+const made = key.create(creation);
+const used = key.get(request);
 
 test('what an authenticator says is read, and nothing else of it kept', () => {
   const { id, response } = used;
@@ -26,6 +28,14 @@ test('what an authenticator says is read, and nothing else of it kept', () => {
   expect(readAttestation({ ...made, clientExtensionResults: undefined })?.isDiscoverable).toBeNull();
   expect(readAttestation({ ...made, clientExtensionResults: { credProps: { rk: 'yes' } } })?.isDiscoverable).toBeNull();
 });
+
+test.each([{ crossOrigin: true }, { topOrigin: 'https://evil.example' }])(
+  'what was said in a frame of another site is not read: %j',
+  (framed) => {
+    expect(readAssertion(key.get(request, framed))).toBeNull();
+    expect(readAttestation(key.create(creation, framed))).toBeNull();
+  },
+);
 
 test('nothing that anybody sends throws', () => {
   fc.assert(
