@@ -7935,7 +7935,7 @@ export interface components {
              * @description The environment's own active connection to which everybody is sent to sign in; null: people are asked how to sign in. It is cleared when the connection is disabled or deleted.
              */
             default_sso_connection_id: string | null;
-            /** @description Origins of pages whose scripts may call the token endpoint, end-user authentication and, with an end user's token, the Public API; for public clients, the origins of their redirect URIs are allowed too. */
+            /** @description Origins of pages whose scripts may call the token endpoint, end-user authentication and, with an end user's token, the Public API; for public clients, the origins of their redirect URIs are allowed too. Each is written exactly as browsers send it in `Origin`: in lower case, with A-labels, and without the default port. */
             allowed_origins: string[];
             branding: {
                 name: string | null;
@@ -8004,7 +8004,7 @@ export interface components {
              * @description The environment's own active connection to which everybody is sent to sign in; null: people are asked how to sign in. It is cleared when the connection is disabled or deleted.
              */
             default_sso_connection_id?: string | null;
-            /** @description Origins of pages whose scripts may call the token endpoint, end-user authentication and, with an end user's token, the Public API; for public clients, the origins of their redirect URIs are allowed too. */
+            /** @description Origins of pages whose scripts may call the token endpoint, end-user authentication and, with an end user's token, the Public API; for public clients, the origins of their redirect URIs are allowed too. Each is written exactly as browsers send it in `Origin`: in lower case, with A-labels, and without the default port. */
             allowed_origins?: string[];
             branding?: {
                 name?: string | null;

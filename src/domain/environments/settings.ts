@@ -9,6 +9,7 @@ import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 import { assertFitsAccessModel } from '../hierarchy/access-model.js';
 import type { MfaGraces } from '../mfa/grace.js';
+import { assertOrigins } from './allowed-origins.js';
 import { lackingFactorToEnroll } from './factor-to-enroll.js';
 import { assertWaysIn } from './ways-in.js';
 
@@ -61,6 +62,7 @@ export function createEnvironmentSettings({
           updatedAt: now(),
         });
         assertFactorToEnroll(updated);
+        assertOrigins(current.allowedOrigins, updated.allowedOrigins);
         if (!hasCaptcha) assertNoCaptcha(current, changes);
         if (changes.defaultSsoConnectionId) await assertUsable(tx, scope, changes.defaultSsoConnectionId);
         if (updated.accessModel !== current.accessModel) await assertFitsAccessModel(tx, scope, updated.accessModel);

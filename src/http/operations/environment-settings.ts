@@ -103,7 +103,8 @@ const Fields = {
       uniqueItems: true,
       description:
         "Origins of pages whose scripts may call the token endpoint, end-user authentication and, with an end user's token, " +
-        'the Public API; for public clients, the origins of their redirect URIs are allowed too.',
+        'the Public API; for public clients, the origins of their redirect URIs are allowed too. Each is written exactly as ' +
+        'browsers send it in `Origin`: in lower case, with A-labels, and without the default port.',
     },
   ),
 };
