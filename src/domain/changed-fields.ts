@@ -22,8 +22,8 @@ export const becameOf = (row: object, changed: readonly string[], without: reado
 export const isSame = (a: unknown, b: unknown): boolean =>
   a === b || (typeof a === 'object' && a !== null && inOrder(a) === inOrder(b));
 
-/** PostgreSQL keeps the members of a `jsonb` in an order of its own. */
-const inOrder = (value: unknown): string | undefined =>
+/** A JSON value as text, the same one whatever order its members came in; PostgreSQL keeps those of a `jsonb` in an order of its own. */
+export const inOrder = (value: unknown): string | undefined =>
   JSON.stringify(value, (_, part: unknown) =>
     typeof part === 'object' && part !== null && !Array.isArray(part)
       ? Object.fromEntries(Object.entries(part).sort(([one], [other]) => (one < other ? -1 : 1)))

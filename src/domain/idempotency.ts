@@ -24,6 +24,8 @@ export type Claimed = ClaimKey & { lockedUntil: Date };
 export type SentRequest = ClaimKey & {
   /** All that makes it this one: another text is another request. It may hold a password, so no fast hash of it is kept. */
   text: string;
+  /** The same as a release before wrote it: what it has kept counts for the rest of its day. */
+  textBefore: string;
 };
 
 export interface IdempotentRequests {
@@ -127,14 +129,17 @@ export function createIdempotentRequests({
   // Answers may hold a secret that is shown once, so all of them are sealed.
   const context = ({ credential, key }: ClaimKey) => `idempotent-request/${credential}/${key}`;
   const cookieContext = (claim: ClaimKey) => `${context(claim)}/cookies`;
-  const hash = (request: SentRequest, keyId?: string) =>
-    sealing.derive('idempotent-request', `${context(request)}\n${request.text}`, keyId);
+  const hash = (claim: ClaimKey, text: string, keyId?: string) =>
+    sealing.derive('idempotent-request', `${context(claim)}\n${text}`, keyId);
 
   /** By the master key of then: the retry of a request is one when another key has come in front. */
   function isOf(request: SentRequest, { request_hash: kept, request_key_id: keyId }: Row): boolean {
-    // As a release before kept it.
-    const own = keyId === null ? createHash('sha256').update(request.text).digest() : hash(request, keyId).secret;
-    return own.length === kept.length && timingSafeEqual(own, kept);
+    // Of two texts that are alike at least one is the other's `text`, so both are of the same request.
+    return [request.text, request.textBefore].some((text) => {
+      // Without a key, as a release before kept it.
+      const own = keyId === null ? createHash('sha256').update(text).digest() : hash(request, text, keyId).secret;
+      return own.length === kept.length && timingSafeEqual(own, kept);
+    });
   }
 
   function open(claim: ClaimKey, { status_code, headers: stored, body_sealed }: Row): KeptAnswer {
@@ -166,7 +171,7 @@ export function createIdempotentRequests({
     async claim({ isRepeatable, ...request }) {
       const { credential, key } = request;
       const at = now();
-      const hashed = hash(request);
+      const hashed = hash(request, request.text);
       const lockedUntil = after(at, lockMs);
       const claimed = await db.statement(claimStatement, [
         credential,

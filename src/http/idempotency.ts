@@ -9,9 +9,11 @@ import type {
 } from 'fastify';
 import { type TSchema, Type } from 'typebox';
 import { v4 as uuidv4, v5 as uuidv5 } from 'uuid';
+import { inOrder } from '../domain/changed-fields.js';
 import { DomainError, type ErrorCode } from '../domain/errors.js';
 import type { Claimed, IdempotentRequests, KeptAnswer, SentRequest } from '../domain/idempotency.js';
 import { faultOf } from '../platform/faults.js';
+import { versionIn } from './if-match.js';
 import { codesOf, errors } from './operation.js';
 
 const kept = ['content-type', 'etag', 'location'];
@@ -95,7 +97,7 @@ export async function replayOrClaim(
 ): Promise<boolean> {
   const key = keyOf(request);
   if (key === null) return false;
-  const claim = { credential, key, text: textOf(request) };
+  const claim = { credential, key, ...textsOf(request) };
   const claimed = await requests.claim({ ...claim, isRepeatable: isRepeatable(request.routeOptions) });
   if (claimed.earlier) {
     const { earlier } = claimed;
@@ -132,7 +134,7 @@ export async function replay(
   reply: FastifyReply,
 ): Promise<boolean> {
   const key = keyOf(request);
-  const earlier = key === null ? null : await requests.find({ credential, key, text: textOf(request) });
+  const earlier = key === null ? null : await requests.find({ credential, key, ...textsOf(request) });
   if (earlier) await sendAgain(reply, earlier);
   return earlier !== null;
 }
@@ -149,8 +151,14 @@ function keyOf({ headers, method }: FastifyRequest): string | null {
   return key;
 }
 
-const textOf = ({ method, url, headers, body }: FastifyRequest): string =>
-  `${method}\n${url}\n${headers['if-match'] ?? ''}\n${JSON.stringify(body ?? null)}`;
+/** What makes a request this one: a client that serializes it anew may put the members in another order, or write its version otherwise. */
+function textsOf({ method, url, headers, body = null }: FastifyRequest): Pick<SentRequest, 'text' | 'textBefore'> {
+  const ifMatch = headers['if-match'] ?? '';
+  return {
+    text: `${method}\n${url}\n${versionIn(ifMatch) ?? ifMatch}\n${inOrder(body)}`,
+    textBefore: `${method}\n${url}\n${ifMatch}\n${JSON.stringify(body)}`,
+  };
+}
 
 async function sendAgain(reply: FastifyReply, { statusCode, headers, body }: KeptAnswer): Promise<void> {
   reply.code(statusCode).headers(headers).header('idempotency-replayed', 'true');

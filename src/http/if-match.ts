@@ -7,9 +7,15 @@ import { DomainError } from '../domain/errors.js';
  */
 export function versionOf(ifMatch: string | undefined): number {
   if (ifMatch === undefined || ifMatch === '') throw new DomainError('if_match.required');
+  const version = versionIn(ifMatch);
+  if (version === null) throw new DomainError('if_match.invalid');
+  return version;
+}
+
+/** The same where nothing asks for one; null for what names none. */
+export function versionIn(ifMatch: string): number | null {
   const match = /^(?:(?:W\/)?"(\d{1,9})"|(\d{1,9}))$/.exec(ifMatch.trim());
-  if (!match) throw new DomainError('if_match.invalid');
-  return Number(match[1] ?? match[2]);
+  return match && Number(match[1] ?? match[2]);
 }
 
 export const etagOf = (version: number): string => `"${version}"`;

@@ -1,3 +1,4 @@
+import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { holdRoles, newIdentityCaller } from '../support/identity-caller.js';
 import { type Call, outcomeOf, rowsOf } from './portal-setup.js';
@@ -118,4 +119,47 @@ test('nobody else is answered by that key, nor the caller once their sessions ar
     headers: await account.apiKey(),
   });
   expect(outcomeOf(await call(...sent))).toBe('401');
+});
+
+describe('a retry is known again although its client serializes it anew:', () => {
+  const first = { name: 'Editor', description: 'Edits', permission_keys: ['identity.view', 'hierarchy.view'] };
+  const { permission_keys: keys, ...described } = first;
+  const create = (payload: object) => byKey('POST', '/roles', payload, key);
+  const reused = '400 idempotency.key_reused';
+
+  test('members in another order, but not elements, and nothing else', async () => {
+    const made = await create(first);
+    expect(outcomeOf(made)).toBe('201');
+    const again = await create({ permission_keys: keys, ...described });
+    expect([again.body, again.headers['idempotency-replayed']]).toEqual([made.body, 'true']);
+    expect(outcomeOf(await create({ ...first, permission_keys: [...keys].reverse() }))).toBe(reused);
+    expect(outcomeOf(await create({ ...first, description: null }))).toBe(reused);
+  });
+
+  test('a version written otherwise, but no other version', async () => {
+    const { id } = await made('/roles', first);
+    const rename = (version: string) =>
+      byKey('PATCH', `/roles/${id}`, { name: 'Writer' }, { ...key, 'if-match': version });
+    const renamed = await rename('"1"');
+    expect(outcomeOf(renamed)).toBe('200');
+    for (const same of ['1', 'W/"1"', '"1"']) expect((await rename(same)).body).toBe(renamed.body);
+    expect(outcomeOf(await rename('2'))).toBe(reused);
+  });
+
+  test('what the release before has kept counts for the rest of its day, and for no other request', async () => {
+    const sealing = createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]); // as `startApi` has it
+    const { id } = await made('/roles', first);
+    const sent = { name: 'Writer', description: null };
+    const patch = (payload: object, version: string) =>
+      byKey('PATCH', `/roles/${id}`, payload, { 'idempotency-key': 'of-before', 'if-match': version });
+    expect(outcomeOf(await patch(sent, '"1"'))).toBe('200');
+    const kept = "select credential from idempotent_requests where key = 'of-before'";
+    const [{ credential } = { credential: '' }] = await rowsOf<{ credential: string }>(api, kept, []);
+    const text = `PATCH\n/api/v1/roles/${id}\n"1"\n${JSON.stringify(sent)}`;
+    const { secret } = sealing.derive('idempotent-request', `idempotent-request/${credential}/of-before\n${text}`);
+    const before = 'update idempotent_requests set request_hash = $1 where credential = $2 returning 1';
+    expect(await rowsOf(api, before, [secret, credential])).toHaveLength(1);
+    expect((await patch(sent, '"1"')).headers['idempotency-replayed']).toBe('true');
+    expect(outcomeOf(await patch({ ...sent, description: 'x' }, '"1"'))).toBe(reused);
+  });
 });
