@@ -5458,6 +5458,7 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
         /** Node */
         Node: {
             /** Format: uuid */
@@ -5532,6 +5533,7 @@ export interface components {
                 [key: string]: unknown;
             };
             /** Format: uuid */
+            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             parent_node_id?: string;
         };
         MoveNodeRequest: {
@@ -5622,6 +5624,7 @@ export interface components {
         };
         UpdateOrganizationRequest: {
             name?: string;
+            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             description?: string | null;
             slug?: string;
             metadata?: {
@@ -5635,6 +5638,7 @@ export interface components {
             /** Format: uuid */
             application_id: string;
             name: string;
+            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             description: string | null;
             is_system_role: boolean;
             system_key: string | null;
@@ -6126,6 +6130,7 @@ export interface components {
             id: string;
             client_id: string;
             name: string;
+            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             description: string | null;
             /** @description The prefix and the last four characters. */
             key_preview: string;
@@ -6192,6 +6197,7 @@ export interface components {
         };
         /** PermissionUse */
         PermissionUse: {
+            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             /** Format: uuid */
             id: string;
             name: string;
@@ -6200,6 +6206,7 @@ export interface components {
             assignment_count: number;
         };
         GetPermissionUsageResponse: {
+            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             items: components["schemas"]["PermissionUse"][];
         };
         ListRolesResponse: {
@@ -6221,6 +6228,7 @@ export interface components {
             description?: string | null;
             is_active?: boolean;
         };
+            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
         /** RolePermissions */
         RolePermissions: {
             /** Format: uuid */
@@ -6231,6 +6239,7 @@ export interface components {
             permissions: components["schemas"]["Permission"][];
         };
         GetRolePermissionsResponse: {
+            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             data: components["schemas"]["RolePermissions"];
         };
         SetRolePermissionsRequest: {
@@ -6662,6 +6671,7 @@ export interface components {
             url: string;
             event_types: string[];
             description: string | null;
+            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             is_active: boolean;
             /**
              * @description Why the service disabled it: its receiver answered 410, or nothing but failures for five days. Null if an administrator disabled it.
@@ -6727,6 +6737,7 @@ export interface components {
             /** Format: uuid */
             webhook_id: string;
             /** Format: uuid */
+            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             event_id: string;
             event_type: string;
             /** @enum {string} */
@@ -7177,6 +7188,7 @@ export interface components {
             last_name: string;
             /** Format: uuid */
             role_id: string | null;
+            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             role_name: string | null;
             limits: {
                 application_ids: string[];
@@ -7186,6 +7198,7 @@ export interface components {
             /** @enum {string} */
             locale: "en" | "de";
             /** @enum {string} */
+            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             status: "pending" | "accepted" | "expired" | "revoked";
             /**
              * @description Why the invite has expired or was revoked.

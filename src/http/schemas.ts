@@ -47,8 +47,6 @@ export const Email = Type.String({ format: 'email', maxLength: 254 });
 /** One that is looked up, and may be from before there were bounds. Nobody's is answered as anybody's is. */
 export const TypedEmail = Type.String({ format: 'idn-email', maxLength: 254 });
 const printable = `[^${offLine}]`;
-const onOneLine = 'must not contain control characters';
-export const anyPrintable = worded(`^${printable}*$`, onOneLine);
 /**
  * Text of one line: no control characters, and not only what shows nothing (contract §1); trimmed by whoever takes it. Each
  * character fits one part of the pattern only, so that a long text takes no longer than it has to.
@@ -64,6 +62,10 @@ export const line = (maxLength: number, description?: string) =>
 export const Name = line(200);
 /** What people call something of their own. */
 export const Label = line(100);
+/** Of whatever has one: of any number of lines, kept and answered as it was sent, so that nobody who compares sees a change. */
+export const Description = Nullable(
+  Type.String({ maxLength: 1000, description: 'Kept as it is sent, blanks and an empty text too; null: none.' }),
+);
 export const Slug = Type.String({
   pattern: worded(
     '^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$',

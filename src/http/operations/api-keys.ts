@@ -3,7 +3,19 @@ import type { ApiKey } from '../../../entities/api-key.js';
 import { permissions } from '../../domain/access/permissions.js';
 import { listQuery, paginated } from '../lists.js';
 import { anyMember, errors, operation } from '../operation.js';
-import { Body, Id, instantOf, listOf, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
+import {
+  Body,
+  Description,
+  Id,
+  instantOf,
+  listOf,
+  Name,
+  Nullable,
+  OneOf,
+  Resource,
+  single,
+  Timestamp,
+} from '../schemas.js';
 
 const ApiKeyFields = {
   id: Id,
@@ -68,7 +80,7 @@ export const createApiKey = operation({
   capability: 'env_api_keys.manage',
   body: Body({
     name: Name,
-    description: Type.Optional(Nullable(Type.String({ maxLength: 1000 }))),
+    description: Type.Optional(Description),
     access_mode: OneOf(['full', 'scoped']),
     scopes: Type.Optional(Type.Array(OneOf(permissions), { uniqueItems: true })),
     expires_at: Type.Optional(Nullable(Timestamp)),

@@ -5,7 +5,7 @@ import { definedOnly } from '../defined-only.js';
 import { goesFar, listQuery, paginated } from '../lists.js';
 import { assertHoldsAt } from '../node-rights.js';
 import { at, errors, operation, somewhere } from '../operation.js';
-import { Body, Id, listOf, Name, Nullable, SentMetadata, Slug, single } from '../schemas.js';
+import { Body, Description, Id, listOf, Name, Nullable, SentMetadata, Slug, single } from '../schemas.js';
 import { conflictAs } from '../version-conflict.js';
 import {
   everything,
@@ -21,7 +21,6 @@ import { movingOutEvents, removalEvents } from './removal-events.js';
 
 const common = { tag: 'Hierarchy', level: 'environment', inPart: true } as const;
 const ById = Type.Object({ id: Id });
-const Description = Type.String({ maxLength: 1000 });
 const placing = [
   'nodes.type_unknown',
   'nodes.type_not_allowed',
@@ -74,7 +73,7 @@ export const createNode = operation({
     parent_node_id: Type.Optional(Nullable(Id)),
     node_type: Type.String({ minLength: 1, maxLength: 64 }),
     name: Name,
-    description: Type.Optional(Nullable(Description)),
+    description: Type.Optional(Description),
     slug: Type.Optional(Nullable(Slug)),
     status: Type.Optional(NodeStatuses),
     metadata: Type.Optional(SentMetadata),
@@ -132,7 +131,7 @@ export const updateNode = operation({
   ifMatch: 'required',
   body: Body({
     name: Type.Optional(Name),
-    description: Type.Optional(Nullable(Description)),
+    description: Type.Optional(Description),
     slug: Type.Optional(Slug),
     status: Type.Optional(NodeStatuses),
     metadata: Type.Optional(SentMetadata),

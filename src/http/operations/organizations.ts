@@ -3,7 +3,7 @@ import { definedOnly } from '../defined-only.js';
 import { goesFar, listQuery, paginated } from '../lists.js';
 import { assertHoldsAt } from '../node-rights.js';
 import { at, atRoot, errors, operation, somewhere } from '../operation.js';
-import { Body, Id, listOf, Name, Nullable, SentMetadata, Slug, single } from '../schemas.js';
+import { Body, Description, Id, listOf, Name, Nullable, SentMetadata, Slug, single } from '../schemas.js';
 import { conflictAs } from '../version-conflict.js';
 import {
   common,
@@ -17,7 +17,6 @@ import {
 import { removalEvents } from './removal-events.js';
 import { presentRole, RoleView } from './roles.js';
 
-const Description = Nullable(Type.String({ maxLength: 1000 }));
 const placing = ['nodes.node_not_found', 'nodes.type_unknown', 'nodes.type_not_allowed', 'nodes.too_deep'] as const;
 const conditional = ['organization.not_found', 'if_match.required', 'if_match.invalid'] as const;
 

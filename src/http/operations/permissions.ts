@@ -3,7 +3,19 @@ import type { Permission } from '../../../entities/permission.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Id, Label, listOf, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
+import {
+  Body,
+  Description,
+  Id,
+  Label,
+  listOf,
+  Name,
+  Nullable,
+  OneOf,
+  Resource,
+  single,
+  Timestamp,
+} from '../schemas.js';
 import { worded } from '../validation-words.js';
 import { conflictAs } from '../version-conflict.js';
 
@@ -14,7 +26,6 @@ export const PermissionKey = Type.String({
   maxLength: 150,
   description: 'Has the form `resource.action`.',
 });
-const Description = Nullable(Type.String({ maxLength: 1000 }));
 
 export const PermissionView = Resource('Permission', {
   id: Id,

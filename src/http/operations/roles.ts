@@ -6,11 +6,10 @@ import type { Services } from '../../services.js';
 import { definedOnly } from '../defined-only.js';
 import { always, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Id, listOf, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
+import { Body, Description, Id, listOf, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
 import { conflictAs } from '../version-conflict.js';
 import { PermissionKey } from './permissions.js';
 
-const Description = Nullable(Type.String({ maxLength: 1000 }));
 export const PermissionKeys = Type.Array(PermissionKey, { maxItems: 1000, uniqueItems: true });
 
 export const RoleView = Resource('Role', {

@@ -19,7 +19,6 @@ export const EventTypes = Type.Array(Type.String({ minLength: 1, maxLength: 100 
   uniqueItems: true,
   description: 'Event types, or only `*` for all types, including those of later releases.',
 });
-export const Description = Nullable(Type.String({ maxLength: 1000 }));
 
 const WebhookFields = {
   id: Id,

@@ -4,11 +4,10 @@ import { eventTypesOf } from '../../domain/webhooks/rules.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, type Operation, operation } from '../operation.js';
-import { Body, listOf, single } from '../schemas.js';
+import { Body, Description, listOf, single } from '../schemas.js';
 import { getWebhookDelivery, listWebhookDeliveries, retryWebhookDelivery, testWebhook } from './webhook-deliveries.js';
 import { ById, exists, ofAccount, ofEnvironment, type WebhooksOf } from './webhook-scopes.js';
 import {
-  Description,
   EventTypes,
   EventTypesView,
   presentWebhook,

@@ -4,16 +4,16 @@ import { capabilities } from '../../domain/capabilities/administrator-roles.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { anyPrintable, Body, Id, listOf, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
+import { Body, Description, Id, listOf, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
 import { administrator } from './administrator.js';
 
-const Capabilities = Type.Array(OneOf(capabilities), { uniqueItems: true, maxItems: capabilities.length });
-const Description = Nullable(Type.String({ maxLength: 1000, pattern: anyPrintable }));
+const ordered = { description: 'A set: returned in an order of its own, not in that in which it was sent.' };
+const Capabilities = Type.Array(OneOf(capabilities), { uniqueItems: true, maxItems: capabilities.length, ...ordered });
 const RoleView = Resource('AdministratorRole', {
   id: Id,
   name: Type.String(),
   description: Nullable(Type.String()),
-  capabilities: Type.Array(Type.String()),
+  capabilities: Type.Array(Type.String(), ordered),
   is_system_role: Type.Boolean({ description: 'Built in: the same in every account, and read-only.' }),
   system_key: Nullable(OneOf(['owner', 'admin', 'developer', 'support', 'viewer'])),
   created_at: Timestamp,
@@ -64,7 +64,7 @@ export const createAdministratorRole = operation({
     ...errors('administrator_role.cannot_grant', 'administrator_role.name_taken', 'validation.failed'),
   },
   async handle({ services, scope, caller, body }) {
-    const input = { ...body, name: body.name.trim(), description: body.description?.trim() || null };
+    const input = { ...body, name: body.name.trim(), description: body.description ?? null };
     return { data: present(await services.administratorRoles.create(scope, administrator(caller).userId, input)) };
   },
 });
@@ -115,7 +115,7 @@ export const updateAdministratorRole = operation({
   async handle({ services, scope, caller, params, body }) {
     const changes = definedOnly({
       name: body.name?.trim(),
-      description: body.description === undefined ? undefined : body.description?.trim() || null,
+      description: body.description,
       capabilities: body.capabilities,
     });
     const { userId } = administrator(caller);
