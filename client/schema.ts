@@ -691,7 +691,7 @@ export interface paths {
         head?: never;
         /**
          * Update or move a node
-         * @description An inactive node and everything below it are excluded from every decision: no role counts there. An end user, whose own rights end with it, cannot activate it again; an API key or an administrator can. `parent_node_id` moves it with everything below it, as `move` does; the permission is then also required at both parents, unless it is there already. `metadata` is replaced as a whole. The root can be renamed and described, but never moved or deactivated.
+         * @description An inactive node and everything below it are excluded from every decision: no role counts there. An end user, whose own rights end with it, cannot activate it again; an API key or an administrator can. `parent_node_id` moves it with everything below it, as `move` does, and null directly below the root; the permission is then also required at both parents, unless it is there already. `metadata` is replaced as a whole. The root can be renamed and described, but never moved or deactivated.
          *
          *     Requires `hierarchy.manage` at the node that `id` names.
          */
@@ -1305,7 +1305,9 @@ export interface paths {
         };
         /**
          * List API keys
-         * @description Requires `api_key.view` at the environment's root.
+         * @description `q` searches the name.
+         *
+         *     Requires `api_key.view` at the environment's root.
          */
         get: operations["listApiKeys"];
         put?: never;
@@ -5533,8 +5535,7 @@ export interface components {
                 [key: string]: unknown;
             };
             /** Format: uuid */
-            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
-            parent_node_id?: string;
+            parent_node_id?: string | null;
         };
         MoveNodeRequest: {
             /** Format: uuid */
@@ -5598,6 +5599,11 @@ export interface components {
                 [key: string]: unknown;
             };
             member_count: number;
+            /**
+             * Format: uuid
+             * @description Changed by moving the node (see Hierarchy).
+             */
+            parent_node_id: string;
             pending_invite_count: number;
             /** Format: date-time */
             created_at: string;

@@ -226,6 +226,20 @@ describe('a node', () => {
     expect((await key('GET', `/nodes/${a.id}`)).json().data.version).toBe(1);
   });
 
+  test('is moved below the root by null, as it is made there; the root, which has no parent, stays', async () => {
+    const a = await newNode(key, 'A', null);
+    const b = await newNode(key, 'B', a.id);
+    const patch = (id: string, version: number) => key('PATCH', `/nodes/${id}`, { parent_node_id: null }, version);
+    expect((await patch(b.id, 1)).json().data).toMatchObject({ parent_node_id: root.id, version: 2 });
+    expect((await patch(b.id, 2)).json().data).toMatchObject({ parent_node_id: root.id, version: 2 });
+    expect((await patch(root.id, 1)).json().data).toMatchObject({ parent_node_id: null, version: 1 });
+    const c = await newNode(key, 'C', a.id);
+    const call = callsWith(api, (await newIdentity(api, account, [['administrator', a.id]])).headers);
+    expect(outcomeOf(await call('PATCH', `/nodes/${c.id}`, { parent_node_id: null }, 1))).toBe(
+      '403 permission.required',
+    );
+  });
+
   test('that is the root can be renamed and described, and that is all', async () => {
     const path = `/nodes/${root.id}`;
     const unit = await newNode(key, 'Unit', null);

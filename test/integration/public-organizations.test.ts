@@ -39,6 +39,7 @@ describe('an organization', () => {
     const { data } = made.json();
     expect(data).toEqual({
       ...shape,
+      parent_node_id: expect.any(String),
       name: 'Acme GmbH',
       description: 'Customer',
       slug: 'acme-gmbh',
@@ -50,7 +51,13 @@ describe('an organization', () => {
     const read = await key('GET', `/organizations/${data.id}`);
     expect([read.headers.etag, read.json().data]).toEqual(['"1"', data]);
     const node = (await key('GET', `/nodes/${data.id}`)).json().data;
-    expect(node).toMatchObject({ node_type: 'organization', slug: 'acme-gmbh', metadata: { tier: 'gold' } });
+    const { parent_node_id } = data;
+    expect(node).toMatchObject({
+      node_type: 'organization',
+      parent_node_id,
+      slug: 'acme-gmbh',
+      metadata: { tier: 'gold' },
+    });
 
     const changes = { name: 'Acme AG', description: null, slug: 'acme', metadata: {} };
     const changed = await key('PATCH', `/organizations/${data.id}`, changes, 1);

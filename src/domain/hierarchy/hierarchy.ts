@@ -7,7 +7,7 @@ import { DomainError } from '../errors.js';
 import type { Page } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
 import { change, type NodeChanges } from './changes.js';
-import { create, type NewNode } from './nodes.js';
+import { create, type NewNode, rootOf } from './nodes.js';
 import { removeInParts } from './removal-in-parts.js';
 import type { Sight } from './sight.js';
 import { ancestors, children, get, list, type NodeInSight, type NodePage, subtree, tree } from './tree.js';
@@ -26,6 +26,7 @@ export function createHierarchy({ db, now }: { db: Db; now: Clock }) {
       list(db, scope, sight, page),
     tree: (scope: EnvironmentScope, sight: Sight, depth: number | null): Promise<NodeInSight[]> =>
       db.transaction(scope, (tx) => tree(tx, scope, sight, depth)),
+    root: (scope: EnvironmentScope): Promise<Node> => db.transaction(scope, (tx) => rootOf(tx, scope)),
     get: (scope: EnvironmentScope, sight: Sight, id: string): Promise<NodeInSight> =>
       db.transaction(scope, (tx) => get(tx, scope, sight, id)),
     subtree: (scope: EnvironmentScope, sight: Sight, id: string, page: NodePage): Promise<Page<NodeInSight>> =>

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { DomainError } from '../../domain/errors.js';
+import type { EnvironmentScope } from '../../domain/scope.js';
 import type { Services } from '../../services.js';
 import { definedOnly } from '../defined-only.js';
 import { goesFar, listQuery, paginated } from '../lists.js';
@@ -122,7 +123,7 @@ export const updateNode = operation({
   description:
     'An inactive node and everything below it are excluded from every decision: no role counts there. An end user, whose ' +
     'own rights end with it, cannot activate it again; an API key or an administrator can. `parent_node_id` moves it ' +
-    'with everything below it, as `move` does; the permission is then also required at both parents, unless it is there ' +
+    'with everything below it, as `move` does, and null directly below the root; the permission is then also required at both parents, unless it is there ' +
     'already. `metadata` is replaced as a whole. The root can be renamed and described, but never moved or deactivated.',
   permission: at('id', 'hierarchy.manage'),
   capability: 'env_structure.manage',
@@ -135,7 +136,7 @@ export const updateNode = operation({
     slug: Type.Optional(Slug),
     status: Type.Optional(NodeStatuses),
     metadata: Type.Optional(SentMetadata),
-    parent_node_id: Type.Optional(Id),
+    parent_node_id: Type.Optional(Nullable(Id)),
   }),
   exists: ({ services, scope, params }) => services.hierarchy.get(scope, everything, params.id),
   events: ['node.updated', 'node.moved', 'organization.updated', ...movingOutEvents],
@@ -144,14 +145,15 @@ export const updateNode = operation({
     ...errors(...placing, 'nodes.would_cycle', 'nodes.root_fixed', 'if_match.required', 'if_match.invalid'),
   },
   async handle({ params, body, version, ...context }) {
-    if (body.parent_node_id !== undefined) await assertMayMove(context, params.id, body.parent_node_id, version);
+    const parentId = await parentIn(context, params.id, body.parent_node_id);
+    if (parentId !== undefined) await assertMayMove(context, params.id, parentId, version);
     const changes = definedOnly({
       name: body.name?.trim(),
       description: body.description,
       slug: body.slug,
       status: body.status,
       metadata: body.metadata,
-      parentId: body.parent_node_id,
+      parentId,
     });
     const { services, scope } = context;
     const changing = services.hierarchy.change(scope, params.id, version, changes);
@@ -221,6 +223,17 @@ export const deleteNode = operation({
     await removing.catch(conflictAs(presentNode));
   },
 });
+
+/** The parent that a body names: null is the root, as where a node is made. The root has none itself, and stays as it is. */
+async function parentIn(
+  { services, scope }: { services: Pick<Services, 'hierarchy'>; scope: EnvironmentScope },
+  id: string,
+  named: string | null | undefined,
+): Promise<string | undefined> {
+  if (named !== null) return named;
+  const root = await services.hierarchy.root(scope);
+  return root.id === id ? undefined : root.id;
+}
 
 /**
  * Moving takes a node from one parent and gives it to another, so it asks for the permission at both: else who manages one

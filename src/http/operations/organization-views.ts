@@ -11,6 +11,7 @@ export const OrganizationView = Resource('Organization', {
     format: 'uuid',
     description: 'Also the ID of its node: permissions at the organization are held there.',
   }),
+  parent_node_id: Type.String({ format: 'uuid', description: 'Changed by moving the node (see Hierarchy).' }),
   name: Type.String(),
   description: Nullable(Type.String()),
   slug: Type.String(),
@@ -24,6 +25,7 @@ export const OrganizationView = Resource('Organization', {
 
 export const presentOrganization = (organization: ShownOrganization) => ({
   id: organization.id,
+  parent_node_id: organization.parentNodeId as string, // only the root has none
   name: organization.name,
   description: organization.description,
   slug: organization.slug,
