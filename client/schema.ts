@@ -1677,8 +1677,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Revoke a pending invitation to an organization
-         * @description Its link stops working immediately. It stays in the list, as revoked.
+         * Revoke an invitation to an organization
+         * @description Its link stops working immediately. It stays in the list, as revoked. If it has already been accepted or revoked or has expired, nothing changes: a person who has accepted stays a member.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */

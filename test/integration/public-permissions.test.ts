@@ -197,6 +197,11 @@ test.each([
   expect(await keysOf('source=custom')).toEqual([]);
 });
 
+test.each(['identity.view', 'svc:organization.manage'])('the key of the system permission %s is taken', async (key) => {
+  const refused = await call('POST', '/permissions', { key, name: 'x' });
+  expect(outcomeOf(refused)).toBe('409 permission.key_taken');
+});
+
 test('a key that is taken is refused, in parallel too', async () => {
   const answers = await Promise.all(
     Array.from({ length: 8 }, () => call('POST', '/permissions', { key: 'parallel.key', name: 'x' })),

@@ -57,12 +57,10 @@ export function createPermissionCatalog({ db, now }: { db: Db; now: Clock }) {
     get: (scope: EnvironmentScope, id: string): Promise<Permission> =>
       db.transaction(scope, (tx) => findPermission(tx, scope, id)),
 
-    /** @throws DomainError permission.key_taken, validation.failed for a key of the system's */
+    /** @throws DomainError permission.key_taken, also for a system permission's; validation.failed for one that is reserved */
     create: (scope: EnvironmentScope, input: NewPermission): Promise<Permission> =>
       db
         .transaction(scope, async (tx) => {
-          // `svc:` stands before what the service may add in a later release.
-          if (input.key.startsWith('svc:')) throw invalidField('key', 'reserved', 'svc: is reserved for the service');
           const permission: Permission = {
             ...placeOf(scope),
             ...input,
@@ -73,6 +71,8 @@ export function createPermissionCatalog({ db, now }: { db: Db; now: Clock }) {
             createdAt: now(),
           };
           await tx.insert(Permission, permission);
+          // `svc:` stands before what the service may add in a later release. What is there already is taken, as any other key.
+          if (input.key.startsWith('svc:')) throw invalidField('key', 'reserved', 'svc: is reserved for the service');
           await recordEvent(tx, 'permission.created', {
             ...scope,
             resourceId: permission.id,

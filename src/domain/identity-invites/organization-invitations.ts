@@ -53,7 +53,7 @@ export interface OrganizationInvitations {
    * @throws DomainError as `create`, and identity_invite.not_found, identity_invite.not_pending, identity_invite.role_deleted
    */
   resend(scope: EnvironmentScope, caller: Caller, which: WhichInvitation): Promise<ShownIdentityInvite>;
-  /** @throws DomainError organization.not_found, identity_invite.not_found, identity_invite.not_pending */
+  /** One that has ended stays as it is. @throws DomainError organization.not_found, identity_invite.not_found */
   revoke(scope: EnvironmentScope, which: WhichInvitation): Promise<void>;
 }
 
@@ -116,8 +116,7 @@ export function createOrganizationInvitations({
     revoke: (scope, which) =>
       change(scope, which.organizationId, async (tx) => {
         const invite = await find(tx, scope, which, true);
-        if (invite.status !== 'pending') throw notPending();
-        await withdraw(tx, [invite], { reason: 'revoked', now: now() });
+        if (invite.status === 'pending') await withdraw(tx, [invite], { reason: 'revoked', now: now() });
       }),
   };
 

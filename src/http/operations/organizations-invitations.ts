@@ -125,12 +125,14 @@ export const revokeOrganizationInvitation = operation({
   id: 'revokeOrganizationInvitation',
   method: 'DELETE',
   path: '/organizations/:id/invitations/:invitation_id',
-  summary: 'Revoke a pending invitation to an organization',
-  description: 'Its link stops working immediately. It stays in the list, as revoked.',
+  summary: 'Revoke an invitation to an organization',
+  description:
+    'Its link stops working immediately. It stays in the list, as revoked. If it has already been accepted or revoked or ' +
+    'has expired, nothing changes: a person who has accepted stays a member.',
   events: ['organization.invitation_revoked'],
   answers: {
     204: Type.Null(),
-    ...errors('organization.not_found', 'identity_invite.not_found', 'identity_invite.not_pending'),
+    ...errors('organization.not_found', 'identity_invite.not_found'),
   },
   handle: ({ services, scope, params }) => services.organizationInvitations.revoke(scope, which(params)),
 });
