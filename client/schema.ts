@@ -729,7 +729,9 @@ export interface paths {
         };
         /**
          * List a node and everything below it
-         * @description Requires `hierarchy.view` at the node that `id` names.
+         * @description `q` searches name and slug.
+         *
+         *     Requires `hierarchy.view` at the node that `id` names.
          */
         get: operations["getNodeSubtree"];
         put?: never;
@@ -749,7 +751,9 @@ export interface paths {
         };
         /**
          * List the children of a node
-         * @description Requires `hierarchy.view` at the node that `id` names.
+         * @description `q` searches name and slug.
+         *
+         *     Requires `hierarchy.view` at the node that `id` names.
          */
         get: operations["listNodeChildren"];
         put?: never;
@@ -1551,7 +1555,7 @@ export interface paths {
         };
         /**
          * List the role assignments of an identity
-         * @description Includes assignments whose window has not begun yet or has ended. An administrator whose role is limited to nodes sees those at and below them.
+         * @description Includes assignments whose window has not begun yet or has ended. An administrator whose role is limited to nodes sees those at and below them. `q` searches the names of role and node.
          *
          *     Requires `rbac.view_roles` at the environment's root.
          */
@@ -3311,7 +3315,7 @@ export interface paths {
         };
         /**
          * List SCIM group mappings
-         * @description Of all environments, or only of `environment_id`.
+         * @description Of all environments, or only of `environment_id`. `q` searches the name of the group.
          *
          *     Requires the capability `scim.view`.
          */
@@ -3671,7 +3675,9 @@ export interface paths {
         };
         /**
          * List OAuth clients
-         * @description Requires the capability `oauth_clients.view`.
+         * @description `q` searches the name.
+         *
+         *     Requires the capability `oauth_clients.view`.
          */
         get: operations["portalListOAuthClients"];
         put?: never;
@@ -5452,6 +5458,7 @@ export interface components {
             parent_node_id?: string | null;
             node_type: string;
             name: string;
+            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             description?: string | null;
             slug?: string | null;
             /** @enum {string} */
@@ -5460,7 +5467,6 @@ export interface components {
                 [key: string]: unknown;
             };
         };
-            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
         /** Node */
         Node: {
             /** Format: uuid */
@@ -5527,6 +5533,7 @@ export interface components {
         };
         UpdateNodeRequest: {
             name?: string;
+            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             description?: string | null;
             slug?: string;
             /** @enum {string} */
@@ -5592,6 +5599,11 @@ export interface components {
              * @description Also the ID of its node: permissions at the organization are held there.
              */
             id: string;
+            /**
+             * Format: uuid
+             * @description Changed by moving the node (see Hierarchy).
+             */
+            parent_node_id: string;
             name: string;
             description: string | null;
             slug: string;
@@ -5599,11 +5611,6 @@ export interface components {
                 [key: string]: unknown;
             };
             member_count: number;
-            /**
-             * Format: uuid
-             * @description Changed by moving the node (see Hierarchy).
-             */
-            parent_node_id: string;
             pending_invite_count: number;
             /** Format: date-time */
             created_at: string;
@@ -5617,6 +5624,7 @@ export interface components {
         };
         CreateOrganizationRequest: {
             name: string;
+            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             description?: string | null;
             slug?: string | null;
             metadata?: {
@@ -5644,7 +5652,6 @@ export interface components {
             /** Format: uuid */
             application_id: string;
             name: string;
-            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             description: string | null;
             is_system_role: boolean;
             system_key: string | null;
@@ -6123,6 +6130,7 @@ export interface components {
         };
         CreateApiKeyRequest: {
             name: string;
+            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             description?: string | null;
             /** @enum {string} */
             access_mode: "full" | "scoped";
@@ -6136,7 +6144,6 @@ export interface components {
             id: string;
             client_id: string;
             name: string;
-            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             description: string | null;
             /** @description The prefix and the last four characters. */
             key_preview: string;
@@ -6190,6 +6197,7 @@ export interface components {
             /** @description Has the form `resource.action`. */
             key: string;
             name: string;
+            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             description?: string | null;
             category?: string | null;
         };
@@ -6198,12 +6206,12 @@ export interface components {
         };
         UpdatePermissionRequest: {
             name?: string;
+            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             description?: string | null;
             category?: string;
         };
         /** PermissionUse */
         PermissionUse: {
-            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             /** Format: uuid */
             id: string;
             name: string;
@@ -6212,7 +6220,6 @@ export interface components {
             assignment_count: number;
         };
         GetPermissionUsageResponse: {
-            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             items: components["schemas"]["PermissionUse"][];
         };
         ListRolesResponse: {
@@ -6221,6 +6228,7 @@ export interface components {
         };
         CreateRoleRequest: {
             name: string;
+            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             description?: string | null;
             /** @default true */
             is_active?: boolean;
@@ -6231,10 +6239,10 @@ export interface components {
         };
         UpdateRoleRequest: {
             name?: string;
+            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             description?: string | null;
             is_active?: boolean;
         };
-            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
         /** RolePermissions */
         RolePermissions: {
             /** Format: uuid */
@@ -6245,7 +6253,6 @@ export interface components {
             permissions: components["schemas"]["Permission"][];
         };
         GetRolePermissionsResponse: {
-            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             data: components["schemas"]["RolePermissions"];
         };
         SetRolePermissionsRequest: {
@@ -6664,6 +6671,7 @@ export interface components {
             url: string;
             /** @description Event types, or only `*` for all types, including those of later releases. */
             event_types: string[];
+            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             description?: string | null;
             /** @default true */
             is_active?: boolean;
@@ -6677,7 +6685,6 @@ export interface components {
             url: string;
             event_types: string[];
             description: string | null;
-            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             is_active: boolean;
             /**
              * @description Why the service disabled it: its receiver answered 410, or nothing but failures for five days. Null if an administrator disabled it.
@@ -6730,6 +6737,7 @@ export interface components {
             url?: string;
             /** @description Event types, or only `*` for all types, including those of later releases. */
             event_types?: string[];
+            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             description?: string | null;
             is_active?: boolean;
         };
@@ -6743,7 +6751,6 @@ export interface components {
             /** Format: uuid */
             webhook_id: string;
             /** Format: uuid */
-            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             event_id: string;
             event_type: string;
             /** @enum {string} */
@@ -7118,8 +7125,11 @@ export interface components {
                 role_id: string;
                 name: string;
                 limits: {
+                    /** @description A set: returned sorted, not in the order in which it was sent. */
                     application_ids: string[];
+                    /** @description A set: returned sorted, not in the order in which it was sent. */
                     environment_ids: string[];
+                    /** @description A set: returned sorted, not in the order in which it was sent. */
                     node_ids: string[];
                 } | null;
             }[];
@@ -7146,8 +7156,11 @@ export interface components {
                 role_id: string;
                 /** @description Null: everywhere in the account. Otherwise only in these applications (with all their environments), environments, and nodes (with everything below them). At least one must be named. */
                 limits?: {
+                    /** @description A set: returned sorted, not in the order in which it was sent. */
                     application_ids?: string[];
+                    /** @description A set: returned sorted, not in the order in which it was sent. */
                     environment_ids?: string[];
+                    /** @description A set: returned sorted, not in the order in which it was sent. */
                     node_ids?: string[];
                 } | null;
             }[];
@@ -7158,6 +7171,7 @@ export interface components {
             id: string;
             name: string;
             description: string | null;
+            /** @description A set: returned in an order of its own, not in that in which it was sent. */
             capabilities: string[];
             /** @description Built in: the same in every account, and read-only. */
             is_system_role: boolean;
@@ -7174,7 +7188,9 @@ export interface components {
         };
         PortalCreateAdministratorRoleRequest: {
             name: string;
+            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             description?: string | null;
+            /** @description A set: returned in an order of its own, not in that in which it was sent. */
             capabilities: ("account.view" | "account.manage" | "members.view" | "members.manage" | "applications.view" | "applications.manage" | "env_settings.view" | "env_settings.manage" | "env_structure.view" | "env_structure.manage" | "env_permissions.view" | "env_permissions.manage" | "env_roles.view" | "env_roles.manage" | "env_api_keys.view" | "env_api_keys.manage" | "env_webhooks.view" | "env_webhooks.manage" | "env_organizations.view" | "env_organizations.manage" | "oauth_clients.view" | "oauth_clients.manage" | "identities.view" | "identities.manage" | "audit.view" | "sso.view" | "sso.manage" | "scim.view" | "scim.manage" | "account_webhooks.view" | "account_webhooks.manage" | "processes.view" | "processes.manage")[];
         };
         PortalCreateAdministratorRoleResponse: {
@@ -7182,7 +7198,9 @@ export interface components {
         };
         PortalUpdateAdministratorRoleRequest: {
             name?: string;
+            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             description?: string | null;
+            /** @description A set: returned in an order of its own, not in that in which it was sent. */
             capabilities?: ("account.view" | "account.manage" | "members.view" | "members.manage" | "applications.view" | "applications.manage" | "env_settings.view" | "env_settings.manage" | "env_structure.view" | "env_structure.manage" | "env_permissions.view" | "env_permissions.manage" | "env_roles.view" | "env_roles.manage" | "env_api_keys.view" | "env_api_keys.manage" | "env_webhooks.view" | "env_webhooks.manage" | "env_organizations.view" | "env_organizations.manage" | "oauth_clients.view" | "oauth_clients.manage" | "identities.view" | "identities.manage" | "audit.view" | "sso.view" | "sso.manage" | "scim.view" | "scim.manage" | "account_webhooks.view" | "account_webhooks.manage" | "processes.view" | "processes.manage")[];
         };
         /** AdministratorInvite */
@@ -7194,17 +7212,18 @@ export interface components {
             last_name: string;
             /** Format: uuid */
             role_id: string | null;
-            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             role_name: string | null;
             limits: {
+                /** @description A set: returned sorted, not in the order in which it was sent. */
                 application_ids: string[];
+                /** @description A set: returned sorted, not in the order in which it was sent. */
                 environment_ids: string[];
+                /** @description A set: returned sorted, not in the order in which it was sent. */
                 node_ids: string[];
             } | null;
             /** @enum {string} */
             locale: "en" | "de";
             /** @enum {string} */
-            /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             status: "pending" | "accepted" | "expired" | "revoked";
             /**
              * @description Why the invite has expired or was revoked.
@@ -7236,8 +7255,11 @@ export interface components {
             role_id: string;
             /** @description Null: everywhere in the account. Otherwise only in these applications (with all their environments), environments, and nodes (with everything below them). At least one must be named. */
             limits?: {
+                /** @description A set: returned sorted, not in the order in which it was sent. */
                 application_ids?: string[];
+                /** @description A set: returned sorted, not in the order in which it was sent. */
                 environment_ids?: string[];
+                /** @description A set: returned sorted, not in the order in which it was sent. */
                 node_ids?: string[];
             } | null;
             /**
@@ -7879,8 +7901,11 @@ export interface components {
                     id: string;
                     name: string;
                     limits: {
+                        /** @description A set: returned sorted, not in the order in which it was sent. */
                         application_ids: string[];
+                        /** @description A set: returned sorted, not in the order in which it was sent. */
                         environment_ids: string[];
+                        /** @description A set: returned sorted, not in the order in which it was sent. */
                         node_ids: string[];
                     } | null;
                     capabilities: string[];

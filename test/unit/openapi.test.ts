@@ -47,6 +47,16 @@ test('the document is valid OpenAPI 3.0', async () => {
   expect({ valid, errors }).toEqual({ valid: true, errors: undefined });
 });
 
+test('what `q` searches is said of each list that takes it', () => {
+  const silent = [...operationsOf(document)].filter(({ operation: { parameters = [], description = '' } }) => {
+    const q = parameters.map((one) => resolved(document, one) as { name: string; description?: string });
+    return (
+      q.some((one) => one.name === 'q' && one.description === 'Substring filter.') && !description.includes('`q` ')
+    );
+  });
+  expect(silent.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
+});
+
 test('references lead to what has a name: generators of clients follow no others', () => {
   const references = JSON.stringify(document).match(/(?<="\$ref":")[^"]+/g) ?? [];
   expect(references.length).toBeGreaterThan(0);

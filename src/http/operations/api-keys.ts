@@ -56,6 +56,7 @@ export const listApiKeys = operation({
   method: 'GET',
   path: '/api-keys',
   summary: 'List API keys',
+  description: '`q` searches the name.',
   tag: 'API keys',
   level: 'environment',
   permission: 'api_key.view',

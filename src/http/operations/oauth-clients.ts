@@ -105,6 +105,7 @@ export const listOAuthClients = operation({
   method: 'GET',
   path: '/oauth-clients',
   summary: 'List OAuth clients',
+  description: '`q` searches the name.',
   capability: 'oauth_clients.view',
   query: listQuery(['created_at', 'name']),
   answers: { 200: listOf(ClientView) },

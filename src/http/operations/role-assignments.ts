@@ -76,7 +76,7 @@ export const listIdentityRoleAssignments = operation({
   summary: 'List the role assignments of an identity',
   description:
     'Includes assignments whose window has not begun yet or has ended. An administrator whose role is limited to nodes ' +
-    'sees those at and below them.',
+    'sees those at and below them. `q` searches the names of role and node.',
   permission: 'rbac.view_roles',
   capability: 'env_roles.view',
   params: ById,

@@ -1,7 +1,10 @@
 import { Type } from 'typebox';
 import { Id, Nullable } from '../schemas.js';
 
-const Ids = Type.Array(Id, { maxItems: 1000 });
+const Ids = Type.Array(Id, {
+  maxItems: 1000,
+  description: 'A set: returned sorted, not in the order in which it was sent.',
+});
 const LimitsView = Type.Object({ application_ids: Ids, environment_ids: Ids, node_ids: Ids });
 
 /** Where a role counts, as it is answered. */

@@ -42,7 +42,7 @@ export const listScimGroupMappings = operation({
   method: 'GET',
   path: '/scim/group-mappings',
   summary: 'List SCIM group mappings',
-  description: 'Of all environments, or only of `environment_id`.',
+  description: 'Of all environments, or only of `environment_id`. `q` searches the name of the group.',
   capability: 'scim.view',
   query: listQuery(['created_at'], { environment_id: Type.Optional(Id) }),
   answers: { 200: listOf(ScimGroupMappingView) },
