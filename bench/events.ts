@@ -1,5 +1,6 @@
 import pg from 'pg';
 import type { Stops } from '../src/dev/stops.js';
+import { nilUuid } from '../src/platform/uuid.js';
 import { type Installation, install } from './installation.js';
 import { percentile } from './percentile.js';
 import { percent } from './report.js';
@@ -153,7 +154,7 @@ async function readFeed(read: (path: string) => Promise<Record<string, never>>, 
 
 /** The same rows in the same portions, with nothing around the statement. @returns events a second */
 async function readAlone(owner: pg.Client, environmentId: string): Promise<number> {
-  let [transaction, id, count] = ['0', '00000000-0000-0000-0000-000000000000', 0];
+  let [transaction, id, count] = ['0', nilUuid, 0];
   const begun = performance.now();
   for (;;) {
     const { rows } = await owner.query({

@@ -8,7 +8,7 @@ export const outboxLanes = {
   webhooks: `process = 'webhookDelivery'`,
 };
 /** In the place of an Account's id, for messages of none. */
-export const nobody = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+export const noAccount = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /** A workflow that a committed change needs; the relay starts it and removes the row. */
 @Entity('outbox')
@@ -24,7 +24,7 @@ export class OutboxMessage {
   /** Ids and times only: it becomes the workflow's input, which anyone with the Temporal UI can read. */
   @Column('jsonb') input!: object;
   /** Whose turn it waits for. */
-  @Column('uuid', { default: nobody }) accountId!: string;
+  @Column('uuid', { default: noAccount }) accountId!: string;
   @Column('timestamptz') createdAt!: Date;
   @Column('timestamptz') dueAt!: Date;
   @Column('integer') attempts!: number;

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { nobody } from '../../entities/outbox-message.js';
+import { noAccount } from '../../entities/outbox-message.js';
 import type { ProcessInput, ProcessName } from '../platform/process-kinds.js';
 import { traceparent } from '../platform/tracing/tracing.js';
 
@@ -12,7 +12,7 @@ export const outboxChannel = 'gatehouse_outbox';
 // The relay hears of it at the commit, once for all that is said alike in a transaction.
 const insertText = `
 insert into outbox (id, process, input, account_id, created_at, due_at, attempts, traceparent)
-select gen_random_uuid(), $1, input, coalesce((input ->> 'accountId')::uuid, '${nobody}'), clock_timestamp(), clock_timestamp(), 0, $3::text
+select gen_random_uuid(), $1, input, coalesce((input ->> 'accountId')::uuid, '${noAccount}'), clock_timestamp(), clock_timestamp(), 0, $3::text
 from jsonb_array_elements($2::jsonb) as input
 returning pg_notify($4, '')`;
 

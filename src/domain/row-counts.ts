@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { RowCountList } from '../../entities/row-count.js';
+import { nilUuid } from '../platform/uuid.js';
 import { type Bind, bindInto } from './sql-parameters.js';
 import { environmentStands } from './standing-environment.js';
 
@@ -14,8 +15,6 @@ export interface Counted {
 }
 
 /** What a row that is of no Environment has instead of one. */
-const none = '00000000-0000-0000-0000-000000000000';
-
 /**
  * How many rows some lists have together, exactly, as an expression: the database counts them (docs/decisions/0085). What is
  * in an Environment that is being removed counts for nothing.
@@ -26,8 +25,8 @@ export function rowCount(
   ...lists: readonly RowCountList[]
 ): string {
   const conditions = [`c.account_id = ${put(accountId)}`, `c.list = any(${put(lists)})`];
-  if (environmentId !== undefined) conditions.push(`c.environment_id = ${put(environmentId ?? none)}`);
-  if (environmentId !== null) conditions.push(`(c.environment_id = '${none}' or ${stands('c')})`);
+  if (environmentId !== undefined) conditions.push(`c.environment_id = ${put(environmentId ?? nilUuid)}`);
+  if (environmentId !== null) conditions.push(`(c.environment_id = '${nilUuid}' or ${stands('c')})`);
   if (ownerId !== undefined) conditions.push(`c.owner_id = ${put(ownerId)}`);
   return `(select coalesce(sum(c.value), 0) from row_counts c where ${conditions.join(' and ')})`;
 }

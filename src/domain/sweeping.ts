@@ -5,6 +5,3 @@ export interface Swept {
   /** Where the next one goes on; null after the last. */
   next: string | null;
 }
-
-/** The id that is before all others. */
-export const beforeAll = '00000000-0000-0000-0000-000000000000';

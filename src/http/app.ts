@@ -8,9 +8,9 @@ import Fastify, {
 } from 'fastify';
 import { DomainError } from '../domain/errors.js';
 import type { EventAction } from '../domain/events/catalogue.js';
-import { isUuid } from '../domain/uuid.js';
 import { minutes } from '../platform/clock.js';
 import { type RequestContext, runInContext } from '../platform/context.js';
+import { isUuid } from '../platform/uuid.js';
 import { giveUpInTime } from './deadlines.js';
 import { createDraining } from './draining.js';
 import { refuseEncodedBodies } from './encoded-bodies.js';

@@ -4,7 +4,7 @@ import type { AuditDetail } from '../domain/audit/audit-log.js';
 import type { AuditFilters } from '../domain/audit/conditions.js';
 import type { AuditRow } from '../domain/audit/rows.js';
 import { eventCategories, eventOutcomes, eventSeverities } from '../domain/events/catalogue.js';
-import { isUuid } from '../domain/uuid.js';
+import { isUuid } from '../platform/uuid.js';
 import { listQuery } from './lists.js';
 import { inBytes } from './proofs.js';
 import { Id, instantOf, Metadata, Nullable, OneOf, Resource, single, Timestamp } from './schemas.js';

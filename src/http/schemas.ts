@@ -1,6 +1,6 @@
 import { type Static, type TObjectOptions, type TProperties, type TSchema, Type } from 'typebox';
 import { invalidField } from '../domain/errors.js';
-import { uuidPattern } from '../domain/uuid.js';
+import { uuidPattern } from '../platform/uuid.js';
 import { invisible, offLine } from '../platform/visible.js';
 import { worded } from './validation-words.js';
 

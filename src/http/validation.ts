@@ -4,7 +4,7 @@ import addFormats from 'ajv-formats';
 import type { FastifySchemaCompiler, FastifySchemaValidationError } from 'fastify';
 import type { ErrorDetail } from '../domain/errors.js';
 import { isMailAddress } from '../domain/logins/address.js';
-import { isUuid, uuid } from '../domain/uuid.js';
+import { isUuid, uuid } from '../platform/uuid.js';
 import { pathId } from './path-ids.js';
 import { wordsOf } from './validation-words.js';
 

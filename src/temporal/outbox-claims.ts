@@ -1,5 +1,6 @@
 import { outboxLanes } from '../domain/outbox.js';
 import type { Db, Statement } from '../platform/database/db.js';
+import { nilUuid } from '../platform/uuid.js';
 
 /**
  * One event can ask for a thousand deliveries, and a customer for a thousand invites with a process and a mail each. No sign-up and no
@@ -56,8 +57,6 @@ const inTurn = (of: Lane): Statement => {
   };
 };
 const accountsInALook = 1_000;
-const beforeAll = '00000000-0000-0000-0000-000000000000';
-
 /**
  * Says which messages of a lane are started next. While all that is due fits into a batch it is the oldest first; as soon as more
  * waits, Accounts take turns, so that ten thousand deliveries of one are not before the first of another.
@@ -76,7 +75,7 @@ export function createClaims(db: Pick<Db, 'statement'>, of: Lane, size: number) 
     isOfUse ||= messages.length > 0;
     after = turns[0]?.next ?? null;
     if (after === null && isOfUse) {
-      after = beforeAll;
+      after = nilUuid;
       isOfUse = false;
     }
     return { messages, more: after !== null };
@@ -88,7 +87,7 @@ export function createClaims(db: Pick<Db, 'statement'>, of: Lane, size: number) 
       if (after !== null) return nextInTurn(after);
       const messages = await db.statement<Message>(statements.oldest, [size]);
       const more = messages.length === size;
-      if (more) after = beforeAll;
+      if (more) after = nilUuid;
       return { messages, more };
     },
   };

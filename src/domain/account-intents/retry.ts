@@ -2,10 +2,10 @@ import type { EntityManager } from 'typeorm';
 import { AccountIntent } from '../../../entities/account-intent.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
+import { isUuid } from '../../platform/uuid.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 import { startLater } from '../outbox.js';
-import { isUuid } from '../uuid.js';
 import { processInput } from './process.js';
 
 /**

@@ -1,5 +1,5 @@
 import type { Db } from '../../platform/database/db.js';
-import { isUuid } from '../uuid.js';
+import { isUuid } from '../../platform/uuid.js';
 import type { AuditRow } from './rows.js';
 
 /**

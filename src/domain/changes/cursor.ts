@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { maxUuid } from '../../platform/uuid.js';
 
 /** How far somebody has read: everything up to this event at this place, which is a transaction's number. */
 export interface Position {
@@ -6,9 +7,8 @@ export interface Position {
   eventId: string;
 }
 
-/** In the place of an event's id: after every event of the place. */
-export const afterAll = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-export const endOf = (transactionId: bigint): Position => ({ transactionId, eventId: afterAll });
+/** After every event of a place. */
+export const endOf = (transactionId: bigint): Position => ({ transactionId, eventId: maxUuid });
 
 const version = 1;
 const checked = 8;
@@ -39,7 +39,7 @@ export function readCursor(environmentId: string, text: string): Position | null
 const checkOf = (environmentId: string, body: Buffer) =>
   createHash('sha256').update(`gatehouse changes ${environmentId}\n`).update(body).digest().subarray(0, checked);
 
-/** Of any version and of none, as `afterAll`. */
+/** Of any version and of none, as `maxUuid`. */
 const uuidOf = (bytes: Uint8Array): string =>
   Buffer.from(bytes)
     .toString('hex')

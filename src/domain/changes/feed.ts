@@ -1,9 +1,10 @@
 import type { Db } from '../../platform/database/db.js';
 import type { NotificationWaiters } from '../../platform/database/notifications.js';
+import { maxUuid } from '../../platform/uuid.js';
 import { DomainError } from '../errors.js';
 import type { EventAction } from '../events/catalogue.js';
 import type { EnvironmentScope } from '../scope.js';
-import { afterAll, endOf, type Position, readCursor, writeCursor } from './cursor.js';
+import { endOf, type Position, readCursor, writeCursor } from './cursor.js';
 
 export interface Change {
   /** Where to go on after this one. */
@@ -60,7 +61,7 @@ with bound as materialized (
   from event_state
 ),
 beginning as materialized (
-  select case when $3::uuid = '${afterAll}' then 'infinity' else coalesce((
+  select case when $3::uuid = '${maxUuid}' then 'infinity' else coalesce((
     select created_at from events where id = $3 and created_at >= (select since from bound)), '-infinity') end as created_at
 ),
 looked as materialized (
@@ -123,7 +124,7 @@ export function createChangeFeed({
   async function look(environmentId: string, from: Position | null, { limit, types }: ChangesWanted): Promise<Changes> {
     const depth = types ? lookedThrough : limit + 1;
     const place = from?.transactionId.toString() ?? null;
-    const values = [environmentId, place, from?.eventId ?? afterAll, depth, types, limit + 1];
+    const values = [environmentId, place, from?.eventId ?? maxUuid, depth, types, limit + 1];
     const [row] = await db.statement<Looked>(lookStatement, values);
     const { settled, dropped, looked, last, found } = row as Looked;
     if (from && from.transactionId < BigInt(dropped)) throw new DomainError('changes.cursor_expired');

@@ -1,5 +1,5 @@
+import { isUuid } from '../../platform/uuid.js';
 import { isObject } from '../is-object.js';
-import { isUuid } from '../uuid.js';
 
 /** What the values of events' fields are. */
 const kinds = {

@@ -3,6 +3,7 @@ import { type NodeType, NodeTypeSchema } from '../../../entities/node-type-schem
 import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/database/db.js';
 import { createPacing } from '../../platform/pacing.js';
+import { nilUuid } from '../../platform/uuid.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError, type ErrorDetail, mostNamed } from '../errors.js';
 import { recordEvent } from '../events/record.js';
@@ -146,7 +147,7 @@ async function withOtherMetadata(
   );
   const details: ErrorDetail[] = [];
   const pacing = createPacing();
-  let last = '00000000-0000-0000-0000-000000000000';
+  let last = nilUuid;
   while (stricter.length > 0 && details.length < mostNamed) {
     const rows = await tx.query<{ id: string; name: string; type: string; metadata: object }[]>(
       `select id, name, node_type as type, metadata from nodes

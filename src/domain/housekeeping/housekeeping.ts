@@ -1,10 +1,11 @@
 import { after, days } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
+import { nilUuid } from '../../platform/uuid.js';
 import { keepWaymarks } from '../identities/waymarks.js';
 import { sweepRemovedClients } from '../oidc/removed-clients.js';
 import { sweepClosedAccount } from '../removals/closed-accounts.js';
 import { warnOfCertificates } from '../sso-connections/certificate-warnings.js';
-import { beforeAll, type Swept as Step } from '../sweeping.js';
+import type { Swept as Step } from '../sweeping.js';
 import { endSomeStopped } from '../webhooks/stops.js';
 import { countEvents, keepEvents } from './events.js';
 import { cutOff, rules, underWay } from './rules.js';
@@ -72,7 +73,7 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
       after(at, -underWay),
       batchSize,
       expiresAt ?? 'infinity', // PostgreSQL's own text: a Date has no microseconds, and the walk would not get past one
-      id ?? beforeAll,
+      id ?? nilUuid,
     ]);
     const batch = row!;
     const walked = looked + batch.looked;
@@ -100,7 +101,7 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
       'certificates',
       async (place, batchSize, at) => ({
         swept: 0,
-        next: await warnOfCertificates(db, place ?? beforeAll, batchSize, at),
+        next: await warnOfCertificates(db, place ?? nilUuid, batchSize, at),
       }),
     ],
   ]);

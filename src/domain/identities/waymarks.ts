@@ -1,9 +1,9 @@
 import { minutes } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
+import { nilUuid } from '../../platform/uuid.js';
 import { type Place, type Placed, placedBy, placeIn } from '../cursors.js';
 import type { PageRequest, Stretch } from '../paging.js';
 import type { Ask } from '../row-pages.js';
-import { beforeAll } from '../sweeping.js';
 
 /** A stretch that may begin at a place instead of at an end of the list. */
 export interface Waymarked extends Stretch {
@@ -72,7 +72,7 @@ export async function keepWaymarks(
   { fewest, every, settledMs }: WaymarkRules = waymarkRules,
 ): Promise<{ placed: number; next: string | null }> {
   const [kept] = await db.statement<{ environment: string; placed: number }>(keep, [
-    after ?? beforeAll,
+    after ?? nilUuid,
     fewest,
     every,
     settledMs,

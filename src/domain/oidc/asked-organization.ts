@@ -1,8 +1,8 @@
 import type { AuthenticationPolicy } from '../../../entities/organization.js';
 import type { Db } from '../../platform/database/db.js';
+import { isUuid } from '../../platform/uuid.js';
 import { isActive } from '../hierarchy/active.js';
 import type { SignInPolicy } from '../organizations/sign-in-policy.js';
-import { isUuid } from '../uuid.js';
 import { OAuthError } from './oauth-error.js';
 
 /** The organization that a sign-in is for, with what it asks of its members. */

@@ -4,6 +4,7 @@ import type { Db } from '../../platform/database/db.js';
 import { workflowsRestarted, workflowsUnhealed } from '../../platform/metrics/metrics.js';
 import { partsOf } from '../../platform/parts.js';
 import { type ProcessName, workflowIdOf } from '../../platform/process-kinds.js';
+import { nilUuid } from '../../platform/uuid.js';
 import type { RunningProcesses } from '../running-processes.js';
 import type { OpenKinds, OpenQuery, OpenRow } from './open.js';
 
@@ -33,7 +34,6 @@ export interface Reconciled {
   next: ReconcilerPlace | null;
 }
 
-const first = '00000000-0000-0000-0000-000000000000';
 /** Starts on their way to Temporal at once. */
 const atOnce = 20;
 
@@ -54,7 +54,7 @@ export function createReconciler({ db, now, kinds, processes, settledMs: oldEnou
   return {
     /** Looks at one page of rows. @param place where the page before ended; null begins a run */
     async reconcile(place: ReconcilerPlace | null, pageSize: number): Promise<Reconciled> {
-      const { kind, after: last } = place ?? { kind: names[0]!, after: first };
+      const { kind, after: last } = place ?? { kind: names[0]!, after: nilUuid };
       const query = kinds[kind] as OpenQuery<ProcessName> | undefined;
       const read = (id: FindOperator<string>, take: number) =>
         db.transaction('system', (tx) => query!(tx, { id, since: LessThanOrEqual(after(now(), -oldEnough)), take }));
@@ -106,6 +106,6 @@ export function createReconciler({ db, now, kinds, processes, settledMs: oldEnou
   function placeAfter(kind: ProcessName, page: OpenRow<ProcessName>[], pageSize: number): ReconcilerPlace | null {
     if (page.length === pageSize) return { kind, after: page.at(-1)!.id };
     const next = names[names.indexOf(kind) + 1];
-    return next === undefined ? null : { kind: next, after: first };
+    return next === undefined ? null : { kind: next, after: nilUuid };
   }
 }

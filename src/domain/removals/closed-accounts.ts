@@ -3,10 +3,11 @@ import { EnvironmentRemoval } from '../../../entities/environment-removal.js';
 import { after, type Clock, days } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { dbWithin } from '../../platform/database/db-within.js';
+import { nilUuid } from '../../platform/uuid.js';
 import { leaveIdentity } from '../access/window-rows.js';
 import { forgetInvited } from '../erasures/forget-invited.js';
 import { recordEvent } from '../events/record.js';
-import { beforeAll, type Swept } from '../sweeping.js';
+import type { Swept } from '../sweeping.js';
 import { createRemovals } from './removals.js';
 
 /** How long support halts a removal in an Account that is closed: nobody could take it up there any more. */
@@ -26,13 +27,13 @@ export const sweepClosedAccount = (
   db.transaction('system', async (tx) => {
     const [found] = await tx.query<{ id: string; name: string }[]>(
       'select id, name from accounts where closed_at is not null and id > $1 order by id limit 1 for update skip locked',
-      [place ?? beforeAll],
+      [place ?? nilUuid],
     );
     if (!found) return { swept: 0, next: null };
     const { id: accountId } = found;
     for (const part of [deliveries, people]) {
       const deleted = await part(tx, accountId, batchSize);
-      if (deleted > 0) return { swept: deleted, next: place ?? beforeAll };
+      if (deleted > 0) return { swept: deleted, next: place ?? nilUuid };
     }
     await takeUpHalted(tx, accountId, now);
     if (await isUnderRemoval(tx, accountId)) return { swept: 0, next: accountId };

@@ -1,5 +1,5 @@
 import { isStorable } from '../../platform/database/storable.js';
-import { isUuid } from '../uuid.js';
+import { isUuid } from '../../platform/uuid.js';
 import { asBoolean } from './booleans.js';
 import type { Comparison, Filter, FilterValue } from './filter-syntax.js';
 import { ScimRefused } from './refusal.js';

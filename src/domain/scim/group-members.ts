@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { ScimGroup } from '../../../entities/scim-group.js';
-import { isUuid } from '../uuid.js';
+import { isUuid } from '../../platform/uuid.js';
 import type { Directory } from './directory.js';
 import { matches } from './filter-match.js';
 import { groupKind } from './kinds.js';

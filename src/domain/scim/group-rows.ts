@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import { ScimGroup } from '../../../entities/scim-group.js';
 import { within } from '../../platform/database/db.js';
+import { isUuid } from '../../platform/uuid.js';
 import { readRowCount } from '../row-counts.js';
-import { isUuid } from '../uuid.js';
 import { targetOf } from './attribute-path.js';
 import type { Directory } from './directory.js';
 import { type Column, type ColumnOf, conditionOf, ofSub } from './filter-sql.js';

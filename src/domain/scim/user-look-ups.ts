@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
+import { isUuid } from '../../platform/uuid.js';
 import { containing } from '../paging.js';
-import { isUuid } from '../uuid.js';
 import { targetOf } from './attribute-path.js';
 import type { Directory } from './directory.js';
 import type { Filter } from './filter-syntax.js';

@@ -1,5 +1,6 @@
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
+import { nilUuid } from '../../platform/uuid.js';
 import { secretContext } from './secrets.js';
 
 const atOnce = 500;
@@ -13,7 +14,7 @@ interface Sealed {
 /** Encrypts signing secrets anew that an older master key sealed, a few hundred in each transaction. Answers how many. */
 export async function resealWebhooks({ db, sealing }: { db: Db; sealing: Sealing }): Promise<number> {
   let count = 0;
-  for (let last: string | null = '00000000-0000-0000-0000-000000000000'; last !== null; ) {
+  for (let last: string | null = nilUuid; last !== null; ) {
     last = await db.transaction('system', async (tx): Promise<string | null> => {
       const rows = await tx.query<Sealed[]>(
         `select id, secret, previous_secret from webhooks where id > $1 order by id limit ${atOnce} for update`,

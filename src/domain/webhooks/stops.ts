@@ -4,8 +4,9 @@ import type { Webhook } from '../../../entities/webhook.js';
 import type { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import type { WebhookStopReason } from '../../../entities/webhook-stop.js';
 import type { Db, Statement } from '../../platform/database/db.js';
+import { nilUuid } from '../../platform/uuid.js';
 import type { AccountScope } from '../scope.js';
-import { beforeAll, type Swept } from '../sweeping.js';
+import type { Swept } from '../sweeping.js';
 
 /**
  * From the commit on, whatever waits for a subscription has ended, however much it is: every reader says so, nothing of it is sent,
@@ -114,7 +115,7 @@ export async function endSomeStopped(
   place: string | null,
   batchSize: number,
 ): Promise<Swept> {
-  const [after = beforeAll, from = '-infinity'] = place?.split('|') ?? [];
+  const [after = nilUuid, from = '-infinity'] = place?.split('|') ?? [];
   const [row] = await db.statement<{ id: string | null; ended: number; last: string | null }>(batch, [
     after,
     batchSize,

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { FoundPage, SearchPage } from '../../domain/access/search.js';
 import { invalidField } from '../../domain/errors.js';
-import { uuid } from '../../domain/uuid.js';
+import { uuid } from '../../platform/uuid.js';
 import { always } from '../lists.js';
 import { operation } from '../operation.js';
 import {

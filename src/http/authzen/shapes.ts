@@ -1,5 +1,5 @@
 import { type TProperties, Type } from 'typebox';
-import { isUuid } from '../../domain/uuid.js';
+import { isUuid } from '../../platform/uuid.js';
 
 /** AuthZEN 1.0 §5: what it does not name is ignored, since policies of other services may need it. */
 const Open = <P extends TProperties>(properties: P) => Type.Object(properties, { additionalProperties: true });

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
-import { isUuid } from '../../domain/uuid.js';
+import { isUuid } from '../../platform/uuid.js';
 import { assertOwnOrigin } from '../origin.js';
 import type { HostedOptions } from './options.js';
 import { typedEmail } from './typed-email.js';

@@ -3,7 +3,7 @@ import type { Caller } from '../../domain/caller.js';
 import { invalidField } from '../../domain/errors.js';
 import { addressTyped } from '../../domain/logins/address.js';
 import type { EnvironmentScope } from '../../domain/scope.js';
-import { uuidPattern } from '../../domain/uuid.js';
+import { uuidPattern } from '../../platform/uuid.js';
 import type { Services } from '../../services.js';
 import { joiningEvents } from '../joining-events.js';
 import { always, goesFar, listQuery, paginated } from '../lists.js';

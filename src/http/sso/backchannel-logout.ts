@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { SsoRefused } from '../../domain/sso-protocols/assertion.js';
 import type { BackchannelLogout } from '../../domain/sso-sign-in/backchannel-logout.js';
-import { isUuid } from '../../domain/uuid.js';
+import { isUuid } from '../../platform/uuid.js';
 import { readForms } from '../form-bodies.js';
 import { handleOAuthErrors, noStore } from '../oauth/oauth-error.js';
 import { textOf } from './parameters.js';

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ComingBrowser, Completion, SsoPurpose } from '../../domain/sso-sign-in/requests.js';
 import type { Sso } from '../../domain/sso-sign-in/sso.js';
-import { isUuid } from '../../domain/uuid.js';
+import { isUuid } from '../../platform/uuid.js';
 import { secretCookie } from '../secret-cookie.js';
 import { sendSsoLost } from './failed-page.js';
 import type { Answer, SsoFinisher, SsoFinishers } from './finishers.js';

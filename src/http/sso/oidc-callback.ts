@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { callbackUrlOf, type OidcSecrets } from '../../domain/sso-protocols/oidc/oidc.js';
 import type { Sso } from '../../domain/sso-sign-in/sso.js';
-import { isUuid } from '../../domain/uuid.js';
 import { isSecret } from '../../platform/crypto/one-time-secret.js';
+import { isUuid } from '../../platform/uuid.js';
 import { sendSsoLost } from './failed-page.js';
 import { goOnFor } from './go-on.js';
 import { textOf } from './parameters.js';

@@ -1,4 +1,5 @@
 import type { Db } from '../database/db.js';
+import { nilUuid } from '../uuid.js';
 import type { Sealing } from './sealing.js';
 
 export interface ResealDeps {
@@ -21,7 +22,7 @@ const atOnce = 500;
 /** Encrypts anew what an older master key sealed, a few hundred rows in each transaction. Answers how many. */
 export async function resealColumn({ db, sealing }: ResealDeps, { table, column, where, contextOf }: SealedColumn) {
   let count = 0;
-  for (let last: string | null = '00000000-0000-0000-0000-000000000000'; last !== null; ) {
+  for (let last: string | null = nilUuid; last !== null; ) {
     last = await db.transaction('system', async (tx): Promise<string | null> => {
       const rows = await tx.query<{ id: string; sealed: string }[]>(
         `select id, ${column} as sealed from ${table} where ${where} and id > $1 order by id limit ${atOnce} for update`,

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DomainError } from '../../../domain/errors.js';
 import { OAuthError } from '../../../domain/oidc/oauth-error.js';
-import { isUuid } from '../../../domain/uuid.js';
+import { isUuid } from '../../../platform/uuid.js';
 import type { AccountOptions } from './options.js';
 
 /** Trusts a browser no more, or none: it is asked for the second factor again. */

@@ -1,5 +1,5 @@
 import { DomainError } from '../../../../domain/errors.js';
-import { isUuid } from '../../../../domain/uuid.js';
+import { isUuid } from '../../../../platform/uuid.js';
 
 /** A page about one factor. */
 export interface ById {
