@@ -4,10 +4,9 @@ import type { InviteAcceptance, OfferedInvite } from '../../domain/invites/accep
 import { adminAppOf } from '../../platform/admin-app.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { refusalOf, statusOf } from '../errors.js';
-import { wantsJson } from '../oauth/pages.js';
 import type { AdminPages } from './origin.js';
 import { sendPageOrError } from './page-errors.js';
-import { isForm, localeOf, sendPage } from './pages.js';
+import { localeOf, sendPage, wantsPage } from './pages.js';
 
 interface Shown {
   token: string;
@@ -34,8 +33,8 @@ export const acceptInviteError =
   async (error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const nextUrl = adminAppOf(pages);
     const refusal = refusalOf(error);
-    const isPage = request.method === 'POST' ? isForm(request) : !wantsJson(request);
-    if (!isPage || !refusal || statusOf(refusal.code) !== 400) return sendPageOrError(pages)(error, request, reply);
+    if (!wantsPage(request) || !refusal || statusOf(refusal.code) !== 400)
+      return sendPageOrError(pages)(error, request, reply);
     const token = textOf((request.body as Record<string, unknown> | null)?.token);
     const wrong = token && wrongWith(refusal);
     const invite = wrong ? await invites.preview(token).catch(() => null) : null;

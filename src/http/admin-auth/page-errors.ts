@@ -2,10 +2,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { DomainError } from '../../domain/errors.js';
 import { adminAppOf } from '../../platform/admin-app.js';
 import { refusalOf, sendError, statusOf } from '../errors.js';
-import { wantsJson } from '../oauth/pages.js';
 import type { Pages } from '../pages/pages.js';
 import type { AdminPages } from './origin.js';
-import { isForm, localeOf, sendPage } from './pages.js';
+import { localeOf, sendPage, wantsPage } from './pages.js';
 
 interface Refusing extends AdminPages {
   /** False where people come by an application's own request, whose developers are told what is wrong with it. */
@@ -57,6 +56,3 @@ function textsFor(status: number): Pick<Pages['error'], 'title' | 'message'> | n
   if (status >= 500) return { title: 'error.internal.title', message: 'error.internal.message' };
   return null;
 }
-
-const wantsPage = (request: FastifyRequest): boolean =>
-  request.method === 'POST' ? isForm(request) : !wantsJson(request);

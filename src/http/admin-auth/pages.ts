@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { wantsJson } from '../oauth/pages.js';
 import { chooseLocale, type Locale } from '../pages/locale.js';
 import type { Pages } from '../pages/pages.js';
 import { renderPage } from '../pages/render.js';
@@ -8,6 +9,10 @@ import { scriptsOf } from '../pages/traits.js';
 
 export const isForm = ({ headers }: FastifyRequest): boolean =>
   /^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '');
+
+/** Whether the answer is for a person: a POST says it by being a form, a GET by what it accepts. */
+export const wantsPage = (request: FastifyRequest): boolean =>
+  request.method === 'POST' ? isForm(request) : !wantsJson(request);
 
 /** The browser's language, or else the one of the registration. */
 export const localeOf = ({ headers }: FastifyRequest, registered: Locale | null = null): Locale =>

@@ -4,8 +4,8 @@ import { presentFactor } from '../../mfa-schemas.js';
 import { errors } from '../../operation.js';
 import { Body, Id, Label, single } from '../../schemas.js';
 import type { AdminAuthOptions } from '../options.js';
+import { localeOf } from '../pages.js';
 import { subjectOf, userOf } from '../signed-in.js';
-import { localeOf } from './challenge/answer.js';
 import { common, FactorView, unprovenErrors } from './shared.js';
 
 const Summary = Type.Object({

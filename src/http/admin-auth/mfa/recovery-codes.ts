@@ -4,8 +4,8 @@ import { RecoveryCodes } from '../../mfa-schemas.js';
 import { errors } from '../../operation.js';
 import { single } from '../../schemas.js';
 import type { AdminAuthOptions } from '../options.js';
+import { localeOf } from '../pages.js';
 import { subjectOf } from '../signed-in.js';
-import { localeOf } from './challenge/answer.js';
 import { common, unprovenErrors } from './shared.js';
 
 export const recoveryCodes: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users }) => {

@@ -2,8 +2,8 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { presentAdded, presentTotpEnrollment, TotpConfirmation, TotpEnrollmentView } from '../../mfa-schemas.js';
 import { Body, single } from '../../schemas.js';
 import type { AdminAuthOptions } from '../options.js';
+import { localeOf } from '../pages.js';
 import { subjectOf } from '../signed-in.js';
-import { localeOf } from './challenge/answer.js';
 import { addedAnswers, beginErrors, common } from './shared.js';
 
 export const totp: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users }) => {

@@ -2,8 +2,9 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { presentAdded, WebauthnConfirmation, WebauthnOptionsView } from '../../mfa-schemas.js';
 import { Body, single } from '../../schemas.js';
 import type { AdminAuthOptions } from '../options.js';
+import { localeOf } from '../pages.js';
 import { subjectOf } from '../signed-in.js';
-import { localeOf, perMinute } from './challenge/answer.js';
+import { perMinute } from './challenge/answer.js';
 import { addedAnswers, beginErrors, common } from './shared.js';
 
 export const webauthn: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, limits }) => {

@@ -5,11 +5,11 @@ import type { EventAction } from '../../../../domain/events/catalogue.js';
 import type { LimitPolicy } from '../../../../platform/limiter.js';
 import { browserOf } from '../../../browser-of.js';
 import { errors } from '../../../operation.js';
-import { chooseLocale } from '../../../pages/locale.js';
 import { single } from '../../../schemas.js';
 import { createAdminCookies } from '../../cookies.js';
 import type { AdminAuthOptions } from '../../options.js';
 import { ChallengeOutcome, presentEntered } from '../../outcomes.js';
+import { localeOf } from '../../pages.js';
 
 export const ChallengeFields = {
   challenge_token: Type.String({ maxLength: 200, description: 'From the outcome `mfa_required`.' }),
@@ -40,9 +40,6 @@ export const perMinute = (points: number, name: string): LimitPolicy => ({
   points,
   windowSeconds: 60,
 });
-
-export const localeOf = ({ headers }: FastifyRequest) =>
-  chooseLocale({ acceptLanguage: headers['accept-language'] ?? null });
 
 /** Goes on with a second factor, and sets the cookies of the session that it starts. */
 export function answerWith({ users, baseUrl }: Pick<AdminAuthOptions, 'users' | 'baseUrl'>) {
