@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { mfaLimit } from '../../mfa-limits.js';
 import { presentAdded, WebauthnConfirmation, WebauthnOptionsView } from '../../mfa-schemas.js';
 import { Body, single } from '../../schemas.js';
 import type { AdminAuthOptions } from '../options.js';
 import { localeOf } from '../pages.js';
 import { subjectOf } from '../signed-in.js';
-import { perMinute } from './challenge/answer.js';
 import { addedAnswers, beginErrors, common } from './shared.js';
 
 export const webauthn: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, limits }) => {
@@ -12,7 +12,7 @@ export const webauthn: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
     '/mfa/webauthn/enroll/options',
     {
       config: { events: [] },
-      preValidation: limits.exact(perMinute(5, 'webauthn-enroll-options')),
+      preValidation: limits.exact(mfaLimit('admin', 'webauthn-enroll-options', 5)),
       schema: {
         ...common,
         operationId: 'adminEnrollWebauthnOptions',
@@ -33,7 +33,7 @@ export const webauthn: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
     '/mfa/webauthn/enroll/verify',
     {
       config: { events: ['auth.admin_mfa_enrolled'] },
-      preValidation: limits.exact(perMinute(10, 'webauthn-enroll-verify')),
+      preValidation: limits.exact(mfaLimit('admin', 'webauthn-enroll-verify', 10)),
       schema: {
         ...common,
         operationId: 'adminEnrollWebauthnVerify',

@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { mfaLimit } from '../../mfa-limits.js';
 import { presentAdded, WebauthnConfirmation, WebauthnOptionsView } from '../../mfa-schemas.js';
 import { Body, single } from '../../schemas.js';
 import { enrollmentEvents } from '../../sign-in-events.js';
 import type { IdentityAuthOptions } from '../options.js';
 import { proofOf } from '../signed-in.js';
-import { perMinute } from './challenge/answer.js';
 import { addedAnswers, beginErrors } from './factor-view.js';
 
 export const webauthn: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, { api, limits }) => {
@@ -12,7 +12,7 @@ export const webauthn: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
     '/mfa/webauthn/enroll/options',
     {
       config: { events: [] },
-      preValidation: limits.exact(perMinute(5, 'webauthn-enroll-options')),
+      preValidation: limits.exact(mfaLimit('identity', 'webauthn-enroll-options', 5)),
       schema: {
         operationId: 'identityEnrollWebauthnOptions',
         summary: 'Get the options for `navigator.credentials.create`',
@@ -37,7 +37,7 @@ export const webauthn: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (a
     '/mfa/webauthn/enroll/verify',
     {
       config: { events: enrollmentEvents },
-      preValidation: limits.exact(perMinute(10, 'webauthn-enroll-verify')),
+      preValidation: limits.exact(mfaLimit('identity', 'webauthn-enroll-verify', 10)),
       schema: {
         operationId: 'identityEnrollWebauthnVerify',
         summary: 'Enroll a passkey or security key',

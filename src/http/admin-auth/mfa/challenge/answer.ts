@@ -2,7 +2,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { AdminSecondFactor } from '../../../../domain/admin-mfa/challenges.js';
 import type { EventAction } from '../../../../domain/events/catalogue.js';
-import type { LimitPolicy } from '../../../../platform/limiter.js';
 import { browserOf } from '../../../browser-of.js';
 import { errors } from '../../../operation.js';
 import { single } from '../../../schemas.js';
@@ -33,13 +32,6 @@ export const challengeEvents = [
   'auth.admin_mfa_challenge_failed',
   'auth.admin_signed_in',
 ] as const satisfies readonly EventAction[];
-
-/** As the end users' limit on the same step, counted on its own. */
-export const perMinute = (points: number, name: string): LimitPolicy => ({
-  name: `admin-mfa-${name}`,
-  points,
-  windowSeconds: 60,
-});
 
 /** Goes on with a second factor, and sets the cookies of the session that it starts. */
 export function answerWith({ users, baseUrl }: Pick<AdminAuthOptions, 'users' | 'baseUrl'>) {

@@ -1,9 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { mfaLimit } from '../../../mfa-limits.js';
 import { Body } from '../../../schemas.js';
 import type { AdminAuthOptions } from '../../options.js';
 import { sameOrigin } from '../../origin.js';
-import { answerWith, ChallengeFields, challengeAnswers, challengeEvents, perMinute } from './answer.js';
+import { answerWith, ChallengeFields, challengeAnswers, challengeEvents } from './answer.js';
 
 export const recoveryCodeChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, options) => {
   const answer = answerWith(options);
@@ -11,7 +12,7 @@ export const recoveryCodeChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> 
     '/mfa/challenge/recovery-code',
     {
       config: { events: [...challengeEvents, 'auth.admin_recovery_code_used'] },
-      onRequest: [sameOrigin(options), options.limits.exact(perMinute(10, 'recovery-code'))],
+      onRequest: [sameOrigin(options), options.limits.exact(mfaLimit('admin', 'recovery-code', 10))],
       schema: {
         operationId: 'adminChallengeRecoveryCode',
         summary: 'Verify the second factor with a recovery code',

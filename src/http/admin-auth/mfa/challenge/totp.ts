@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { mfaLimit } from '../../../mfa-limits.js';
 import { Body } from '../../../schemas.js';
 import { worded } from '../../../validation-words.js';
 import type { AdminAuthOptions } from '../../options.js';
 import { sameOrigin } from '../../origin.js';
-import { answerWith, ChallengeFields, challengeAnswers, challengeEvents, perMinute } from './answer.js';
+import { answerWith, ChallengeFields, challengeAnswers, challengeEvents } from './answer.js';
 
 export const totpChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, options) => {
   const answer = answerWith(options);
@@ -12,7 +13,7 @@ export const totpChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
     '/mfa/challenge/totp',
     {
       config: { events: challengeEvents },
-      onRequest: [sameOrigin(options), options.limits.exact(perMinute(10, 'totp'))],
+      onRequest: [sameOrigin(options), options.limits.exact(mfaLimit('admin', 'totp', 10))],
       schema: {
         operationId: 'adminChallengeTotp',
         summary: 'Verify the second factor with a code of an authenticator app',

@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { mfaLimit } from '../../../mfa-limits.js';
 import { Json } from '../../../mfa-schemas.js';
 import { errors } from '../../../operation.js';
 import { Body, single } from '../../../schemas.js';
 import type { AdminAuthOptions } from '../../options.js';
 import { sameOrigin } from '../../origin.js';
-import { answerWith, ChallengeFields, challengeAnswers, challengeEvents, perMinute } from './answer.js';
+import { answerWith, ChallengeFields, challengeAnswers, challengeEvents } from './answer.js';
 
 export const webauthnChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, options) => {
   const { users, limits } = options;
@@ -13,7 +14,7 @@ export const webauthnChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> = as
     '/mfa/challenge/webauthn/options',
     {
       config: { events: [] },
-      onRequest: [sameOrigin(options), limits.exact(perMinute(10, 'webauthn-options'))],
+      onRequest: [sameOrigin(options), limits.exact(mfaLimit('admin', 'webauthn-options', 10))],
       schema: {
         operationId: 'adminChallengeWebauthnOptions',
         summary: 'Get the options for `navigator.credentials.get`',
@@ -41,7 +42,7 @@ export const webauthnChallenge: FastifyPluginAsyncTypebox<AdminAuthOptions> = as
     '/mfa/challenge/webauthn',
     {
       config: { events: [...challengeEvents, 'auth.admin_webauthn_counter_regressed'] },
-      onRequest: [sameOrigin(options), limits.exact(perMinute(10, 'webauthn'))],
+      onRequest: [sameOrigin(options), limits.exact(mfaLimit('admin', 'webauthn', 10))],
       schema: {
         operationId: 'adminChallengeWebauthn',
         summary: 'Verify the second factor with a passkey or security key',

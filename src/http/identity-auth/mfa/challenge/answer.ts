@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { SecondFactor } from '../../../../domain/mfa/challenges.js';
-import type { LimitPolicy } from '../../../../platform/limiter.js';
 import { browserOf } from '../../../browser-of.js';
 import { allowOrigins } from '../../../cors.js';
 import { errors } from '../../../operation.js';
@@ -37,13 +36,6 @@ export const challengeErrors = errors(
   'service.unavailable',
 );
 export const challengeAnswers = { 200: single(LoginResult), ...challengeErrors };
-
-/** The hosted login's limit on the same step, counted on its own. */
-export const perMinute = (points: number, name: string): LimitPolicy => ({
-  name: `identity-mfa-${name}`,
-  points,
-  windowSeconds: 60,
-});
 
 /** Lets the scripts of a challenge's client read the answers of a plugin's routes. */
 export const allowChallenger = (app: FastifyInstance, { api }: Pick<IdentityAuthOptions, 'api'>) =>

@@ -1,12 +1,13 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { mfaLimit } from '../../../mfa-limits.js';
 import { errors } from '../../../operation.js';
 import { chooseLocale } from '../../../pages/locale.js';
 import { Body, Message } from '../../../schemas.js';
 import { challengeEvents } from '../../../sign-in-events.js';
 import { worded } from '../../../validation-words.js';
 import type { IdentityAuthOptions } from '../../options.js';
-import { AnswerFields, allowChallenger, answerWith, ChallengeFields, challengeAnswers, perMinute } from './answer.js';
+import { AnswerFields, allowChallenger, answerWith, ChallengeFields, challengeAnswers } from './answer.js';
 
 export const emailOtpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, options) => {
   const answer = answerWith(options);
@@ -15,7 +16,7 @@ export const emailOtpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
     '/mfa/challenge/email-otp/send',
     {
       config: { events: ['auth.emailed_code_requested'] },
-      preValidation: options.limits.exact(perMinute(3, 'email-otp-send')),
+      preValidation: options.limits.exact(mfaLimit('identity', 'email-otp-send', 3)),
       schema: {
         operationId: 'identityChallengeEmailOtpSend',
         summary: 'Email a code to the confirmed email address',
@@ -48,7 +49,7 @@ export const emailOtpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
     '/mfa/challenge/email-otp',
     {
       config: { events: challengeEvents },
-      preValidation: options.limits.exact(perMinute(10, 'email-otp')),
+      preValidation: options.limits.exact(mfaLimit('identity', 'email-otp', 10)),
       schema: {
         operationId: 'identityChallengeEmailOtp',
         summary: 'Verify the second factor with an emailed code',

@@ -1,9 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { mfaLimit } from '../../../mfa-limits.js';
 import { Body } from '../../../schemas.js';
 import { challengeEvents } from '../../../sign-in-events.js';
 import type { IdentityAuthOptions } from '../../options.js';
-import { AnswerFields, allowChallenger, answerWith, challengeAnswers, perMinute } from './answer.js';
+import { AnswerFields, allowChallenger, answerWith, challengeAnswers } from './answer.js';
 
 export const recoveryCodeChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, options) => {
   const answer = answerWith(options);
@@ -12,7 +13,7 @@ export const recoveryCodeChallenge: FastifyPluginAsyncTypebox<IdentityAuthOption
     '/mfa/challenge/recovery-code',
     {
       config: { events: [...challengeEvents, 'auth.recovery_code_used'] },
-      preValidation: options.limits.exact(perMinute(10, 'recovery-code')),
+      preValidation: options.limits.exact(mfaLimit('identity', 'recovery-code', 10)),
       schema: {
         operationId: 'identityChallengeRecoveryCode',
         summary: 'Verify the second factor with a recovery code',

@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { mfaLimit } from '../../../mfa-limits.js';
 import { Body } from '../../../schemas.js';
 import { challengeEvents } from '../../../sign-in-events.js';
 import { worded } from '../../../validation-words.js';
 import type { IdentityAuthOptions } from '../../options.js';
-import { AnswerFields, allowChallenger, answerWith, challengeAnswers, perMinute } from './answer.js';
+import { AnswerFields, allowChallenger, answerWith, challengeAnswers } from './answer.js';
 
 export const totpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, options) => {
   const answer = answerWith(options);
@@ -13,7 +14,7 @@ export const totpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asy
     '/mfa/challenge/totp',
     {
       config: { events: challengeEvents },
-      preValidation: options.limits.exact(perMinute(10, 'totp')),
+      preValidation: options.limits.exact(mfaLimit('identity', 'totp', 10)),
       schema: {
         operationId: 'identityChallengeTotp',
         summary: 'Verify the second factor with a code of an authenticator app',

@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { mfaLimit } from '../../../mfa-limits.js';
 import { Json } from '../../../mfa-schemas.js';
 import { errors } from '../../../operation.js';
 import { Body, single } from '../../../schemas.js';
 import { challengeEvents } from '../../../sign-in-events.js';
 import type { IdentityAuthOptions } from '../../options.js';
-import { AnswerFields, allowChallenger, answerWith, ChallengeFields, challengeAnswers, perMinute } from './answer.js';
+import { AnswerFields, allowChallenger, answerWith, ChallengeFields, challengeAnswers } from './answer.js';
 
 export const webauthnChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, options) => {
   const answer = answerWith(options);
@@ -13,7 +14,7 @@ export const webauthnChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
     '/mfa/challenge/webauthn/options',
     {
       config: { events: [] },
-      preValidation: options.limits.exact(perMinute(10, 'webauthn-options')),
+      preValidation: options.limits.exact(mfaLimit('identity', 'webauthn-options', 10)),
       schema: {
         operationId: 'identityChallengeWebauthnOptions',
         summary: 'Get the options for `navigator.credentials.get`',
@@ -40,7 +41,7 @@ export const webauthnChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
     '/mfa/challenge/webauthn',
     {
       config: { events: [...challengeEvents, 'auth.webauthn_counter_regressed'] },
-      preValidation: options.limits.exact(perMinute(10, 'webauthn')),
+      preValidation: options.limits.exact(mfaLimit('identity', 'webauthn', 10)),
       schema: {
         operationId: 'identityChallengeWebauthn',
         summary: 'Verify the second factor with a passkey or security key',
