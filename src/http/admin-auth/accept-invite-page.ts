@@ -4,6 +4,7 @@ import type { InviteAcceptance, OfferedInvite } from '../../domain/invites/accep
 import { adminAppOf } from '../../platform/admin-app.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { refusalOf, statusOf } from '../errors.js';
+import { passwordErrorOf } from '../pages/password-errors.js';
 import type { AdminPages } from './origin.js';
 import { sendPageOrError } from './page-errors.js';
 import { localeOf, sendPage, wantsPage } from './pages.js';
@@ -50,16 +51,8 @@ export const acceptInviteError =
 
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
-const passwordErrors: Record<string, TextKey> = {
-  'password.required': 'accept_invite.error.password_missing',
-  'password.too_short': 'choose_password.error.too_short',
-  'password.too_long': 'choose_password.error.too_long',
-};
+const passwordErrors = { 'password.required': 'accept_invite.error.password_missing' } as const;
 
-function wrongWith({ code, options }: DomainError): TextKey | null {
-  if (code === 'password.breached') return 'choose_password.error.breached';
-  if (code === 'password.context_specific') return 'choose_password.error.context_specific';
-  if (code !== 'validation.failed') return null;
-  const [detail] = options.details ?? [];
-  return passwordErrors[detail?.code ?? ''] ?? 'accept_invite.error.incomplete';
-}
+const wrongWith = (refusal: DomainError): TextKey | null =>
+  passwordErrorOf(refusal, passwordErrors) ??
+  (refusal.code === 'validation.failed' ? 'accept_invite.error.incomplete' : null);

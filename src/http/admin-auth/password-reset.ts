@@ -3,9 +3,9 @@ import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { DomainError } from '../../domain/errors.js';
 import { adminAppOf } from '../../platform/admin-app.js';
-import type { TextKey } from '../../platform/mail/texts.js';
 import { statusOf } from '../errors.js';
 import { errors } from '../operation.js';
+import { passwordErrorOf } from '../pages/password-errors.js';
 import { Body, Message } from '../schemas.js';
 import { Html } from './answers.js';
 import type { AdminAuthOptions } from './options.js';
@@ -84,7 +84,7 @@ export const passwordReset: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
         if (isForm(request) && isVoid(error) && (await users.passwords.link.hasJustSet(request.body))) {
           return sendPage(reply, 'password-saved', { nextUrl }, localeOf(request)); // by the same form, sent twice
         }
-        const wrong = isForm(request) && wrongWith(error);
+        const wrong = isForm(request) && passwordErrorOf(error);
         if (!wrong) throw error;
         const { locale, purpose, email } = await users.passwords.link.preview(token);
         (reply as FastifyReply).code(statusOf('password.breached'));
@@ -100,13 +100,3 @@ export const passwordReset: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
 const bothForms = { content: { 'application/json': { schema: Message }, ...Html.content } };
 
 const isVoid = (error: unknown) => error instanceof DomainError && error.code === 'password.link_invalid';
-
-/** What to tell somebody who can choose another password on the same page. */
-function wrongWith(error: unknown): TextKey | null {
-  if (!(error instanceof DomainError)) return null;
-  if (error.code === 'password.breached') return 'choose_password.error.breached';
-  if (error.code === 'password.context_specific') return 'choose_password.error.context_specific';
-  const [detail] = error.options.details ?? [];
-  if (detail?.code === 'password.too_short') return 'choose_password.error.too_short';
-  return detail?.code === 'password.too_long' ? 'choose_password.error.too_long' : null;
-}

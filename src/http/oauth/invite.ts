@@ -7,7 +7,7 @@ import type { TextKey } from '../../platform/mail/texts.js';
 import { assertOwnOrigin } from '../origin.js';
 import type { HostedOptions } from './options.js';
 import { sendPage, wantsJson } from './pages.js';
-import { passwordErrorOf } from './password/errors.js';
+import { newPasswordErrorOf } from './password/errors.js';
 import { refusalInJson } from './refusal-in-json.js';
 import { isName } from './register.js';
 import { pastSomeoneElse } from './someone-else.js';
@@ -42,7 +42,7 @@ export const invite: FastifyPluginAsyncTypebox<HostedOptions> = async (app, opti
     try {
       await accept({ ...sent, ...names });
     } catch (error) {
-      const wrong = passwordErrorOf(error);
+      const wrong = newPasswordErrorOf(error);
       if (wrong) return again(wrong);
       return voided(error) ?? sendDoneBefore(request, reply, sent);
     }

@@ -10,7 +10,7 @@ import { secretCookie } from '../secret-cookie.js';
 import { captchaField, wrongWithCaptcha } from './captcha.js';
 import type { HostedOptions } from './options.js';
 import { localeOf, wantsJson } from './pages.js';
-import { passwordErrorOf } from './password/errors.js';
+import { newPasswordErrorOf } from './password/errors.js';
 import { sendSignUp } from './register-page.js';
 import { throttled } from './throttles.js';
 import { typedEmail } from './typed-email.js';
@@ -71,7 +71,7 @@ export const register: FastifyPluginAsyncTypebox<HostedOptions> = async (app, op
       browserCookie.set(reply, browser, after(now(), identityLinkLife.verify_email), now());
       return null;
     } catch (error) {
-      const wrong = passwordErrorOf(error);
+      const wrong = newPasswordErrorOf(error);
       if (wrong === null) throw error;
       return wrong;
     }

@@ -1,12 +1,18 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DomainError } from '../../../domain/errors.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
+import { passwordErrorOf } from '../../pages/password-errors.js';
 import { wantsJson } from '../pages.js';
 import type { AccountOptions } from './options.js';
 import { sendAccountPage } from './page.js';
 import type { AccountVisit } from './visit.js';
 
 const page = 'account/password';
+
+const errors = {
+  'password.wrong': 'account.password.error.wrong',
+  'password.too_short': 'account.password.error.too_short',
+} as const;
 
 /** Changes the password with the current one; somebody who has none chooses one. */
 export const password: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { logins, visits }) => {
@@ -28,7 +34,7 @@ export const password: FastifyPluginAsyncTypebox<AccountOptions> = async (app, {
         newPassword: form.get('new_password') ?? '',
       });
     } catch (error) {
-      const text = textOf(error);
+      const text = passwordErrorOf(error, errors);
       if (text === null) return visits.anew(visit, page, error);
       if (wantsJson(request)) throw error;
       return show(visit, text);
@@ -48,14 +54,3 @@ export const password: FastifyPluginAsyncTypebox<AccountOptions> = async (app, {
     return sendAccountPage(visit, 'account-password', { email, hasPassword, minLength, error }, { status });
   }
 };
-
-/** What was wrong with what was typed, in words; null for what the page cannot help with. */
-function textOf(error: unknown): TextKey | null {
-  if (!(error instanceof DomainError)) return null;
-  if (error.code === 'password.wrong') return 'account.password.error.wrong';
-  if (error.code === 'password.breached') return 'choose_password.error.breached';
-  if (error.code === 'password.context_specific') return 'choose_password.error.context_specific';
-  if (error.code !== 'validation.failed') return null;
-  const tooLong = error.options.details?.some(({ code }) => code === 'password.too_long');
-  return tooLong ? 'choose_password.error.too_long' : 'account.password.error.too_short';
-}

@@ -10,7 +10,7 @@ import { sendPage, wantsJson } from '../pages.js';
 import { refusalInJson } from '../refusal-in-json.js';
 import { pastSomeoneElse } from '../someone-else.js';
 import { throttled } from '../throttles.js';
-import { passwordErrorOf } from './errors.js';
+import { newPasswordErrorOf } from './errors.js';
 
 /** The mailed link with which a password is replaced. Opening it shows a form; only sending that consumes it. */
 export const passwordReset: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
@@ -41,7 +41,7 @@ export const passwordReset: FastifyPluginAsyncTypebox<HostedOptions> = async (ap
       if (error instanceof DomainError && error.code === 'password.link_invalid') {
         return sendVoid(visit, { token, password });
       }
-      const wrong = passwordErrorOf(error);
+      const wrong = newPasswordErrorOf(error);
       if (wrong === null) throw error;
       return sendForm(visit, link, { token, minLength, error: wrong });
     }
