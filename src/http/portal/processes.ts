@@ -9,8 +9,7 @@ import { always, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, Id, listOf, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
 import { worded } from '../validation-words.js';
-import { extensionOf } from './processes-extension.js';
-import { prolongerOf } from './prolonging.js';
+import { extenderOf, extensionOf } from './process-extension.js';
 
 const Duration = (description: string) =>
   Type.String({ pattern: worded(durationPattern, 'must be a duration such as 30m, 12h or 7d'), description });
@@ -261,7 +260,7 @@ export const resendProcess = operation({
     ...errors(...rights, 'administrator_invite.already_pending', 'member.already_member'),
   },
   handle: async ({ services, scope, caller, params }) => ({
-    data: present(await services.accountProcesses.resend(scope, prolongerOf(caller), params.id)),
+    data: present(await services.accountProcesses.resend(scope, extenderOf(caller), params.id)),
   }),
 });
 
@@ -283,7 +282,7 @@ export const extendProcess = operation({
   answers: { 200: single(ProcessView), ...errors(...rights, 'validation.failed') },
   exists,
   async handle({ services, scope, caller, params, body }) {
-    const userId = prolongerOf(caller);
+    const userId = extenderOf(caller);
     const extension = () => extensionOf(body);
     return { data: present(await services.accountProcesses.extend(scope, userId, params.id, extension)) };
   },
