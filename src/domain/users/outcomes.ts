@@ -102,7 +102,7 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
     proved: Selection,
     { applicationId, ...browser }: SignInPlace,
   ): Promise<EnteredOutcome> {
-    const reachable = within(proved.provider, await reachableOf(db, user.id));
+    const reachable = reachableThrough(proved.provider, await reachableOf(db, user.id));
     const [first] = reachable;
     if (!first && proved.provider) throw new DomainError('auth.invalid_credentials'); // no member of its Account any more
     if (!first) return { outcome: 'account_required', ...(await start(user, unbound, { ...proved, ...browser })) };
@@ -148,5 +148,5 @@ export function createOutcomes({ db, sessions, selections, challenges }: Outcome
 }
 
 /** An Account's identity provider opens the Account, and no other one that the user is a member of. */
-export const within = (provider: Selection['provider'], reachable: Reachable[]): Reachable[] =>
-  reachable.filter(({ account }) => !provider || account.id === provider.accountId);
+export const reachableThrough = (provider: Selection['provider'], all: Reachable[]): Reachable[] =>
+  all.filter(({ account }) => !provider || account.id === provider.accountId);

@@ -14,11 +14,11 @@ import {
   type Browser,
   createOutcomes,
   type EnteredOutcome,
+  reachableThrough,
   type SignedIn,
   type SignInOutcome,
   type SignInPlace,
   type SigningInUser,
-  within,
 } from './outcomes.js';
 import { reachableOf, unbound } from './reachable.js';
 import { createSelections, type Selection } from './selections.js';
@@ -184,7 +184,7 @@ export function createSignIn(deps: SignInDeps): SignIn {
       const { accountId, connectionId, ssoSessionId, ...browser } = by;
       const provider = { connectionId, accountId, ssoSessionId };
       const [user, all] = await Promise.all([userOf(userId), reachableOf(db, userId)]);
-      if (within(provider, all).length === 0) throw new DomainError('auth.invalid_credentials');
+      if (reachableThrough(provider, all).length === 0) throw new DomainError('auth.invalid_credentials');
       const acr = amr.includes('mfa') ? aal2 : aal1;
       const place = { ...browser, applicationId: applicationId ?? undefined };
       return outcomes.decide(user, { method: 'sso', amr, acr, provider, authTime, asksOwnFactor }, place);
@@ -207,7 +207,7 @@ export function createSignIn(deps: SignInDeps): SignIn {
       if (selection.acr !== aal2 && (await challenges.isAsked(user.id))) {
         throw new DomainError('auth.invalid_credentials');
       }
-      const chosen = within(selection.provider, await reachableOf(db, user.id)).find(
+      const chosen = reachableThrough(selection.provider, await reachableOf(db, user.id)).find(
         ({ application }) => application?.id === applicationId,
       );
       if (!chosen) throw new DomainError('application.not_found');
