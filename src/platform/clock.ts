@@ -7,6 +7,8 @@ export const seconds = (count: number): number => count * 1000;
 export const minutes = (count: number): number => count * 60_000;
 export const hours = (count: number): number => count * 3_600_000;
 export const days = (count: number): number => count * 86_400_000;
+/** How far another party's clock may be from ours, ahead or behind (docs/decisions/0078). */
+export const clockSkewMs = minutes(1);
 /** Whole seconds since 1970, as tokens and signatures have moments (RFC 7519 §2). */
 export const epochSeconds = (date: Date): number => Math.floor(date.getTime() / 1000);
 /** A date `ms` milliseconds after `date`. */

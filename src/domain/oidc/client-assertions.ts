@@ -1,5 +1,5 @@
 import { errors, type JWTPayload, jwtVerify } from 'jose';
-import { type Clock, hours, minutes } from '../../platform/clock.js';
+import { type Clock, clockSkewMs, hours } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/database/db.js';
 import { claimedText } from './claimed.js';
@@ -11,8 +11,6 @@ export const assertionAlgorithms = ['RS256', 'PS256', 'ES256'];
 
 /** A used assertion is remembered until it expires, so it may not last long. */
 const longestLife = hours(1);
-/** How far a client's clock may be from ours, ahead or behind (docs/decisions/0078). */
-const skewMs = minutes(1);
 
 const useStatement = {
   name: 'use_client_assertion',
@@ -52,7 +50,7 @@ export function createClientAssertions({
         audience: audiences,
         requiredClaims: ['exp', 'jti'],
         currentDate: now(),
-        clockTolerance: skewMs / 1000,
+        clockTolerance: clockSkewMs / 1000,
       });
       // Who asks for one that counts elsewhere too would pass it on (draft-ietf-oauth-rfc7523bis §4).
       if (![payload.aud ?? []].flat().every((audience) => audiences.includes(audience))) throw clientRefused();
@@ -70,9 +68,9 @@ export function createClientAssertions({
     subjectOf: (assertion) => claimedText(assertion, 'sub'),
     async assertValid(client, assertion) {
       const { exp = 0, jti } = await verified(client, assertion);
-      if (typeof jti !== 'string' || exp * 1000 > now().getTime() + longestLife + skewMs) throw clientRefused();
+      if (typeof jti !== 'string' || exp * 1000 > now().getTime() + longestLife + clockSkewMs) throw clientRefused();
       // For as long as it is taken; housekeeping keeps it for a minute more, since our own clocks differ as well.
-      const until = new Date(exp * 1000 + skewMs);
+      const until = new Date(exp * 1000 + clockSkewMs);
       const used = await db.statement(useStatement, [client.clientId, hashSecret(jti), until]);
       if (used.length === 0) throw clientRefused();
     },

@@ -1,5 +1,5 @@
 import type { SsoConnection } from '../../../entities/sso-connection.js';
-import { minutes, seconds } from '../../platform/clock.js';
+import { clockSkewMs, seconds } from '../../platform/clock.js';
 import { unsaid } from '../sessions/first-factor.js';
 import { proofLife } from '../sessions/own-proof.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
@@ -28,9 +28,6 @@ export function provedAt({ authenticatedAt }: Pick<Assertion, 'authenticatedAt'>
   return authenticatedAt < now ? authenticatedAt : now;
 }
 
-/** Clocks differ, and providers say the second. */
-const skew = minutes(1);
-
 /**
  * Whether the sign-in at the provider is as recent as the connection and the request want it (OpenID Connect Core §3.1.2.1). The
  * provider was told so by way of the browser, whose person can have taken that out: what it says of the time is what counts.
@@ -46,5 +43,5 @@ export function isRecentEnough(
   const isAnew = anew || forceAuthn;
   const sentAt = createdAt.getTime();
   const oldest = Math.max(isAnew ? sentAt : 0, maxAge === null ? 0 : sentAt - seconds(maxAge));
-  return authenticatedAt.getTime() >= oldest - skew;
+  return authenticatedAt.getTime() >= oldest - clockSkewMs; // providers say the second
 }

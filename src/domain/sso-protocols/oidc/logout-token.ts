@@ -1,5 +1,5 @@
 import { errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from 'jose';
-import { hours, minutes } from '../../../platform/clock.js';
+import { clockSkewMs, hours, minutes } from '../../../platform/clock.js';
 import { isStorable } from '../../../platform/database/storable.js';
 import { isObject } from '../../is-object.js';
 import { type SsoRefusal, SsoRefused } from '../assertion.js';
@@ -26,7 +26,6 @@ export interface LogoutTokenExpected {
 }
 
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
-const skewMs = minutes(1);
 /** How old one is taken whose provider says no `exp`, as those of before errata 1 need not; and any at all. */
 const lifeMs = minutes(5);
 const longestLifeMs = hours(1);
@@ -49,7 +48,7 @@ export async function verifyLogoutToken(
     algorithms: [...algorithms],
     requiredClaims: ['iat', 'jti', 'events'],
     currentDate: now,
-    clockTolerance: skewMs / 1000,
+    clockTolerance: clockSkewMs / 1000,
     maxTokenAge: longestLifeMs / 1000,
   }).catch((error: unknown) => {
     throw asRefusal(error);
@@ -67,7 +66,8 @@ function logoutIn({ events, nonce, sub, sid, jti, iat = 0, exp }: JWTPayload, no
   if (sub !== undefined && !isId(sub, longestSubject)) throw malformed('has an invalid sub');
   if (sid !== undefined && !isId(sid, longestId)) throw malformed('has a sid that is not a string, or is too long');
   if (!isId(jti, longestId)) throw malformed('has a jti that is not a string, or is too long');
-  const until = Math.min((exp ?? Infinity) * 1000, iat * 1000 + (exp === undefined ? lifeMs : longestLifeMs)) + skewMs;
+  const until =
+    Math.min((exp ?? Infinity) * 1000, iat * 1000 + (exp === undefined ? lifeMs : longestLifeMs)) + clockSkewMs;
   if (until <= now.getTime()) throw new SsoRefused('expired', 'The logout token was issued too long ago');
   return {
     subject: sub ?? null,

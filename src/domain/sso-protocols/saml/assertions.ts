@@ -1,17 +1,18 @@
 import type { SsoConnection } from '../../../../entities/sso-connection.js';
+import { clockSkewMs, minutes } from '../../../platform/clock.js';
 import { type Assertion, SsoRefused } from '../assertion.js';
 import { addressOf, attributesOf } from './attributes.js';
 import { amrOf } from './authn-context.js';
 import type { SamlProvider, ServiceProvider } from './settings.js';
 import { assertNothingEncrypted } from './signatures.js';
 import { lastingNameOf, nameIdOf, transientSessionOf } from './subjects.js';
-import { assertPast, assertWithin, instantOf, skewed, skewMs } from './times.js';
+import { assertPast, assertWithin, instantOf, skewed } from './times.js';
 import { childOf, childrenOf, samlNamespaces, type XmlElement } from './xml.js';
 
 const { assertion: saml } = samlNamespaces;
 const bearer = 'urn:oasis:names:tc:SAML:2.0:cm:bearer';
 /** How old an answer may be that nobody asked for: no request bounds it, so that its own dates must not reach further. */
-const unsolicitedMs = 10 * 60_000;
+const unsolicitedMs = minutes(10);
 
 /** What an assertion is held against. */
 export interface Expected {
@@ -43,7 +44,7 @@ export function readAssertion(assertion: XmlElement, expected: Expected): Assert
   if (!subject) throw new SsoRefused('subject_missing', 'Its assertion has no Subject');
   const confirmedUntil = assertConfirmed(subject, expected);
   assertPast(issuedAt, 'IssueInstant', now);
-  if (!expected.inResponseTo && now.getTime() - issuedAt.getTime() > unsolicitedMs + skewMs) {
+  if (!expected.inResponseTo && now.getTime() - issuedAt.getTime() > unsolicitedMs + clockSkewMs) {
     throw new SsoRefused('expired', 'It is unsolicited, and older than ten minutes');
   }
   const authentication = authenticationOf(assertion, now);

@@ -1,5 +1,6 @@
 import type { SAML } from '@node-saml/node-saml';
 import type { SsoConnection } from '../../../../entities/sso-connection.js';
+import { clockSkewMs, minutes } from '../../../platform/clock.js';
 import { type ProviderHandle, SsoRefused } from '../assertion.js';
 import { assertInResponseTo, assertIssuer } from './assertions.js';
 import { loadLibrary } from './library.js';
@@ -10,12 +11,12 @@ import { assertNothingEncrypted } from './signatures.js';
 import { type LogoutMessage, readSigned } from './signed-messages.js';
 import { signedUrl } from './signed-url.js';
 import { lastingNameOf, nameIdOf, transientSessionOf } from './subjects.js';
-import { assertPast, assertWithin, instantOf, skewMs } from './times.js';
+import { assertPast, assertWithin, instantOf } from './times.js';
 import { childOf, childrenOf, samlNamespaces, type XmlElement } from './xml.js';
 
 const { assertion: saml, protocol } = samlNamespaces;
 /** How old a LogoutRequest may be that does not say itself until when it is good. */
-const lifeMs = 5 * 60_000;
+const lifeMs = minutes(5);
 
 /** Whose session at the provider has ended. */
 export interface LogoutRequest {
@@ -58,7 +59,7 @@ export async function verifyLogoutRequest(
   assertPast(issuedAt, 'IssueInstant', now);
   assertWithin(request, now);
   const until = instantOf(request, 'NotOnOrAfter') ?? new Date(issuedAt.getTime() + lifeMs);
-  if (now.getTime() - skewMs >= until.getTime()) throw new SsoRefused('expired', 'It was issued too long ago');
+  if (now.getTime() - clockSkewMs >= until.getTime()) throw new SsoRefused('expired', 'It was issued too long ago');
   assertNothingEncrypted(request);
   const nameId = nameIdOf(request);
   const transient = transientSessionOf(nameId);
@@ -72,7 +73,7 @@ export async function verifyLogoutRequest(
   return {
     id,
     ...meant,
-    once: { id, until: new Date(until.getTime() + skewMs) },
+    once: { id, until: new Date(until.getTime() + clockSkewMs) },
   };
 }
 

@@ -1,11 +1,9 @@
+import { clockSkewMs } from '../../../platform/clock.js';
 import { SsoRefused } from '../assertion.js';
 import type { XmlElement } from './xml.js';
 
-/** How far a provider's clock may be off. */
-export const skewMs = 60_000;
-
 /** When an end of theirs has come by every clock. */
-export const skewed = (end: Date): Date => new Date(end.getTime() + skewMs);
+export const skewed = (end: Date): Date => new Date(end.getTime() + clockSkewMs);
 
 /** An instant of an attribute, or null where there is none. @throws SsoRefused where it is none that SAML 2.0 Core §1.3.3 writes */
 export function instantOf(element: XmlElement, name: string): Date | null {
@@ -22,20 +20,20 @@ export function instantOf(element: XmlElement, name: string): Date | null {
 export function assertWithin(element: XmlElement, now: Date, end = 'NotOnOrAfter'): void {
   const notBefore = instantOf(element, 'NotBefore');
   const notOnOrAfter = instantOf(element, end);
-  if (notBefore && now.getTime() + skewMs < notBefore.getTime()) {
+  if (notBefore && now.getTime() + clockSkewMs < notBefore.getTime()) {
     throw new SsoRefused(
       'not_yet_valid',
       `Its ${element.name} is not valid yet: not before ${notBefore.toISOString()}`,
     );
   }
-  if (notOnOrAfter && now.getTime() - skewMs >= notOnOrAfter.getTime()) {
+  if (notOnOrAfter && now.getTime() - clockSkewMs >= notOnOrAfter.getTime()) {
     throw new SsoRefused('expired', `Its ${element.name} expired at ${notOnOrAfter.toISOString()}`);
   }
 }
 
 /** @throws SsoRefused where something is said to have happened in the future */
 export function assertPast(instant: Date, name: string, now: Date): void {
-  if (instant.getTime() > now.getTime() + skewMs) {
+  if (instant.getTime() > now.getTime() + clockSkewMs) {
     throw new SsoRefused('not_yet_valid', `Its ${name} is in the future: ${instant.toISOString()}`);
   }
 }
