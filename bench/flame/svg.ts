@@ -1,3 +1,4 @@
+import { escapeMarkup } from '../../src/platform/markup.js';
 import type { Frame } from './frames.js';
 import type { Owner } from './places.js';
 
@@ -44,7 +45,7 @@ function drawn(root: Frame, least: number, title: string, caption: string): stri
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="12">`,
     `<style>.f text{font:10px monospace}.f rect{stroke:#fff;stroke-width:.5}${css}</style>`,
     '<rect width="100%" height="100%" fill="#fff"/>',
-    `<text x="4" y="15" font-size="14">${escaped(title)}</text><text x="4" y="31" fill="#555">${escaped(caption)}</text>`,
+    `<text x="4" y="15" font-size="14">${escapeMarkup(title)}</text><text x="4" y="31" fill="#555">${escapeMarkup(caption)}</text>`,
     legend(),
     '<g class="f">',
     ...boxes.map((box) => boxSvg(box, root.samples, height)),
@@ -81,8 +82,8 @@ function boxSvg({ frame, left, level }: Box, all: number, height: number): strin
   const full = `${frame.name}${frame.place && ` ${frame.place}`}: ${percent(frame.samples)}${own}`;
   const text = fitting(frame, Math.floor((wide - 4) / characterWidth));
   const rect = `<rect class="${frame.owner}" x="${x}" y="${y}" width="${round(wide)}" height="${rowHeight}"/>`;
-  const label = text && `<text x="${round(left * width + 2)}" y="${y + 11}">${escaped(text)}</text>`;
-  return `<g><title>${escaped(full)}</title>${rect}${label}</g>`;
+  const label = text && `<text x="${round(left * width + 2)}" y="${y + 11}">${escapeMarkup(text)}</text>`;
+  return `<g><title>${escapeMarkup(full)}</title>${rect}${label}</g>`;
 }
 
 /** As much of name and place as there is room for. */
@@ -106,6 +107,3 @@ const legend = (): string =>
     .join('');
 
 const round = (value: number): number => Math.round(value * 10) / 10;
-
-const signs: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
-const escaped = (text: string): string => text.replace(/[&<>"]/g, (sign) => signs[sign] as string);

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { Eta } from 'eta';
 import { inWords } from '../../domain/emails/in-words.js';
 import { isColor, palette } from '../../platform/colors.js';
-import { escapeHtml } from '../../platform/html.js';
 import { type Locale, type TextKey, type TextValues, text } from '../../platform/mail/texts.js';
 import { oneLine } from '../../platform/mail/values.js';
+import { escapeMarkup } from '../../platform/markup.js';
 import { projectRoot } from '../../platform/root.js';
 import { iconOf } from './icon.js';
 import type { Pages } from './pages.js';
@@ -141,5 +141,5 @@ const plainOf = (values: TextValues): TextValues =>
 function shown(value: unknown): string {
   // A page that says "undefined" to a customer is a bug that a test should meet first.
   if (value === undefined || value === null) throw new Error('A page was given no value where it shows one');
-  return escapeHtml(String(value));
+  return escapeMarkup(String(value));
 }

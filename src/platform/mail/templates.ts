@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Eta } from 'eta';
-import { escapeHtml } from '../html.js';
+import { escapeMarkup } from '../markup.js';
 import { projectRoot } from '../root.js';
 import { gatehouse, type MailBrand, valuesOf } from './brand.js';
 import { type Locale, type TextKey, textWith } from './texts.js';
@@ -148,7 +148,7 @@ export async function renderEmail<N extends keyof EmailTemplates>(
   };
   return {
     subject: oneLine(fill(subject, value)),
-    html: fill(html, (slotName) => escapeHtml(value(slotName))),
+    html: fill(html, (slotName) => escapeMarkup(value(slotName))),
     text: fill(text, value),
   };
 }
@@ -193,7 +193,7 @@ function evaluate(name: string, file: string, locale: Locale, extras: Extras): s
   const eta = new Eta({
     functionHeader: 'const { t, rich } = it;',
     autoEscape: markup,
-    escapeFunction: (value) => escapeHtml(String(value)),
+    escapeFunction: (value) => escapeMarkup(String(value)),
     autoTrim: markup ? [false, 'nl'] : false,
   });
   const read = (folder: string, of: string) => readFileSync(join(projectRoot, 'templates/email', folder, of), 'utf8');
@@ -204,6 +204,6 @@ function evaluate(name: string, file: string, locale: Locale, extras: Extras): s
     ...extras,
     ...standIns,
     t: (key: TextKey) => textWith(locale, key, slot),
-    rich: (key: TextKey) => escapeHtml(textWith(locale, key, slot)).replace(/@@[a-z_]+@@/g, '<strong>$&</strong>'),
+    rich: (key: TextKey) => escapeMarkup(textWith(locale, key, slot)).replace(/@@[a-z_]+@@/g, '<strong>$&</strong>'),
   });
 }

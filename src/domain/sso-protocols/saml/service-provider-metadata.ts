@@ -1,4 +1,5 @@
 import type { SsoConnection } from '../../../../entities/sso-connection.js';
+import { escapeMarkup } from '../../../platform/markup.js';
 import type { ServiceProvider } from './settings.js';
 import { samlNamespaces } from './xml.js';
 
@@ -38,20 +39,17 @@ export function serviceProviderMetadata(
       ${keyInfo}
       ${encryptionMethods.join('\n      ')}
     </KeyDescriptor>`;
-  const format = samlNameIdFormat ? `\n    <NameIDFormat>${escaped(samlNameIdFormat)}</NameIDFormat>` : '';
+  const format = samlNameIdFormat ? `\n    <NameIDFormat>${escapeMarkup(samlNameIdFormat)}</NameIDFormat>` : '';
   return `<?xml version="1.0" encoding="UTF-8"?>
-<EntityDescriptor xmlns="${samlNamespaces.metadata}" entityID="${escaped(entityId)}">
+<EntityDescriptor xmlns="${samlNamespaces.metadata}" entityID="${escapeMarkup(entityId)}">
   <SPSSODescriptor protocolSupportEnumeration="${samlNamespaces.protocol}" AuthnRequestsSigned="true" WantAssertionsSigned="${samlWantAssertionsSigned}">
     <KeyDescriptor use="signing">
       ${keyInfo}
     </KeyDescriptor>${encryption ? toEncryptTo : ''}
-    <SingleLogoutService Binding="${bindings}:HTTP-Redirect" Location="${escaped(sloUrl)}"/>
-    <SingleLogoutService Binding="${bindings}:HTTP-POST" Location="${escaped(sloUrl)}"/>${format}
-    <AssertionConsumerService index="0" isDefault="true" Binding="${bindings}:HTTP-POST" Location="${escaped(acsUrl)}"/>
+    <SingleLogoutService Binding="${bindings}:HTTP-Redirect" Location="${escapeMarkup(sloUrl)}"/>
+    <SingleLogoutService Binding="${bindings}:HTTP-POST" Location="${escapeMarkup(sloUrl)}"/>${format}
+    <AssertionConsumerService index="0" isDefault="true" Binding="${bindings}:HTTP-POST" Location="${escapeMarkup(acsUrl)}"/>
   </SPSSODescriptor>
 </EntityDescriptor>
 `;
 }
-
-const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
-const escaped = (text: string) => text.replace(/[&<>"]/g, (character) => entities[character] ?? '');
