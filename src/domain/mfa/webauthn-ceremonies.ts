@@ -12,6 +12,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { MfaFactor } from '../../../entities/mfa-factor.js';
 import { minutes } from '../../platform/clock.js';
 import { DomainError } from '../errors.js';
+import { factorLabel } from './factor-label.js';
 import { readAttestation } from './webauthn-responses.js';
 
 /** How long the browser waits for the person (WebAuthn Level 3 §15.1 recommends five to ten minutes). */
@@ -155,7 +156,7 @@ export function createCeremonies(baseUrl: string) {
         factor: {
           id: uuidv7(),
           type: 'webauthn',
-          label: readLabel(label) ?? (isPasskey ? 'Passkey' : 'Security key'),
+          label: factorLabel(label) ?? (isPasskey ? 'Passkey' : 'Security key'),
           credentialId: Buffer.from(credential.id, 'base64url'),
           publicKey: Buffer.from(credential.publicKey),
           signCount: String(credential.counter),
@@ -215,10 +216,4 @@ export function createCeremonies(baseUrl: string) {
       return null; // the library throws for each thing that is wrong, and for what it cannot read
     }
   }
-}
-
-/** As much of what somebody typed as a list can show, or null. */
-export function readLabel(typed: string | null | undefined): string | null {
-  const shown = [...(typed ?? '').replace(/\p{C}/gu, ' ').trim()].slice(0, 100).join('').trim();
-  return shown === '' ? null : shown;
 }

@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import { DomainError } from '../../../../domain/errors.js';
 import { withSecondFactor } from '../../../../domain/mfa/assurance.js';
+import { factorLabel } from '../../../../domain/mfa/factor-label.js';
 import type { NewFactor } from '../../../../domain/mfa/factors.js';
 import { cameByMail, type EnrollableKind } from '../../../../domain/mfa/standing.js';
 import type { AccountPage } from '../../../../domain/oidc/account-request.js';
@@ -78,8 +79,6 @@ export function createAdding({ provider, logins, hosted, visits }: AccountOption
   };
 }
 
-/** A name that somebody typed, as far as a list can show it; undefined for none. */
-export function labelIn({ form }: Pick<AccountVisit, 'form'>): string | undefined {
-  const typed = form.get('label')?.replace(/\p{C}/gu, ' ').trim();
-  return typed ? [...typed].slice(0, 100).join('') : undefined;
-}
+/** The name that was typed into the form; undefined for none. */
+export const labelIn = ({ form }: Pick<AccountVisit, 'form'>): string | undefined =>
+  factorLabel(form.get('label')) ?? undefined;
