@@ -1,12 +1,12 @@
 import { X509Certificate } from 'node:crypto';
 import { days } from '../../platform/clock.js';
+import { certificatePattern, certificatesIn } from '../sso-protocols/saml/certificates.js';
 
 /** How long before a provider's last certificate ends whoever looks after the connection is told: the earliest first. */
 export const warnings = [days(30), days(7)] as const;
 
 /** More than a provider needs while it changes its key. */
 const most = 8;
-const block = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g;
 
 export interface CertificateProblem {
   code: 'malformed' | 'too_many' | 'expired' | 'weak_key';
@@ -25,8 +25,8 @@ export function readCertificates(
   now: Date,
   inUse: string | null = null,
 ): { pem: string } | CertificateProblem {
-  const blocks = text.match(block) ?? [];
-  if (blocks.length === 0 || text.replace(block, '').trim() !== '')
+  const blocks = certificatesIn(text);
+  if (blocks.length === 0 || text.replace(certificatePattern, '').trim() !== '')
     return { code: 'malformed', message: 'must be certificates in PEM, and nothing else' };
   if (blocks.length > most) return { code: 'too_many', message: `must be at most ${most} certificates` };
   const certificates = blocks.map(parsed);
@@ -63,7 +63,7 @@ export const lastEndOf = (pem: string): Date | null =>
     .map(endOf)
     .reduce<Date | null>((latest, end) => (latest && latest > end ? latest : end), null);
 
-const readIn = (pem: string): X509Certificate[] => (pem.match(block) ?? []).flatMap((one) => parsed(one) ?? []);
+const readIn = (pem: string): X509Certificate[] => certificatesIn(pem).flatMap((one) => parsed(one) ?? []);
 
 function parsed(pem: string): X509Certificate | null {
   try {

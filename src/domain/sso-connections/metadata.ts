@@ -2,8 +2,8 @@ import { OutboundError } from '../../platform/outbound/errors.js';
 import type { Outbound } from '../../platform/outbound/fetch.js';
 import type { Guard } from '../../platform/outbound/guard.js';
 import { DomainError, invalidField } from '../errors.js';
+import { certificatesIn } from '../sso-protocols/saml/certificates.js';
 import { MetadataRefused, parseMetadata } from '../sso-protocols/saml/provider-metadata.js';
-import { certificatesIn } from '../sso-protocols/saml/settings.js';
 import { usableOf } from './certificates.js';
 import { type ConnectionSettings, faultOfUrl } from './settings.js';
 

@@ -1,5 +1,6 @@
 import type { SsoConnection } from '../../../../entities/sso-connection.js';
 import { SsoRefused } from '../assertion.js';
+import { certificatesIn } from './certificates.js';
 
 /** Where a connection's messages go, and who it is to its provider (SAML 2.0 Metadata §2.4.4). */
 export interface ServiceProvider {
@@ -31,7 +32,3 @@ export function providerOf(connection: SsoConnection): SamlProvider {
   }
   return { entityId: samlEntityId, ssoUrl: samlSsoUrl, certificates };
 }
-
-/** The certificates of a text, which may hold several behind each other. */
-export const certificatesIn = (pem: string): string[] =>
-  pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
