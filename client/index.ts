@@ -1,6 +1,6 @@
 import createClient, { type FetchResponse, type MaybeOptionalInit } from 'openapi-fetch';
 import { GatehouseError } from './errors.js';
-import { isJson, type RetryOptions, retrying } from './retries.js';
+import { createRetryingFetch, isJson, type RetryOptions } from './retries.js';
 import type { EventData, ListChangesResponse, paths } from './schema.js';
 
 export { type ErrorCode, type ErrorDetail, GatehouseError } from './errors.js';
@@ -103,7 +103,7 @@ const questions = /^\/access\/v1\/|\/authorization\/(evaluate|evaluate\/bulk|exp
 
 /** A client of one environment, with the API key of a server or the access token of a person. */
 export function createGatehouse(options: GatehouseOptions): Gatehouse {
-  const client = createClient<Record<string, never>>({ baseUrl: options.baseUrl, fetch: retrying(options) });
+  const client = createClient<Record<string, never>>({ baseUrl: options.baseUrl, fetch: createRetryingFetch(options) });
   client.use({
     async onRequest({ request, schemaPath }) {
       const { apiKey, accessToken } = options;

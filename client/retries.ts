@@ -9,7 +9,7 @@ export interface RetryOptions {
 }
 
 /** A `fetch` that retries requests that were refused temporarily, or whose response was lost. Writes carry an Idempotency-Key. */
-export function retrying({
+export function createRetryingFetch({
   retries = 3,
   maxPauseMs = 30_000,
   timeoutMs = 30_000,
@@ -35,14 +35,14 @@ export function retrying({
     }
   }
   return async (request: Request): Promise<Response> => {
-    for (let tried = 0; ; tried += 1) {
-      const isLast = tried >= retries;
+    for (let attempt = 0; ; attempt += 1) {
+      const isLast = attempt >= retries;
       const response = await once(request).catch((error: unknown) => {
         if (isLast || request.signal.aborted) throw error;
         return null;
       });
-      const pause = pauseOf(response, tried);
-      if (response && (isLast || pause > maxPauseMs || !(await isForTheMoment(response, tried)))) return response;
+      const pause = pauseOf(response, attempt);
+      if (response && (isLast || pause > maxPauseMs || !(await isTemporary(response, attempt)))) return response;
       await response?.body?.cancel();
       await wait(Math.min(pause, maxPauseMs), request.signal);
     }
@@ -54,10 +54,10 @@ const waitAskedFor = ({ url }: Request): number => 1000 * (Number(new URL(url).s
 
 export const isJson = (response: Response): boolean => /[/+]json\b/.test(response.headers.get('content-type') ?? '');
 
-/** Also if the first attempt, whose response was lost, is still in progress. */
-async function isForTheMoment(response: Response, tried: number): Promise<boolean> {
+/** Whether a retry may succeed: after 429, 503, or a 409 `idempotency.in_progress` of our own first attempt, whose response was lost. */
+async function isTemporary(response: Response, attempt: number): Promise<boolean> {
   if (response.status === 429 || response.status === 503) return true;
-  if (response.status !== 409 || tried === 0) return false;
+  if (response.status !== 409 || attempt === 0) return false;
   const body = (await response
     .clone()
     .json()
@@ -66,9 +66,9 @@ async function isForTheMoment(response: Response, tried: number): Promise<boolea
 }
 
 /** What the service asks for (RFC 9110 §10.2.3), otherwise twice as long each time, with jitter. */
-function pauseOf(response: Response | null, tried: number): number {
+function pauseOf(response: Response | null, attempt: number): number {
   const asked = response?.headers.get('retry-after');
-  if (!asked) return 200 * 2 ** tried * (0.5 + Math.random() / 2);
+  if (!asked) return 200 * 2 ** attempt * (0.5 + Math.random() / 2);
   const ms = /^\d+$/.test(asked) ? Number(asked) * 1000 : Date.parse(asked) - Date.now();
   return Number.isNaN(ms) ? 1000 : Math.max(ms, 0);
 }
