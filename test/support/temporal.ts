@@ -57,6 +57,10 @@ export async function startTestTemporal({ port }: { port?: number } = {}) {
   };
 }
 
+/** How a workflow stands for Temporal: `COMPLETED`, `FAILED`, `CANCELLED`… */
+export const statusOf = async (handle: Pick<WorkflowHandle, 'describe'>): Promise<string> =>
+  (await handle.describe()).status.name;
+
 /** Everything that a workflow's history holds, as one text: payloads are bytes in it, and failures have messages. */
 export async function historyText(handle: Pick<WorkflowHandle, 'fetchHistory'>): Promise<string> {
   const texts: string[] = [];

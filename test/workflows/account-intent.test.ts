@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import type { WorkflowUpdateFailedError } from '@temporalio/client';
 import { ApplicationFailure, WorkflowNotFoundError } from '@temporalio/common';
@@ -6,7 +7,7 @@ import type { AccountIntentStatus } from '../../entities/account-intent.js';
 import type { accountIntent } from '../../workflows/account-intent.js';
 import { recordHistory } from '../support/histories.js';
 import { patience } from '../support/patience.js';
-import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
+import { startTestTemporal, statusOf, type TestTemporal } from '../support/temporal.js';
 
 let temporal: TestTemporal;
 beforeAll(async () => {
@@ -16,7 +17,6 @@ afterAll(() => temporal.stop());
 
 type Made = { accountId: string; applicationId: string };
 const ids: Made = { accountId: randomUUID(), applicationId: randomUUID() };
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const outage = () => ApplicationFailure.retryable('away', 'outage');
 const slugTaken = () => ApplicationFailure.nonRetryable('taken', 'account.slug_taken');
 
@@ -97,9 +97,6 @@ const outageUntil = (hasHappened: () => boolean, work: (...args: never[]) => Pro
     if (!hasHappened()) throw outage();
     return work(...args);
   }) as never;
-const statusOf = async (handle: { describe(): Promise<{ status: { name: string } }> }) =>
-  (await handle.describe()).status.name;
-
 test('a resumed one is claimed, then provisioned, and says its Account', async () => {
   const { id, handle, activities, resume } = await startIntent();
   const claimId = randomUUID();

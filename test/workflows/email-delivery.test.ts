@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
 import proto from '@temporalio/proto';
@@ -90,7 +91,7 @@ test.concurrent('cancelled between two tries, its row says so', async () => {
   const { emailId, activities, start } = await startDelivery({ firstRetryMs: 30_000, longestRetryMs: 30_000 });
   activities.sendEmail.mockRejectedValue(away());
   const handle = await start();
-  while (activities.sendEmail.mock.calls.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  while (activities.sendEmail.mock.calls.length === 0) await sleep(20);
   await handle.cancel();
   await expect(handle.result()).rejects.toThrow();
   expect((await handle.describe()).status.name).toBe('CANCELLED');
@@ -108,9 +109,9 @@ test.concurrent('cancelled while the server is taking it, it counts as sent', as
       }),
   );
   const handle = await start();
-  while (activities.sendEmail.mock.calls.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  while (activities.sendEmail.mock.calls.length === 0) await sleep(20);
   await handle.cancel();
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  await sleep(300);
   take('sent');
   expect(await handle.result()).toBe('sent');
   expect(activities.cancelEmail).not.toHaveBeenCalled();
@@ -125,7 +126,7 @@ test.concurrent('cancelled while it is given up, it has failed', async () => {
     return 'failed';
   });
   const handle = await start();
-  while (activities.giveUpEmail.mock.calls.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  while (activities.giveUpEmail.mock.calls.length === 0) await sleep(20);
   await handle.cancel();
   cancelled = true;
   await expect(handle.result()).rejects.toThrow();
@@ -150,7 +151,7 @@ test.concurrent('a worker falls silent with an attempt, and it is cancelled: the
   const { activities, start } = await startDelivery();
   activities.sendEmail.mockImplementation(silence);
   const handle = await start();
-  while (activities.sendEmail.mock.calls.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  while (activities.sendEmail.mock.calls.length === 0) await sleep(20);
   await handle.cancel();
   await expect(handle.result()).rejects.toThrow();
   expect((await handle.describe()).status.name).toBe('CANCELLED');

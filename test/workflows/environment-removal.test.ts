@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import type { EnvironmentRemovalStatus } from '../../entities/environment-removal.js';
 import type { RemovalOutcome } from '../../src/domain/removals/removals.js';
@@ -39,7 +40,7 @@ async function startRemoval() {
       args: [{ removalId, accountId: randomUUID(), environmentId: randomUUID() }],
     });
   const until = async (look: () => boolean) => {
-    while (!look()) await new Promise((resolve) => setTimeout(resolve, 20));
+    while (!look()) await sleep(20);
   };
   return { activities, start, until };
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
 import { createErasures } from '../../src/domain/erasures/erasures.js';
 import { createMfaGraces } from '../../src/domain/mfa/grace.js';
@@ -73,7 +74,7 @@ test('a terminated mail is sent after all, and one that has ended stays ended', 
   await confirm(id);
   await handleOf(`registration/${id}`).result();
   await reconciled(processes.client);
-  await new Promise((resolve) => setTimeout(resolve, 1000));
+  await sleep(1000);
   expect(await statusOf(`registration/${id}`)).toBe('COMPLETED');
   expect(worker.sent.filter(({ to }) => to === request.email)).toHaveLength(1);
 });
@@ -90,7 +91,7 @@ test.concurrent('one whose time was over while nobody looked is closed, not only
   await handleOf(`registration/${id}`).terminate('by mistake');
   await until('its end', async () => {
     await reconciled(processes.client);
-    await new Promise((resolve) => setTimeout(resolve, 1200));
+    await sleep(1200);
     return (await worker.registrations.find(worker.tokenOf(id)))?.email === null;
   });
   expect(await worker.registrations.find(worker.tokenOf(id))).toMatchObject({ status: 'expired' });
@@ -156,7 +157,7 @@ test.concurrent('a terminated grace goes on, one that is over while nobody looks
   await until('cancelled', async () => (await statusOf(workflowId)) === 'CANCELLED');
   expect(await graces.find(scope, id)).toMatchObject({ over: false });
   await reconciled(processes.client);
-  await new Promise((resolve) => setTimeout(resolve, 1500));
+  await sleep(1500);
   expect(await statusOf(workflowId)).toBe('CANCELLED');
 });
 
@@ -178,7 +179,7 @@ test.concurrent('an erasure is carried out, and its history names nobody', async
 const healed = (what: string, look: () => Promise<boolean>) =>
   until(what, async () => {
     await reconciled(processes.client);
-    await new Promise((resolve) => setTimeout(resolve, 1500));
+    await sleep(1500);
     return look();
   });
 

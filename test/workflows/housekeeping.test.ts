@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import type { Place, Swept } from '../../src/domain/housekeeping/housekeeping.js';
 import { minutes } from '../../src/platform/clock.js';
@@ -13,7 +14,6 @@ beforeAll(async () => {
 });
 afterAll(() => temporal.stop());
 
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const at = (rule: string): Place => ({ rule, after: null, looked: 0 });
 
 /** Two batches of grants, one of sessions, one of mails. */

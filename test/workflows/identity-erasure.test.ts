@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import type { ErasureStatus } from '../../entities/erasure.js';
 import type { StepOutcome } from '../../src/domain/erasures/erasures.js';
@@ -11,8 +12,6 @@ beforeAll(async () => {
   temporal = await startTestTemporal();
 });
 afterAll(() => temporal.stop());
-
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function startErasure() {
   const erasureId = randomUUID();

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
 import type { InviteKind, InviteRow, WhichInvite } from '../../activities/invites.js';
@@ -18,7 +19,6 @@ beforeAll(async () => {
 });
 afterAll(() => temporal.stop());
 
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const at = (ms: number) => new Date(Date.now() + ms).toISOString();
 
 /** Stands for the row, which decides. */

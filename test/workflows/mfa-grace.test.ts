@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import type { GraceLook } from '../../src/domain/mfa/grace.js';
 import { hours } from '../../src/platform/clock.js';
@@ -13,7 +14,6 @@ beforeAll(async () => {
 });
 afterAll(() => temporal.stop());
 
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 const running = (wakeIn: number, endIn = hours(2)): GraceLook => ({
   status: 'running',

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import type { Reconciled, ReconcilerPlace } from '../../src/domain/processes/reconciler.js';
 import { ensureSchedules } from '../../src/temporal/schedules.js';
@@ -12,7 +13,6 @@ beforeAll(async () => {
 });
 afterAll(() => temporal.stop());
 
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const kinds = ['registrationVerification', 'emailDelivery'] as const;
 const pages: Reconciled[] = [
   { kind: kinds[0], looked: 500, restarted: 0, failed: [], next: { kind: kinds[0], after: 'a' } },

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import type { WorkflowUpdateFailedError } from '@temporalio/client';
 import { ApplicationFailure, WorkflowNotFoundError } from '@temporalio/common';
@@ -8,7 +9,7 @@ import type { registrationVerification } from '../../workflows/registration-veri
 import { recordHistory } from '../support/histories.js';
 import { inTime } from '../support/in-time.js';
 import { patience } from '../support/patience.js';
-import { startTestTemporal, type TestTemporal } from '../support/temporal.js';
+import { startTestTemporal, statusOf, type TestTemporal } from '../support/temporal.js';
 
 let temporal: TestTemporal;
 /** Milliseconds in which a workflow is on its way, as a rule. */
@@ -19,8 +20,6 @@ beforeAll(async () => {
 afterAll(() => temporal.stop());
 
 const ids = { userId: randomUUID(), accountId: randomUUID(), applicationId: randomUUID() };
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-
 /** Stands for the row, which decides. */
 function fakeActivities(expiresAt: () => number, row: PendingRegistrationStatus) {
   let status = row;
@@ -96,9 +95,6 @@ const codeOf = (error: unknown) =>
   error instanceof WorkflowNotFoundError
     ? 'registration.link_invalid'
     : ((error as WorkflowUpdateFailedError).cause as ApplicationFailure).type;
-const statusOf = async (handle: { describe(): Promise<{ status: { name: string } }> }) =>
-  (await handle.describe()).status.name;
-
 test('a confirmed link provisions, and the process ends', async () => {
   const { id, handle, activities, confirm } = await startRegistration();
   expect(await confirm()).toEqual(ids);

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { WorkflowNotFoundError } from '@temporalio/common';
 import type { RoleAssignment } from '../../entities/role-assignment.js';
 import { closeWindows } from '../../src/domain/access/window-rows.js';
@@ -248,7 +249,7 @@ test.concurrent('terminated by mistake it goes on, and tells nothing twice', asy
   });
   await until('it runs again', async () => {
     await reconcileNow(processes.client);
-    await new Promise((resolve) => setTimeout(resolve, 1500));
+    await sleep(1500);
     return ['RUNNING', 'COMPLETED'].includes(await statusOf(assignment));
   });
   await ends(assignment, 'COMPLETED');

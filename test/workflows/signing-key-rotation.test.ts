@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import type { TypedSearchAttributes } from '@temporalio/common';
 import { ensureSchedules, findSchedules } from '../../src/temporal/schedules.js';
@@ -51,7 +52,7 @@ test('cancelled while no key can be made, this run stops', async () => {
     workflowId: 'signing-key-rotation-cancelled',
     taskQueue,
   });
-  while (rotateSigningKeys.mock.calls.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  while (rotateSigningKeys.mock.calls.length === 0) await sleep(20);
   expect(await handle.query('__temporal_workflow_metadata')).toMatchObject({
     currentDetails: expect.stringContaining('Cancelling ends this run'),
   });

@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
 import { createDomainChecks } from '../../src/domain/sso-domains/checks.js';
 import { createSsoDomains, type SsoDomainsDeps } from '../../src/domain/sso-domains/domains.js';
@@ -194,7 +195,7 @@ test.concurrent('terminated by mistake it is looked for again', async () => {
   one.publish();
   await until('it runs again', async () => {
     await reconciled(processes.client);
-    await new Promise((resolve) => setTimeout(resolve, 1500));
+    await sleep(1500);
     return (await one.status()) === 'verified';
   });
   expect(await one.process()).toBe('RUNNING');
