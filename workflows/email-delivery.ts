@@ -25,7 +25,7 @@ const { giveUpEmail, cancelEmail } = proxyActivities<EmailActivities>({
   retry: { initialInterval: '1s', maximumInterval: '30s' },
 });
 
-/** Brings one mail to the SMTP server, however long that is away, and gives up visibly. */
+/** Brings one mail to the SMTP server, however long that is away, and gives up visibly after `giveUpAfterMs`: a day unless said. */
 export async function emailDelivery({
   emailId,
   giveUpAfterMs = 24 * 3_600_000,

@@ -7,7 +7,7 @@ export interface Requester {
   actorId: string | null;
 }
 
-/** Does a step of a process as the doing of whoever asked for it, in the events that it records. */
+/** Runs a step of a process with the actor and correlation id of the request that asked for it, so that its events name them. */
 export const actForRequester = <T>(
   { correlationId, actorType, actorId }: Requester,
   work: () => Promise<T>,

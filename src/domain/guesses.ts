@@ -22,7 +22,7 @@ export interface Guesses<Whose, Guess extends Whose = Whose> {
   succeeded(guess: Guess): Promise<void>;
   /** Takes one back that is no failure and proves nothing either: the others stay. */
   withdrawn(guess: Guess): Promise<void>;
-  /** Takes one back that could not have been right, but for where it came from: the account is not guessed at by it. */
+  /** It could not have been right, since there is no such secret to guess: it stays counted for the network, not for the account. */
   missed(guess: Guess): Promise<void>;
   /** Lets them be guessed at again, whatever was counted. */
   forget(whose: Whose): Promise<void>;

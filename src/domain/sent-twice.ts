@@ -1,6 +1,6 @@
 import { minutes } from '../platform/clock.js';
 
-/** How long what comes once more for the same thing is taken for the same form, sent twice: by a double click, or by somebody impatient. */
+/** A second identical form within this time counts as a double click: it is answered like the first and does nothing. */
 export const sentTwiceWithin = minutes(1);
 
 /** Whether something was done so short a time ago that a form which asks for it is the one that did it. */

@@ -11,9 +11,9 @@ export interface Arriving {
 type Known = Pick<Identity, 'id' | 'emailVerifiedAt' | 'verifiedByWord'>;
 
 /**
- * Whether an address that counts as confirmed is only said to be theirs, where that is too little to let its Identity in with what it has
- * (docs/decisions/0077): whoever said so may know the password and have a passkey. In production that is somebody who was made for tests and comes there for
- * the first time; anywhere, somebody of whom it was said after they were asked in.
+ * Whether an address counts as verified only because somebody asserted it (an administrator, an import), in a case where that does not
+ * suffice (docs/decisions/0077), since whoever did may know the password and have a passkey: the Identity enters a production
+ * Environment for the first time, or it was asserted after the invite.
  */
 export async function isVerificationOnlyAsserted(
   tx: EntityManager,

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { isUnanswered } from '../outages.js';
 
 /**
- * Ends the session whose connection was thrown away without an answer, where it waits for a synchronous standby. PostgreSQL looks at
+ * Ends the server-side session of a discarded connection if it is stuck waiting for a synchronous standby. PostgreSQL looks at
  * neither its socket nor its bounds of time there: with the standby away, every change would leave a session behind, until there are no
  * connections left for anybody. What it had committed stays so, on the primary alone; its caller was told that nobody knows.
  * @param pool of other connections

@@ -10,9 +10,9 @@ export async function lockExclusively(tx: EntityManager, what: string): Promise<
 }
 
 /**
- * SQL, true: whoever takes turns at the same waits for the end of this transaction, and this one for who has the turn; but not for
- * others that stand beside the line like this.
- * @param what SQL for what they take turns at
+ * SQL, always true: takes the advisory lock in shared mode until the transaction ends. Holders of it do not exclude each other, only
+ * whoever takes it exclusively (`lockExclusively`).
+ * @param what SQL for what that one names
  */
 export const sharedLockSql = (what: string): string =>
   `pg_advisory_xact_lock_shared(hashtextextended(${what}, 0)) is not null`;

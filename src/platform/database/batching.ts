@@ -42,9 +42,9 @@ interface Gathered<Question, Answer> {
 }
 
 /**
- * Has requests that come at the same time share a statement. None waits for others to come: what arrived in one turn of the
- * event loop goes together, and what arrives while a statement is under way goes with the next. An answer is never older
- * than its question: each is asked after it was put.
+ * Batches requests that arrive together into one statement, as DataLoader does, but with at most two under way for each group. None
+ * waits for others to come: what arrived in one turn of the event loop goes together, and what arrives while a statement is under
+ * way goes with the next. An answer is never older than its question: each is asked after it was put.
  */
 export function createBatcher<Question, Answer>(ask: Ask<Question, Answer>): Ask<Question, Answer> {
   const groups = new Map<string, Gathered<Question, Answer>>();

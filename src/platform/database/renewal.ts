@@ -1,4 +1,4 @@
 import { minutes } from '../clock.js';
 
-/** For how long a connection to PostgreSQL is used, which is for how long one may lead to what was the primary. */
+/** How long a connection to PostgreSQL is kept: after a failover this bounds how long one may still lead to the former primary. */
 export const renewConnectionsAfterMs = minutes(5);
