@@ -200,7 +200,7 @@ test('with a recovery code, by keyboard and without JavaScript', async () => {
   await waitForMail(site.service.inboxUrl, site.data.ana.email, /^Security notice/);
 });
 
-test('with a code by mail', async () => {
+test('a person takes the second step with a code by mail', async () => {
   await arrive();
   await signIn(site.data.ana);
   await button('Code by email').click();

@@ -29,7 +29,7 @@ const subject = (id: string) => ({ type: 'identity', id });
 const node = (id: string) => ({ type: 'node', id });
 const open = { name: 'door.open' };
 
-test('is found by its document', async () => {
+test("AuthZEN's endpoints are named by /.well-known/authzen-configuration", async () => {
   const document = (await send(api.app, 200, { url: '/.well-known/authzen-configuration' })).json();
   expect(document).toEqual({
     policy_decision_point: baseUrl,

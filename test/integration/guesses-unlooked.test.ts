@@ -41,7 +41,7 @@ async function burst(attempt: () => Promise<unknown>, failure: Error = unavailab
   for (let i = 0; i < tooMany; i++) await expect(attempt()).rejects.toBe(failure);
 }
 
-test('a password at sign-in', async () => {
+test('a password at sign-in that was not looked at is no guess', async () => {
   const { state, passwords } = crowded();
   const login = createPasswordLogin({ ...deps(), passwords, attempts: attempts(), onRehashError: () => {} });
   const ana = await environment.newIdentity();
@@ -51,7 +51,7 @@ test('a password at sign-in', async () => {
   expect(await login.signIn(environment, typed)).toMatchObject({ outcome: 'accepted' });
 });
 
-test('an emailed code', async () => {
+test('an emailed code that was not looked at is no guess', async () => {
   const emailedCodes = {
     send: async () => {},
     redeem: () => Promise.reject(outage),
@@ -82,7 +82,7 @@ test('an emailed code that was right is good again, where what it was for could 
   expect(await login.verify(environment, tried)).toMatchObject({ outcome: 'spent' });
 });
 
-test('the own password, when it is changed', async () => {
+test('the own password that was not looked at, when it is changed, is no guess', async () => {
   const { state, passwords } = crowded();
   const change = createOwnPassword({ ...deps(), passwords });
   const { id: identityId } = await environment.newIdentity();
@@ -92,7 +92,7 @@ test('the own password, when it is changed', async () => {
   await expect(change(environment, asked)).rejects.toMatchObject({ code: 'password.wrong' });
 });
 
-test("an administrator's password, at sign-in and when it is changed", async () => {
+test("an administrator's password that was not looked at, at sign-in and when it is changed, is no guess", async () => {
   const { state, passwords } = crowded();
   const guesses = createUserGuesses(deps());
   const unused = {

@@ -265,7 +265,7 @@ test('a role is offered by who may give it there, and again only by such a one',
   expect(outcomeOf(await key('POST', `${path}/${gone.id}/resend`))).toBe('409 identity_invite.role_deleted');
 });
 
-test('it takes the permission, or the capability', async () => {
+test('reading and writing invites takes the permission, or the capability', async () => {
   const made = await inviteTo(key, path);
   const reading: [string, string, object?][] = [
     ['GET', path],

@@ -27,7 +27,7 @@ const linkIn = (html: string, pattern: RegExp) =>
 const isAccountOf = async (browser: Browser, client: { clientId: string }, email: string) =>
   (await browser.get(accountUrl(client))).body.includes(email);
 
-test('a code by mail', async () => {
+test('a code by mail leads to the account page', async () => {
   const { client, ana, browser, form } = await arrive({ emailOtpLoginEnabled: true });
   const sent = await browser.post('/oauth/login/email-otp/start', {
     client_id: hidden(form, 'client_id'),
@@ -89,7 +89,7 @@ test('somebody who signs up on the way', async () => {
   expect(page.body).toContain(`New Comer · ${email}`);
 });
 
-test('a passkey', async () => {
+test('a passkey leads to the account page', async () => {
   const { client, ana, browser, form } = await arrive({ passkeyLoginEnabled: true });
   const authenticator = createAuthenticator({ origin: world.baseUrl, isSynced: true });
   await giveKey(world, ana, authenticator);

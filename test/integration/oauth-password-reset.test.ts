@@ -555,7 +555,7 @@ test('an application that begins sign-ins by itself is asked to, in whatever bro
   expect(spent.body).not.toContain(encodeURIComponent(email));
 });
 
-test('in JSON', async () => {
+test('a script resets a password in JSON, with the same refusals as the page', async () => {
   const { environment, client } = await newShop();
   const { email } = await environment.newIdentity({ email: newAddress() });
   const headers = { accept: 'application/json', 'content-type': 'application/json' };

@@ -251,7 +251,7 @@ test('nobody invites into more than they hold, nor sends again what they could n
   expect(await info(made.token)).toBe('200'); // untouched
 });
 
-test('who and what is refused', async () => {
+test('a call without the capability, an invite of another account, and what cannot be asked for are refused', async () => {
   const made = await invite(owner, { role_id: roles.viewer });
   const neighbour = await newAccount(api);
   const viewer = await newMember(api, account, 'viewer');

@@ -120,7 +120,7 @@ test('a role that is being given while it is deleted is either given or gone', a
   }
 });
 
-test('who and what is refused', async () => {
+test('a call without the capability, a role of another account, and what cannot be asked for are refused', async () => {
   const { id } = (await create({ name: 'Auditor' })).json().data;
   const neighbour = await newAccount(api);
   const viewer = await newMember(api, account, 'viewer');

@@ -47,7 +47,7 @@ const heldBy = async (calls: Calls, identityId: string) => {
   return items.map(({ node_name }: { node_name: string }) => node_name).sort();
 };
 
-test('they are given and taken at the nodes and below, one by one and in bulk, and nowhere else', async () => {
+test('roles at nodes are given and taken at the nodes and below, one by one and in bulk, and nowhere else', async () => {
   const calls = await limited();
   const ben = await holder(nodes.mine, nodes.beside);
   expect(outcomeOf(await give(calls, ben, nodes.below))).toBe('201');
@@ -84,7 +84,7 @@ test('they are given and taken at the nodes and below, one by one and in bulk, a
   expect(await heldBy(owner, ben)).toEqual(['Beside']);
 });
 
-test('they are given to those who belong there; everybody else is like nobody', async () => {
+test('roles at nodes are given to those who belong there; everybody else is like nobody', async () => {
   const acme = (await owner('POST', '/organizations', { name: 'Acme' })).json().data.id;
   const calls = await limited('developer', acme);
   const [lena, ben, up] = [await holder(), await holder(nodes.beside), await holder(nodes.top)];
@@ -105,7 +105,7 @@ test('they are given to those who belong there; everybody else is like nobody', 
   }
 });
 
-test('they are given to anybody by whoever reads all people of the environment anyway', async () => {
+test('roles at nodes are given to anybody by whoever reads all people of the environment anyway', async () => {
   const inAccount = callsOf(api, account.accountSlug, await account.as('owner'));
   const roles = await rolesByKey(inAccount);
   const member = await newMember(api, account, 'support');
@@ -123,7 +123,7 @@ test('they are given to anybody by whoever reads all people of the environment a
   expect(await heldBy(calls, ben)).toEqual(['Mine']);
 });
 
-test('they are read with what they allow, and with the holders of that part alone', async () => {
+test('roles at nodes are read with what they allow, and with the holders of that part alone', async () => {
   await holder(nodes.below);
   await holder(nodes.beside);
   await holder((await rootOf(owner)).id);

@@ -75,7 +75,7 @@ test('whatever is answered and has an id has a name, so that the types of client
   expect(inline).toEqual([]);
 });
 
-test('a name is of one resource', () => {
+test('a schema with the title of another one is the same', () => {
   const texts = new Map<string, Set<string>>();
   const gather = (value: unknown): void => {
     if (typeof value !== 'object' || value === null) return;
