@@ -29,7 +29,7 @@ export type TestDnsServer = Awaited<ReturnType<typeof startDnsServer>>;
 
 /** A real name server on loopback, over UDP and TCP. What nobody has told it of does not exist. */
 export async function startDnsServer() {
-  const zones = new Map<string, Behavior>();
+  const zones = new Map<string, Behavior | (() => Behavior)>();
   const asked: string[] = [];
   let fallback: Behavior = { absent: 'nxdomain', ttl: 0 };
 
@@ -37,8 +37,8 @@ export async function startDnsServer() {
     const query = packet.decode(message);
     const { name = '', type } = query.questions?.[0] ?? {};
     if (type === 'TXT') asked.push(name.toLowerCase());
-    const behavior = zones.get(`${type} ${name.toLowerCase()}`) ?? zones.get(name.toLowerCase()) ?? fallback;
-    return messages(query, behavior, transport);
+    const told = zones.get(`${type} ${name.toLowerCase()}`) ?? zones.get(name.toLowerCase()) ?? fallback;
+    return messages(query, typeof told === 'function' ? told() : told, transport);
   };
 
   const tcp = createServer((socket) => {
@@ -66,8 +66,8 @@ export async function startDnsServer() {
     /** As `DNS_SERVERS` names it. */
     address: `127.0.0.1:${port}`,
     server: { address: '127.0.0.1', port },
-    /** From now on; with `type`, only of questions of that type. */
-    set: (name: string, behavior: Behavior, type?: 'TXT' | 'NS' | 'A') =>
+    /** From now on, or as it says at each question; with `type`, only of questions of that type. */
+    set: (name: string, behavior: Behavior | (() => Behavior), type?: 'TXT' | 'NS' | 'A') =>
       void zones.set(type ? `${type} ${name.toLowerCase()}` : name.toLowerCase(), behavior),
     remove: (name: string) => void zones.delete(name.toLowerCase()),
     /** What it says of all that it was told nothing of. */
