@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 const withPort = /^(?:\[([0-9a-f:.]+)\](?::\d+)?|(\d+(?:\.\d+){3}):\d+)$/i;
 
 /** The addresses of an `X-Forwarded-For`, without ports and brackets. */
-export const withoutPorts = (header: string): string =>
+const withoutPorts = (header: string): string =>
   header
     .split(',')
     .map((one) => one.trim().replace(withPort, '$1$2'))

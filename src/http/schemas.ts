@@ -86,7 +86,7 @@ export const Resource = <P extends TProperties>(title: string, properties: P, op
 /** `{ data }`, the shape of every single resource. */
 export const single = <S extends TSchema>(schema: S) => Type.Object({ data: schema });
 
-export const PageMeta = Resource('Pagination', {
+const PageMeta = Resource('Pagination', {
   page: Type.Integer(),
   take: Type.Integer(),
   item_count: Type.Integer(),

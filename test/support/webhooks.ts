@@ -88,7 +88,6 @@ export async function aSubscription(
   await db.transaction('system', (tx) => tx.insert(Webhook, webhook));
   return { ...webhook, plainSecret: secret };
 }
-export type TestSubscription = Awaited<ReturnType<typeof aSubscription>>;
 
 /** Deliveries as the fan-out writes them, with their messages in the outbox. */
 export async function deliver({ db }: Pick<TestDatabase, 'db'>, webhook: Webhook, count = 1): Promise<string[]> {

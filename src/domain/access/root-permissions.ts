@@ -26,7 +26,7 @@ export interface ClaimedPermissions {
  * Bytes of JSON in a token that permissions and organizations take together: whatever somebody holds, a bearer token fits the 8 KiB
  * that servers commonly take for a header. Organizations have theirs first (`claimedBytesAtMost`).
  */
-export const claimedTogetherBytesAtMost = 4608;
+const claimedTogetherBytesAtMost = 4608;
 
 /** The keys that an Identity holds at the Environment's root. */
 export type RootPermissions = (environmentId: string, identityId: string) => Promise<string[]>;

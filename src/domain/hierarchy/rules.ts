@@ -17,11 +17,11 @@ export function typeOf({ nodeTypes }: Types, key: string): NodeType {
 }
 
 /** `can_be_root` means "may stand right under the root" (contract §10). */
-export const mayStandUnder = (type: NodeType, parentType: string): boolean =>
+const mayStandUnder = (type: NodeType, parentType: string): boolean =>
   parentType === rootType ? type.can_be_root : type.allowed_parents.includes(parentType);
 
 /** Levels below the root. */
-export const depthOf = ({ path }: Pick<Node, 'path'>): number => path.length - 1;
+const depthOf = ({ path }: Pick<Node, 'path'>): number => path.length - 1;
 
 /**
  * Whether a node of a type, with so many levels below itself, may stand under a parent.

@@ -15,11 +15,11 @@ const nodeType = (key: string, name: string, allowed_parents: string[]): NodeTyp
 });
 
 /** What a new Environment's tree may hold (contract §10). */
-export const defaultNodeTypes: readonly NodeType[] = [
+const defaultNodeTypes: readonly NodeType[] = [
   nodeType('organization', 'Organization', ['organization']),
   nodeType('unit', 'Unit', ['organization', 'unit']),
 ];
-export const defaultMaxDepth = 20;
+const defaultMaxDepth = 20;
 
 /** The root node and the schema of a new Environment, in the caller's transaction. */
 export async function seedHierarchy(

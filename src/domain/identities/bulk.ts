@@ -32,7 +32,7 @@ export interface BulkDeps {
 }
 
 /** Each takes a core some 20 ms to hash, and everybody's sign-in waits in the same queue. */
-export const mostPasswords = 50;
+const mostPasswords = 50;
 
 /** One that nothing is wrong with so far: where it stands in the list, and what goes into the database. */
 interface Candidate extends ToAdd {

@@ -9,7 +9,7 @@ import type { Webauthn } from '../mfa/webauthn.js';
 import { spend } from '../spent-tokens.js';
 
 /** A browser may offer passkeys for as long as its sign-in page is open; after that it asks for a new challenge. */
-export const passkeyLife = minutes(30);
+const passkeyLife = minutes(30);
 const context = 'passkey-login';
 
 /** The authorization request that a challenge is given out for, and good for alone. */

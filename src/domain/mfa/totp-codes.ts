@@ -46,7 +46,7 @@ interface Sealed {
 }
 
 /** The time step that a code belongs to, `drift` steps before or after now at most (RFC 6238 §5.2); null for a wrong one. */
-export function stepOf(secret: string, code: string, now: Date, drift: number): number | null {
+function stepOf(secret: string, code: string, now: Date, drift: number): number | null {
   const token = typedDigits(code);
   if (!/^\d{6}$/.test(token)) return null;
   const epoch = epochSeconds(now);

@@ -24,7 +24,7 @@ const algorithms = [-8, -7, -257];
 const longestKey = 2048;
 
 type DeviceType = MfaFactor['deviceType'];
-export const deviceTypes = { singleDevice: 'single_device', multiDevice: 'multi_device' } as const;
+const deviceTypes = { singleDevice: 'single_device', multiDevice: 'multi_device' } as const;
 
 /** RFC 8176: a key that never leaves its chip, or one that its maker copies; and whether it has verified who uses it. */
 export const amrOf = (deviceType: DeviceType, isUserVerified: boolean): string[] => [

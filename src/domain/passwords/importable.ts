@@ -5,7 +5,7 @@ import { readHash, type StoredHash } from './stored-hash.js';
  * What an imported hash may ask of whoever computes it: at most some seconds of one core and 128 MiB. What common libraries
  * make by default is within (docs/decisions/0023). A hash that may ask for more could be made to stall everyone's sign-in.
  */
-export const importLimits = {
+const importLimits = {
   argon2MemoryKib: 128 * 1024,
   /** Memory times passes, in KiB. */
   argon2Work: 512 * 1024,

@@ -6,7 +6,7 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { UsedLink } from './just-set.js';
 
 /** How long a link to set a password works (contract §4). */
-export const passwordLinkLife = hours(1);
+const passwordLinkLife = hours(1);
 
 /** The one-time token of a link: derived, so that it is stored nowhere and the mail can be written later (docs/decisions/0004). */
 export function passwordLinkToken(

@@ -44,7 +44,7 @@ const waiting: Record<KindName | 'registration' | 'account_intent', Waiting> = {
 };
 
 /** Of more rows than this nobody wants to know how many more: a look at them all would cost what there is not to spare. */
-export const mostCounted = 20_000;
+const mostCounted = 20_000;
 
 const statement: Statement = {
   name: 'count_waiting_processes',

@@ -34,7 +34,7 @@ export interface ResourceKind {
 export type Resource = Record<string, unknown>;
 
 /** Of every resource (RFC 7643 §3.1); not part of any schema's attributes. */
-export const commonAttributes: readonly Attribute[] = [
+const commonAttributes: readonly Attribute[] = [
   { name: 'id', type: 'string', description: 'The ID.', caseExact: true, mutability: 'readOnly', returned: 'always' },
   { name: 'externalId', type: 'string', description: 'The ID in the directory.', caseExact: true },
   {

@@ -42,7 +42,7 @@ export interface Resend {
   withLink(token: string): Promise<boolean>;
 }
 
-export const ticketLife = minutes(15);
+const ticketLife = minutes(15);
 /** Mails to one person, whoever asks for them. */
 const perIdentity = { name: 'verification-mail', points: 3, windowSeconds: minutes(15) / 1000 };
 const context = 'verification-ticket';

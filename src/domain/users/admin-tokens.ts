@@ -5,7 +5,7 @@ import { isInvalidToken, type SigningKeys } from '../oidc/keys.js';
 import { type Acr, authTimeOf, type FirstFactor } from '../sessions/first-factor.js';
 
 /** The client that admin tokens name; there is no OAuth client of it. */
-export const portalClientId = 'gatehouse-portal';
+const portalClientId = 'gatehouse-portal';
 const lifetimeMs = minutes(15);
 
 /** What an admin's access token is about. */

@@ -169,4 +169,4 @@ function testOf({ id: webhookId, accountId, environmentId }: Webhook, eventId: s
 }
 
 /** Of what a test sends; nothing else has it, and nobody subscribes to it. */
-export const testEventType = 'webhook.test';
+const testEventType = 'webhook.test';

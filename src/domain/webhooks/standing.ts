@@ -18,7 +18,7 @@ export async function cancelPending(
 }
 
 /** By the schedule and by hand: each is listed with the delivery. */
-export const mostAttempts = 50;
+const mostAttempts = 50;
 
 /**
  * Has one attempted now, whether it waits or has ended: its process looks at it, or is started again.

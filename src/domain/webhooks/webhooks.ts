@@ -24,7 +24,7 @@ export interface WebhookWithSecret {
 }
 
 /** How many an Environment, or an Account by itself, can have. */
-export const mostWebhooks = 1_000;
+const mostWebhooks = 1_000;
 /** For how long after a rotation the secret of before signs, too (contract §7). */
 const overlapMs = hours(24);
 

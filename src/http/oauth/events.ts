@@ -27,7 +27,7 @@ const adminSsoEvents = [
 const enrollmentInSignIn = [...signInEvents, ...enrollmentEvents] as const;
 
 /** What each route under `/oauth` may have recorded when it answers (`operation.ts`). */
-export const oauthEvents: Readonly<Record<string, readonly EventAction[]>> = {
+const oauthEvents: Readonly<Record<string, readonly EventAction[]>> = {
   'GET /oauth/authorize': ['auth.mfa_grace_started'],
   'POST /oauth/authorize': attemptEvents,
   'GET /oauth/consent': [],

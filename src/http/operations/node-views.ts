@@ -7,7 +7,7 @@ import type { Services } from '../../services.js';
 import { Id, Metadata, Nullable, OneOf, Resource, Timestamp } from '../schemas.js';
 
 export const NodeStatuses = OneOf(['active', 'inactive']);
-export const NodeFields = {
+const NodeFields = {
   id: Id,
   application_id: Id,
   parent_node_id: Nullable(Id),

@@ -17,7 +17,7 @@ export const MemberView = Resource('OrganizationMember', {
   created_at: Type.String({ format: 'date-time', description: 'When the identity became a member.' }),
 });
 
-export const presentMember = ({ identity, membership, roles, joinedAt }: Member) => ({
+const presentMember = ({ identity, membership, roles, joinedAt }: Member) => ({
   identity_id: identity.id,
   ...presentPerson(identity),
   is_active: membership.isActive,

@@ -10,7 +10,7 @@ import { listQuery, paginated } from '../lists.js';
 import { Answer, errors, operation, somewhere } from '../operation.js';
 import { Body, Id, instantOf, listOf, Nullable, Resource, single, Timestamp } from '../schemas.js';
 
-export const AssignmentView = Resource('RoleAssignment', {
+const AssignmentView = Resource('RoleAssignment', {
   assignment_id: Id,
   id: Type.String({ description: 'The ID of the role.' }),
   name: Type.String({ description: 'The name of the role.' }),
@@ -21,7 +21,7 @@ export const AssignmentView = Resource('RoleAssignment', {
   notify_holder: Type.Boolean(),
 });
 
-export const presentAssignment = (assignment: NamedAssignment) => ({
+const presentAssignment = (assignment: NamedAssignment) => ({
   assignment_id: assignment.id,
   id: assignment.roleId,
   name: assignment.roleName,

@@ -11,7 +11,7 @@ import { downloadTemporalCli } from './temporal-download.js';
 const run = promisify(execFile);
 
 /** The version that is downloaded or built; `tools/temporal/go.mod` names the same one. */
-export const TEMPORAL_CLI_VERSION = '1.5.1';
+const TEMPORAL_CLI_VERSION = '1.5.1';
 /** Older servers lack what the workflows use (update-with-start). */
 const OLDEST_SERVER = [1, 28] as const;
 const GO_PACKAGE = 'github.com/temporalio/cli';

@@ -23,7 +23,7 @@ export interface PostLimits {
   excerptWithinMs: number;
 }
 
-export const postLimits: PostLimits = { answerWithinMs: seconds(15), excerptWithinMs: seconds(2) };
+const postLimits: PostLimits = { answerWithinMs: seconds(15), excerptWithinMs: seconds(2) };
 const excerptBytes = 1024;
 
 /**

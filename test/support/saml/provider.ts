@@ -101,7 +101,6 @@ export function responseXml(parts: ResponseParts, content: string): string {
 export interface SigningChoices {
   signatureAlgorithm?: string;
   digestAlgorithm?: string;
-  canonicalizationAlgorithm?: string;
   transforms?: string[];
 }
 
@@ -116,7 +115,7 @@ export function sign(
     privateKey,
     publicCert: certificate,
     signatureAlgorithm: choices.signatureAlgorithm ?? rsaSha256,
-    canonicalizationAlgorithm: (choices.canonicalizationAlgorithm ?? exclusive) as typeof exclusive,
+    canonicalizationAlgorithm: exclusive,
   });
   const at = `//*[local-name(.)='${element}']`;
   signer.addReference({

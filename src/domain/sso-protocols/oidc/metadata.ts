@@ -11,7 +11,7 @@ import { SsoRefused } from '../assertion.js';
 import { asRefusal } from './refusals.js';
 
 /** Signatures that anybody can check who has the provider's public key: never `none`, and none by a shared secret. */
-export const idTokenAlgorithms: readonly string[] = [
+const idTokenAlgorithms: readonly string[] = [
   'RS256',
   'RS384',
   'RS512',

@@ -56,7 +56,7 @@ const enrollment = {
     Type.String({ format: 'date-time', description: 'Until when it can be postponed; null if it cannot' }),
   ),
 };
-export const EnrollmentRequired = Shared('EnrollmentRequired', { ...refusal, ...enrollment });
+const EnrollmentRequired = Shared('EnrollmentRequired', { ...refusal, ...enrollment });
 
 const barred = {
   methods,

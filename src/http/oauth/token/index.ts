@@ -11,7 +11,7 @@ import { redeemCode } from './authorization-code.js';
 import { refresh } from './refresh-token.js';
 
 /** Each grant type that is offered; discovery names them. */
-export const grantTypes = { authorization_code: redeemCode, refresh_token: refresh } as const;
+const grantTypes = { authorization_code: redeemCode, refresh_token: refresh } as const;
 
 const parameters = [
   ...clientParameters,
