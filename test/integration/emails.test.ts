@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { SMTPServer } from 'smtp-server';
 import { createEmails } from '../../src/domain/emails/emails.js';
 import { queueEmail } from '../../src/domain/emails/queue.js';
 import type { EmailSubjects } from '../../src/domain/emails/subjects.js';
 import { createMailer, MailRejected } from '../../src/platform/mail/mailer.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 import { registrationServices, rows } from '../support/registration.js';
+import { startSmtpServer, whole } from '../support/smtp-server.js';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -152,21 +152,8 @@ test("a tenant's transaction can queue its mail, twice for one cause, and reads 
 
 test('it arrives over SMTP', async () => {
   const received: string[] = [];
-  const smtp = new SMTPServer({
-    authOptional: true,
-    disabledCommands: ['STARTTLS'],
-    onData(stream, _session, done) {
-      const chunks: Buffer[] = [];
-      stream.on('data', (chunk) => chunks.push(chunk));
-      stream.on('end', () => {
-        received.push(Buffer.concat(chunks).toString());
-        done();
-      });
-    },
-  });
-  await new Promise<void>((resolve) => smtp.listen(0, '127.0.0.1', () => resolve()));
-  const { port } = smtp.server.address() as { port: number };
-  const mailer = createMailer({ smtpUrl: `smtp://127.0.0.1:${port}`, from: 'Gatehouse <no-reply@example.com>' });
+  const smtp = await startSmtpServer({ onData: whole((raw) => received.push(raw)) });
+  const mailer = createMailer({ smtpUrl: smtp.url, from: 'Gatehouse <no-reply@example.com>' });
   const { emailId } = await queuedMail();
   const subjects = {
     'registration-verification': async () => ({
@@ -184,7 +171,7 @@ test('it arrives over SMTP', async () => {
   expect(received[0]).toMatch(/^To: ana@example.com$/m);
   expect(received[0]).toMatch(/^Message-ID: <[0-9a-f]{40}@example.com>$/m);
   mailer.close();
-  await new Promise<void>((resolve) => smtp.close(() => resolve()));
+  await smtp.stop();
 });
 
 test('a mail that a newer version has queued waits for a worker that knows it', async () => {

@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { SMTPServer } from 'smtp-server';
 import { processInput as intentInput } from '../../src/domain/account-intents/process.js';
 import { applicationNameOf, brandOf } from '../../src/domain/emails/brand.js';
 import { controls } from '../../src/platform/colors.js';
@@ -13,6 +12,7 @@ import { type EmailTemplates, renderEmail } from '../../src/platform/mail/templa
 import { locales, textKeys } from '../../src/platform/mail/texts.js';
 import { startOptions } from '../../src/platform/process-kinds.js';
 import { projectRoot } from '../../src/platform/root.js';
+import { startSmtpServer, whole } from '../support/smtp-server.js';
 import { until } from '../support/until.js';
 
 type Name = keyof EmailTemplates;
@@ -188,34 +188,22 @@ test('an address is one plain address', () => {
 
 describe('sending', () => {
   const received: { to: string[]; raw: string }[] = [];
-  const server = new SMTPServer({
-    authOptional: true,
-    disabledCommands: ['STARTTLS'],
-    onRcptTo({ address }, _session, done) {
-      const code = /^(\d{3})@/.exec(address)?.[1];
-      done(code ? Object.assign(new Error('no'), { responseCode: Number(code) }) : null);
-    },
-    onData(stream, session, done) {
-      let raw = '';
-      stream.setEncoding('utf8').on('data', (chunk: string) => {
-        raw += chunk;
-      });
-      stream.on('end', () => {
-        received.push({ to: session.envelope.rcptTo.map(({ address }) => address), raw });
-        done();
-      });
-    },
-  });
+  let server: Awaited<ReturnType<typeof startSmtpServer>>;
   let mailer: ReturnType<typeof createMailer>;
 
   beforeAll(async () => {
-    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-    const { port } = server.server.address() as AddressInfo;
-    mailer = createMailer({ smtpUrl: `smtp://127.0.0.1:${port}`, from: 'Gatehouse <no-reply@id.example.com>' });
+    server = await startSmtpServer({
+      onRcptTo({ address }, _session, done) {
+        const code = /^(\d{3})@/.exec(address)?.[1];
+        done(code ? Object.assign(new Error('no'), { responseCode: Number(code) }) : null);
+      },
+      onData: whole((raw, to) => received.push({ to, raw })),
+    });
+    mailer = createMailer({ smtpUrl: server.url, from: 'Gatehouse <no-reply@id.example.com>' });
   });
   afterAll(async () => {
     mailer.close();
-    await new Promise<void>((closed) => server.close(() => closed()));
+    await server.stop();
   });
 
   const send = (to: string, messageId = 'registration/1/verify') =>
@@ -268,16 +256,15 @@ describe('sending', () => {
 
   test('no password goes over a connection without TLS, unless the URL says so', async () => {
     const signedIn: string[] = [];
-    const plain = new SMTPServer({
-      disabledCommands: ['STARTTLS'],
+    const plain = await startSmtpServer({
+      authOptional: false,
       allowInsecureAuth: true,
       onAuth({ username = '' }, _session, done) {
         signedIn.push(username);
         done(null, { user: username });
       },
     });
-    await new Promise<void>((listening) => plain.listen(0, '127.0.0.1', listening));
-    const url = `smtp://mailer:secret@127.0.0.1:${(plain.server.address() as AddressInfo).port}`;
+    const url = plain.url.replace('//', '//mailer:secret@');
     const verify = async (smtpUrl: string) => {
       const one = createMailer({ smtpUrl, from: 'no-reply@example.com' });
       return one.verify().finally(() => one.close());
@@ -286,26 +273,21 @@ describe('sending', () => {
     expect(signedIn).toEqual([]);
     await verify(`${url}?requireTLS=false`);
     expect(signedIn).toEqual(['mailer']);
-    await new Promise<void>((closed) => plain.close(() => closed()));
+    await plain.stop();
   });
 
   test('until it is asked for the message it waits for little, and for the answer to it for long', async () => {
     const delays = { onRcptTo: 0, onData: 0 };
     let taken = 0;
-    const slow = new SMTPServer({
-      authOptional: true,
-      disabledCommands: ['STARTTLS'],
+    const slow = await startSmtpServer({
       onRcptTo: (_address, _session, done) => void setTimeout(done, delays.onRcptTo).unref(), // whoever gave up does not wait
       onData(stream, _session, done) {
         stream.resume().on('end', () => setTimeout(done, delays.onData));
         taken += 1;
       },
     });
-    slow.on('error', () => {}); // it was left
-    await new Promise<void>((listening) => slow.listen(0, '127.0.0.1', listening));
-    const smtpUrl = `smtp://127.0.0.1:${(slow.server.address() as AddressInfo).port}`;
     const waits = { untilAskedMs: 1_000, untilAnsweredMs: 60_000 };
-    const one = createMailer({ smtpUrl, from: 'no-reply@example.com', waits });
+    const one = createMailer({ smtpUrl: slow.url, from: 'no-reply@example.com', waits });
     const mail = { to: 'ana@example.com', locale: 'en', values: verification, messageId: 'x' } as const;
     const sendIt = () => one.send('registration-verification', mail);
     delays.onData = 1_500;
@@ -317,7 +299,7 @@ describe('sending', () => {
     await sendIt();
     expect(taken).toBe(3);
     one.close();
-    await new Promise<void>((closed) => slow.close(() => closed()));
+    await slow.stop();
   });
 
   test('a server that answers a message byte by byte, without end, is left like one that says nothing', async () => {
@@ -356,17 +338,13 @@ describe('sending', () => {
 
   test('mails that somebody waits for are not behind others that the server is slow to take', async () => {
     const held: (() => void)[] = [];
-    const holding = new SMTPServer({
-      authOptional: true,
-      disabledCommands: ['STARTTLS'],
+    const holding = await startSmtpServer({
       onData(stream, { envelope }, done) {
         const isHeld = envelope.rcptTo[0]?.address.startsWith('ben');
         stream.resume().on('end', () => (isHeld ? void held.push(done) : done()));
       },
     });
-    await new Promise<void>((listening) => holding.listen(0, '127.0.0.1', listening));
-    const smtpUrl = `smtp://127.0.0.1:${(holding.server.address() as AddressInfo).port}`;
-    const one = createMailer({ smtpUrl, from: 'no-reply@example.com' });
+    const one = createMailer({ smtpUrl: holding.url, from: 'no-reply@example.com' });
     const changed = { first_name: 'Ben', application_name: 'Shop', changed_at_text: 'now' };
     const mail = { locale: 'en', messageId: 'x' } as const;
     const others = Array.from({ length: 2 * mailsAtOnce }, () =>
@@ -382,7 +360,7 @@ describe('sending', () => {
     await Promise.all(others);
     clearInterval(letGo);
     one.close();
-    await new Promise<void>((closed) => holding.close(() => closed()));
+    await holding.stop();
   });
 
   test('a server that cannot be reached is a failure for now', async () => {

@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { SMTPServer } from 'smtp-server';
 import { registrationToken } from '../../src/domain/registration/link.js';
 import { createRegistrations } from '../../src/domain/registration/registrations.js';
 import { hours } from '../../src/platform/clock.js';
@@ -15,6 +14,7 @@ import { untoldFields } from '../support/log-fields.js';
 import { labelsAsked, labelsShown, namesShown } from '../support/metrics.js';
 import { patience, patient } from '../support/patience.js';
 import { aRequest, rows } from '../support/registration.js';
+import { startSmtpServer, whole } from '../support/smtp-server.js';
 import { namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
 import { until } from '../support/until.js';
 import { expressionsWatched, namesWatched } from '../support/watched.js';
@@ -106,7 +106,7 @@ test('a registration survives Temporal away, SMTP away and a killed worker', asy
   first.kill('SIGKILL');
   await first.exited;
   const mails: string[] = [];
-  const smtp = await receiver(mails); // only now is there a mail server
+  const smtp = await startSmtpServer({ port: smtpPort, onData: whole((raw) => mails.push(raw)) }); // only now is there a mail server
   const second = startWorker();
   const mail = await until('it is mailed', () => mails[0]);
   const { token } = registrationToken(sealing, { id });
@@ -138,22 +138,5 @@ test('a registration survives Temporal away, SMTP away and a killed worker', asy
   for (const secret of [request.email, token, request.accountName, request.passwordHash]) {
     expect(first.output() + second.output()).not.toContain(secret);
   }
-  await new Promise<void>((resolve) => smtp.close(() => resolve()));
+  await smtp.stop();
 });
-
-async function receiver(mails: string[]): Promise<SMTPServer> {
-  const server = new SMTPServer({
-    authOptional: true,
-    disabledCommands: ['STARTTLS'],
-    onData(stream, _session, done) {
-      let text = '';
-      stream.on('data', (data) => (text += data));
-      stream.on('end', () => {
-        mails.push(text);
-        done();
-      });
-    },
-  });
-  await new Promise<void>((resolve) => server.listen(smtpPort, '127.0.0.1', () => resolve()));
-  return server;
-}

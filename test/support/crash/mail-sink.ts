@@ -1,5 +1,4 @@
-import { SMTPServer } from 'smtp-server';
-import { freePort } from '../../../src/platform/embedded/ports.js';
+import { startSmtpServer } from '../smtp-server.js';
 
 export interface DeliveredMail {
   to: string;
@@ -11,7 +10,6 @@ export interface DeliveredMail {
 
 /** A mail server that keeps what it is given, knows no address of `away.example` for now, and can take a mail without an answer. */
 export async function startMailSink() {
-  const port = await freePort();
   const delivered: DeliveredMail[] = [];
   const unanswered = new Map<string, () => unknown>();
   const tokens = new Set<string>();
@@ -21,9 +19,7 @@ export async function startMailSink() {
     for (const { to, messageId } of delivered) ids.set(to, (ids.get(to) ?? new Set()).add(messageId));
     return ids;
   };
-  const smtp = new SMTPServer({
-    authOptional: true,
-    disabledCommands: ['STARTTLS'],
+  const smtp = await startSmtpServer({
     onRcptTo({ address }, _session, done) {
       const away = address.endsWith('@away.example');
       done(away ? Object.assign(new Error('not now'), { responseCode: 451 }) : null);
@@ -46,10 +42,8 @@ export async function startMailSink() {
       });
     },
   });
-  smtp.on('error', () => undefined); // connections of killed workers
-  await new Promise<void>((resolve) => smtp.listen(port, '127.0.0.1', () => resolve()));
   return {
-    url: `smtp://127.0.0.1:${port}`,
+    ...smtp,
     delivered,
     messages,
     /**
@@ -65,6 +59,5 @@ export async function startMailSink() {
     insteadOfAnAnswer(address: string, work: () => unknown): void {
       unanswered.set(address, work);
     },
-    stop: () => new Promise<void>((resolve) => smtp.close(() => resolve())),
   };
 }
