@@ -29,7 +29,7 @@ export interface CellPlan {
   measuredMs: number;
 }
 
-export interface Surroundings {
+export interface CellSurroundings {
   seed: Seed;
   holders: ReturnType<typeof createHolders>;
   mailedCode: WorkerContext['mailedCode'];
@@ -40,7 +40,7 @@ export interface Surroundings {
 export async function measureCell(
   workload: Workload,
   { servers, concurrency, warmMs, measuredMs }: CellPlan,
-  { seed, holders, mailedCode, postgresPid }: Surroundings,
+  { seed, holders, mailedCode, postgresPid }: CellSurroundings,
 ): Promise<Cell> {
   const measurement = await closedLoop(
     {

@@ -7,7 +7,7 @@ import { percentile } from './percentile.js';
 import type { Surroundings } from './surroundings.js';
 import { tableOf } from './table.js';
 import { cpuOfEach, type DurableCpu, durableCpu } from './temporal.js';
-import { type BenchWorker, startWorker } from './worker.js';
+import { type BenchWorker, megabytes, startWorker } from './worker.js';
 
 /** What that many claims of domains cost whose record is not there. */
 export interface PendingDomains {
@@ -151,8 +151,8 @@ export function domainsTable(results: readonly PendingDomains[]): string {
     [
       pending,
       `${(openedMs / 1000).toFixed(1)} s`,
-      mb(openingRssMb),
-      mb(rssMb),
+      megabytes(openingRssMb),
+      megabytes(rssMb),
       `${looked} of ${due}`,
       lateMs ? `${Math.round(lateMs.p50)} ms` : '–',
       lateMs ? `${Math.round(lateMs.p99)} ms` : '–',
@@ -164,5 +164,3 @@ export function domainsTable(results: readonly PendingDomains[]): string {
     'CPU ms a second: worker + Temporal + PostgreSQL';
   return tableOf(head, lines);
 }
-
-const mb = (value: number | null) => (value === null ? '–' : `${value} MB`);

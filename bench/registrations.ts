@@ -10,7 +10,7 @@ import { install } from './installation.js';
 import type { Surroundings } from './surroundings.js';
 import { tableOf } from './table.js';
 import { cpuOfEach, type DurableCpu, durableCpu } from './temporal.js';
-import { type BenchWorker, startWorker } from './worker.js';
+import { type BenchWorker, megabytes, startWorker } from './worker.js';
 
 /** What that many registrations cost that wait for their link. */
 export interface OpenRegistrations {
@@ -189,9 +189,9 @@ export function registrationsTable(results: readonly OpenRegistrations[]): strin
       `${(one.openedMs / 1000).toFixed(1)} s`,
       ((one.open * 1000) / one.openedMs).toFixed(1),
       cpuOfEach(one.openingCpu, one.open),
-      mb(one.openingRssMb),
+      megabytes(one.openingRssMb),
       `${(one.restartMs / 1000).toFixed(1)} s`,
-      mb(one.rssMb),
+      megabytes(one.rssMb),
       `${Math.round(one.confirmMs.median)} ms`,
       `${Math.round(one.confirmMs.slowest)} ms`,
       one.accountsPerSecond.toFixed(1),
@@ -203,5 +203,3 @@ export function registrationsTable(results: readonly OpenRegistrations[]): strin
     'its memory | confirm: median | slowest | Accounts a second | reconciler';
   return tableOf(head, lines);
 }
-
-const mb = (value: number | null) => (value === null ? '–' : `${value} MB`);

@@ -1,5 +1,5 @@
 import type { Stops } from '../src/dev/stops.js';
-import type { Surroundings } from './cells.js';
+import type { CellSurroundings } from './cells.js';
 import { type Installation, installBeside } from './installation.js';
 import { createMailedCodes } from './mailed-codes.js';
 import type { Seed } from './seed.js';
@@ -9,7 +9,7 @@ import { type SizeName, sizeNames, sizesOf } from './sized/sizes.js';
 import { createHolders, type Workload } from './workloads/index.js';
 
 /** Seeded data with api processes of its own. */
-export interface Site extends Surroundings {
+export interface Site extends CellSurroundings {
   apis: Api[];
   databaseUrl: string;
 }

@@ -75,3 +75,6 @@ async function untilReady(url: string): Promise<void> {
   }
   throw new Error(`the worker is not ready after ${readyWithinMs / 1000} s`);
 }
+
+/** How much memory it has, as a table shows it. */
+export const megabytes = (value: number | null) => (value === null ? '–' : `${value} MB`);
