@@ -9,11 +9,13 @@ import {
   defineUpdate,
   getExternalWorkflowHandle,
   isCancellation,
+  patched,
   proxyActivities,
   setHandler,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { AccountIntentActivities, ProvisionedIntent } from '../activities/account-intents.js';
+import { rowDecides } from './changes.js';
 import { accountIntentId } from './ids.js';
 import type { AccountIntentInput } from './inputs.js';
 import { accountIdKey } from './search-attributes.js';
@@ -24,7 +26,7 @@ export type IntentState = 'parked' | 'claimed' | 'consumed' | 'discarded' | 'exp
 
 /** Its owner wants the Account: claims, provisions and answers what was created. The argument names the request. */
 export const resume = defineUpdate<ProvisionedIntent, [claimId: string]>('resume');
-/** Its owner does not want it any more; the row says so already. */
+/** Its owner does not want it any more, as the row says: it is looked at. */
 export const discard = defineSignal('discard');
 export const state = defineQuery<IntentState>('state');
 
@@ -71,7 +73,8 @@ export async function accountIntent(input: AccountIntentInput): Promise<IntentSt
 
   setHandler(state, shown.get);
   setHandler(discard, () => {
-    if (shown.get() === 'parked' && !busy) shown.set('discarded');
+    if (patched(rowDecides)) doubted = true;
+    else if (shown.get() === 'parked' && !busy) shown.set('discarded');
   });
   setHandler(
     resume,

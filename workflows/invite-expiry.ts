@@ -5,13 +5,14 @@ import {
   defineQuery,
   defineSignal,
   isCancellation,
+  patched,
   proxyActivities,
-  setCurrentDetails,
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { InviteActivities, InviteKind, InviteRow } from '../activities/invites.js';
 import { wholeStep } from './between-steps.js';
+import { rowDecides } from './changes.js';
 import type { InviteExpiryInput, InviteTimes } from './inputs.js';
 import { shownState } from './shown-state.js';
 import { growingPauses } from './waits.js';
@@ -37,7 +38,8 @@ export async function inviteExpiry(input: InviteExpiryInput): Promise<InviteStat
   const { kind, inviteId } = input;
   const which = { kind, inviteId };
   let { expiresAt, reminderAt }: InviteTimes = input;
-  let moved = false; // there is a new deadline
+  let moved = false; // there may be a new deadline
+  let told = false; // by a signal that the row has changed, which is for the row to say
   let pause = growingPauses();
   const shown = shownState<InviteState>('waiting', (current) => describe(current, which, expiresAt));
   const ended = () => shown.get() !== 'waiting';
@@ -47,17 +49,23 @@ export async function inviteExpiry(input: InviteExpiryInput): Promise<InviteStat
   /** The row's word. Its reminder is not taken over: which ones are over is known here. */
   const follow = (row: InviteRow) => {
     expiresAt = row.expiresAt;
+    shown.refresh();
     if (row.status !== 'pending') end(row.status);
   };
 
   setHandler(state, shown.get);
-  setHandler(accepted, () => end('accepted'));
-  setHandler(revoked, () => end('revoked'));
+  const tell = (next: InviteState) => {
+    if (patched(rowDecides)) moved = told = true;
+    else end(next);
+  };
+  setHandler(accepted, () => tell('accepted'));
+  setHandler(revoked, () => tell('revoked'));
   setHandler(resent, (times) => {
     moved = true;
+    told = patched(rowDecides);
     // One that is sent by hand may say anything; what throws here would keep the workflow from ever doing anything again.
-    if (areTimes(times)) ({ expiresAt, reminderAt } = times);
-    if (!ended()) setCurrentDetails(describe('waiting', which, expiresAt));
+    if (areTimes(times)) ({ expiresAt, reminderAt } = told ? { ...times, expiresAt } : times);
+    if (!ended()) shown.refresh();
   });
 
   try {
@@ -68,6 +76,11 @@ export async function inviteExpiry(input: InviteExpiryInput): Promise<InviteStat
         return await wholeStep(() => continueAsNew<typeof inviteExpiry>({ ...input, expiresAt, reminderAt }));
       }
       moved = false;
+      if (told) {
+        told = false;
+        follow(await readInvite(which));
+        continue;
+      }
       const reminder = reminderAt && Date.parse(reminderAt) < Date.parse(expiresAt) ? reminderAt : null;
       const left = Date.parse(reminder ?? expiresAt) - Date.now();
       if (await condition(() => ended() || moved, Math.max(1, left))) continue;

@@ -9,10 +9,12 @@ import {
   defineUpdate,
   getExternalWorkflowHandle,
   isCancellation,
+  patched,
   proxyActivities,
   setHandler,
 } from '@temporalio/workflow';
 import type { ProvisionedRegistration, RegistrationActivities } from '../activities/registration.js';
+import { rowDecides } from './changes.js';
 import { registrationId } from './ids.js';
 import type { RegistrationVerificationInput } from './inputs.js';
 import { shownState } from './shown-state.js';
@@ -23,7 +25,7 @@ export type ConfirmedRegistration = Pick<ProvisionedRegistration, 'userId' | 'ac
 
 /** The link was confirmed: answers what was created, or fails with `registration.link_invalid`. */
 export const confirm = defineUpdate<ConfirmedRegistration>('confirm');
-/** The address belongs to somebody by now, or its owner did not register. */
+/** The address belongs to somebody by now, or its owner did not register, as the row says: it is looked at. */
 export const discarded = defineSignal('discarded');
 export const state = defineQuery<RegistrationState>('state');
 
@@ -51,11 +53,31 @@ export async function registrationVerification(input: RegistrationVerificationIn
     if (status !== 'pending' && !ended()) shown.set(status);
   };
   let doubted = false; // a refused confirmation means that the row may have ended without us
+  let told = false; // by a signal that the row has ended, which is for the row to say
   let rivals: string[] = [];
   const pause = growingPauses();
 
+  /** The row's word, once a confirmation that began in time is finished; its clock may be behind ours. */
+  const look = async () => {
+    await condition(() => shown.get() !== 'confirming');
+    if (!ended()) end(await expireRegistration(id));
+  };
+  /** Waits for a moment; answers whether the row may have ended before it. */
+  const movedBefore = async (moment: string) => {
+    for (;;) {
+      const left = Math.max(1, Date.parse(moment) - Date.now());
+      const moved = await condition(() => ended() || doubted || told, left);
+      if (!told) return moved;
+      told = false;
+      await look();
+    }
+  };
+
   setHandler(state, shown.get);
-  setHandler(discarded, () => end('discarded'));
+  setHandler(discarded, () => {
+    if (patched(rowDecides)) told = true;
+    else end('discarded');
+  });
   setHandler(
     confirm,
     async () => {
@@ -83,14 +105,12 @@ export async function registrationVerification(input: RegistrationVerificationIn
   try {
     end(await queueVerificationEmail(id));
     if (reminderAt && Date.parse(reminderAt) > Date.now() && Date.parse(reminderAt) < Date.parse(expiresAt)) {
-      const moved = await condition(() => ended() || doubted, Date.parse(reminderAt) - Date.now());
-      if (!moved) end(await queueReminderEmail(id));
+      if (!(await movedBefore(reminderAt))) end(await queueReminderEmail(id));
     }
     while (!ended()) {
-      await condition(() => ended() || doubted, Math.max(1, Date.parse(expiresAt) - Date.now()));
+      await movedBefore(expiresAt);
       doubted = false;
-      await condition(() => shown.get() !== 'confirming'); // a confirmation that began in time is finished first
-      if (!ended()) end(await expireRegistration(id)); // the row decides; its clock may be behind ours
+      await look();
       if (!ended()) await condition(ended, pause());
     }
   } catch (error) {

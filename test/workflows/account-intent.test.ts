@@ -152,13 +152,22 @@ test('nobody resumes: it expires at its time', async () => {
 });
 
 test('a discarded one ends, and cannot be resumed', async () => {
-  const { handle, untilCalled, resume, activities } = await startIntent();
+  const { handle, untilCalled, becomes, resume, activities } = await startIntent();
   await untilCalled('announceIntent');
+  becomes('discarded');
   await handle.signal('discard');
   expect(await handle.result()).toBe('discarded');
   await expect(resume()).rejects.toThrow();
   expect(activities.claimIntent).not.toHaveBeenCalled();
-  await recordHistory('account-intent-discarded', handle);
+  await recordHistory('account-intent-discarded-as-the-row-says', handle);
+});
+
+test('a signal that it was discarded is no more than a reason to look at the row', async () => {
+  const { handle, untilCalled, resume } = await startIntent();
+  await handle.signal('discard');
+  await untilCalled('expireIntent');
+  expect(await handle.query('state')).toBe('parked');
+  expect(await resume()).toEqual(ids);
 });
 
 test('a row that ended before the process began, or without its knowing, ends it', async () => {
@@ -176,6 +185,7 @@ test('older wishes of the same user end with a resumed one', async () => {
   const newer = await startIntent();
   newer.activities.claimIntent.mockImplementationOnce(async () => {
     newer.becomes('claimed');
+    older.becomes('discarded');
     return { mine: true, discardedIds: [older.id, randomUUID()] };
   });
   expect(await newer.resume()).toEqual(ids);

@@ -79,17 +79,37 @@ const startReminded = (more: (ms: number) => Start = () => ({})) =>
   inTime((ms) => startInvite({ reminderAfterMs: ms, ...more(ms) }), soon);
 
 test.each(['accepted', 'revoked'] as const)('%s, it ends at once', async (signal) => {
-  const { which, handle, activities, untilCalled } = await startInvite({ reminderAfterMs: hours(1) });
+  const { which, row, handle, activities, untilCalled } = await startInvite({ reminderAfterMs: hours(1) });
   await untilCalled('readInvite');
   expect(await handle.query('state')).toBe('waiting');
+  row.status = signal;
   await handle.signal(signal);
   expect(await handle.result()).toBe(signal);
-  expect(activities.readInvite.mock.calls).toEqual([[which]]);
+  expect(activities.readInvite.mock.calls).toEqual([[which], [which]]);
   expect(activities.remindOfInvite).not.toHaveBeenCalled();
   expect(activities.expireInvite).not.toHaveBeenCalled();
   expect(await handle.query('state')).toBe(signal);
   expect(JSON.stringify((await handle.describe()).typedSearchAttributes)).toContain(signal);
-  await recordHistory(`invite-${signal}`, handle);
+  await recordHistory(`invite-${signal}-as-the-row-says`, handle);
+});
+
+test.each(['accepted', 'revoked'] as const)(
+  'a signal that it was %s is no more than a reason to look at the row',
+  async (signal) => {
+    const { handle, activities, untilCalled } = await startReminded();
+    await untilCalled('readInvite');
+    await handle.signal(signal);
+    await untilCalled('remindOfInvite');
+    expect(activities.readInvite).toHaveBeenCalledTimes(2);
+    expect(await handle.query('state')).toBe('waiting');
+  },
+);
+
+test('a signal that it was sent again says nothing of its deadline, which is the row’s', async () => {
+  const { handle, activities } = await startInvite({ ttlMs: soon });
+  await handle.signal('resent', { expiresAt: '9999-01-01T00:00:00.000Z', reminderAt: null });
+  expect(await handle.result()).toBe('expired');
+  expect(activities.readInvite).toHaveBeenCalledTimes(2);
 });
 
 test('nobody accepts: it expires at its time, without a reminder where there is none', async () => {
@@ -137,7 +157,7 @@ test('sent again it lives longer, and reminds once more', async () => {
   expect(await handle.result()).toBe('expired');
   expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(row.expiresAt));
   expect(activities.remindOfInvite).toHaveBeenCalledTimes(2);
-  await recordHistory('invite-resent-expired', handle);
+  await recordHistory('invite-resent-expired-as-the-row-says', handle);
 });
 
 test.each([
@@ -173,6 +193,7 @@ test('one that is sent anew while it expires waits for its new deadline', async 
   };
   await untilCalled('readInvite', 2);
   expect(await handle.query('state')).toBe('waiting');
+  row.status = 'accepted';
   await handle.signal('accepted');
   expect(await handle.result()).toBe('accepted');
 });

@@ -160,12 +160,24 @@ test('a row that ended before the process began ends it at once', async () => {
 test('the first confirmed registration of an address ends the waiting of the others', async () => {
   const rival = await startRegistration();
   const winner = await startRegistration();
-  winner.activities.provisionRegistration.mockResolvedValueOnce({ ...ids, discardedIds: [rival.id, randomUUID()] });
+  winner.activities.provisionRegistration.mockImplementationOnce(async () => {
+    rival.becomes('discarded');
+    return { ...ids, discardedIds: [rival.id, randomUUID()] };
+  });
   await winner.confirm();
   expect(await rival.handle.result()).toBe('discarded');
   expect(await winner.handle.result()).toBe('confirmed');
-  await recordHistory('registration-discarded', rival.handle);
+  await recordHistory('registration-discarded-as-the-row-says', rival.handle);
   await recordHistory('registration-confirmed-with-rivals', winner.handle);
+});
+
+test('a signal that it was discarded is no more than a reason to look at the row: the reminder still comes', async () => {
+  const { handle, activities, untilCalled, confirm } = await startReminded();
+  await handle.signal('discarded');
+  await untilCalled('queueReminderEmail');
+  expect(activities.expireRegistration).toHaveBeenCalledTimes(1);
+  expect(await handle.query('state')).toBe('waiting');
+  expect(await confirm()).toEqual(ids);
 });
 
 describe('cancelled by an operator', () => {

@@ -1,0 +1,4 @@
+// Names of changes behind `patched`: runs of releases before them go on as they did.
+
+/** A signal that tells of a row's end, or of its deadline, has the row read, and is not taken at its word. */
+export const rowDecides = 'row-decides';
