@@ -127,7 +127,8 @@ test('a client may be given all scopes, or those that are listed', async () => {
   const renamed = await change(made.id, { name: 'Shop' });
   expect(renamed.scopes).toEqual(['openid', 'email']);
   // A set: neither what is read and written back, nor another order, is a change.
-  for (const scopes of [renamed.scopes, ['email', 'openid']]) expect(await change(made.id, { scopes })).toEqual(renamed);
+  for (const scopes of [renamed.scopes, ['email', 'openid']])
+    expect(await change(made.id, { scopes })).toEqual(renamed);
   expect((await change(made.id, { scopes: ['openid'] })).scopes).toEqual(['openid']);
   expect((await call('GET', `${path}/${made.id}`)).json().data.scopes).toEqual(['openid']);
   for (const scopes of [[], ['openid', 'openid'], ['offline_access'], null])
