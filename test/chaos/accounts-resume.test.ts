@@ -60,7 +60,7 @@ const accountsOf = async ({ email }: Registered) =>
 async function takeOverAndDie(intentId: string) {
   await service.worker.kill('SIGKILL');
   crashFolder(folder).write({ [accountIntentId(intentId)]: ['claimIntent'] });
-  const worker = startWorkerProcess('test/support/crash-worker.js', {
+  const worker = startWorkerProcess('test/support/crash/worker.js', {
     DATABASE_URL: service.databaseUrl,
     TEMPORAL_ADDRESS: service.temporalAddress,
     MASTER_KEYS: service.masterKeys,

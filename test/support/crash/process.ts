@@ -12,7 +12,7 @@ export interface WorkerProcess {
 
 /**
  * A compiled worker as a process of its own, in no other environment than `env`.
- * @param script `src/worker.js`, or `test/support/crash-worker.js`, which dies as the plan in `GATEHOUSE_CRASH_FOLDER` says
+ * @param script `src/worker.js`, or `test/support/crash/worker.js`, which dies as the plan in `GATEHOUSE_CRASH_FOLDER` says
  */
 export function startWorkerProcess(script: string, env: Record<string, string>): WorkerProcess {
   const child: ChildProcess = spawn(process.execPath, [...endingWith(process.pid), join(projectRoot, 'dist', script)], {

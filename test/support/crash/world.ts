@@ -103,7 +103,7 @@ export async function startCrashWorld(slowness = 1) {
     told.write(Object.fromEntries(runs.map(({ workflowId, deaths }) => [workflowId, deaths])));
     const over = Date.now() + withinMs;
     while (stillToDie(runs).length > 0) {
-      const worker = startWorker('test/support/crash-worker.js');
+      const worker = startWorker('test/support/crash/worker.js');
       let signal: NodeJS.Signals | null | undefined;
       void worker.exited.then((how) => {
         signal = how;
