@@ -6,12 +6,12 @@ const areas = {
   access: {
     rules: [
       'domain/access/{evaluate,explain,explain-in-words,granting,rights,search,takeover,window-moments}',
-      'platform/gathering',
+      'platform/database/batching',
     ],
     tests: ['unit/access-rules', 'unit/gathering'],
   },
   assignments: {
-    rules: ['domain/access/{assigned-roles,assigning,assignments,taking,window-mails,window-rows,windows}'],
+    rules: ['domain/access/{assigned-roles,assigning,assignments,removing,window-mails,window-rows,windows}'],
     tests: [
       'integration/public-role-assignments',
       'integration/role-window-mails',
@@ -136,7 +136,7 @@ const areas = {
     ],
   },
   'sso-openid': {
-    rules: ['domain/sso-protocols/{assertion,signing-keys,their-words}', 'domain/sso-protocols/oidc/*'],
+    rules: ['domain/sso-protocols/{assertion,signing-keys,provider-message}', 'domain/sso-protocols/oidc/*'],
     tests: ['unit/sso-oidc', 'unit/sso-logout-token', 'unit/sso-client-authentication', 'integration/oauth-sso'],
   },
 };
