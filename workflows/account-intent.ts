@@ -94,7 +94,7 @@ export async function accountIntent(input: AccountIntentInput): Promise<IntentSt
       }
     },
     {
-      validator: (claimId?: string | null) => {
+      validator: (claimId?: unknown) => {
         if (busy || shown.get() !== 'parked') throw notFound();
         // One sent by hand may say anything, and the row takes nothing else.
         if (!isClaimId(claimId)) throw ApplicationFailure.nonRetryable('Not the id of a request', 'invalid_argument');
@@ -147,7 +147,8 @@ async function tellRivals(ids: string[]): Promise<void> {
 const outage = 'service.unavailable';
 const notFound = () => ApplicationFailure.nonRetryable('Nothing is parked here', 'account_intent.not_found');
 
-const isClaimId = (id: unknown) => id === undefined || id === null || (typeof id === 'string' && uuid.test(id));
+// Null would be the claim of a row that nobody has claimed.
+const isClaimId = (id: unknown) => id === undefined || (typeof id === 'string' && uuid.test(id));
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** A rule's refusal keeps its code; anything else is an outage that outlasted the retries. */

@@ -303,7 +303,7 @@ describe('cancelled by an operator', () => {
 
 test('a resume by hand with anything but the id of a request is refused, and the wish goes on waiting', async () => {
   const { handle, activities } = await startIntent();
-  for (const wrong of ['please', 7 as never]) {
+  for (const wrong of ['please', 7 as never, null as never]) {
     const asked = handle.executeUpdate<Made, [string]>('resume', { args: [wrong] });
     expect(await refusalOf(asked)).toBe('invalid_argument');
   }
