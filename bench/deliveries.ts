@@ -25,14 +25,11 @@ export interface Deliveries {
 const loneEvents = 60;
 const loneEventEveryMs = 250;
 
-/** Subscribes, a few and then many, and measures how soon and how fast events arrive at a receiver on this machine. */
-export async function measureDeliveries(counts: readonly number[], surroundings: Surroundings) {
-  const results: Deliveries[] = [];
-  for (const subscriptions of counts) results.push(await measure(subscriptions, surroundings));
-  return results;
-}
-
-async function measure(subscriptions: number, { stops, say, startTemporal }: Surroundings): Promise<Deliveries> {
+/** Subscribes so many, and measures how soon and how fast events arrive at a receiver on this machine. */
+export async function measureDeliveries(
+  subscriptions: number,
+  { stops, say, startTemporal }: Surroundings,
+): Promise<Deliveries> {
   say(`${subscriptions} subscriptions: starting PostgreSQL and a worker`);
   const installation = await install(stops);
   const temporal = await startTemporal(installation);

@@ -33,16 +33,13 @@ const missingAfterMs = seconds(30);
 const claimsOfAccount = 20;
 
 /**
- * Claims domains, a few and then many, all some hours old: each is looked for once an hour by the usual schedule, at a moment
+ * Claims so many domains, all some hours old: each is looked for once an hour by the usual schedule, at a moment
  * of its own. The embedded Temporal opens some twenty of them a second on two cores, so ten thousand take their time.
  */
-export async function measureDomains(counts: readonly number[], surroundings: Surroundings) {
-  const results: PendingDomains[] = [];
-  for (const pending of counts) results.push(await measure(pending, surroundings));
-  return results;
-}
-
-async function measure(pending: number, { stops, say, startTemporal }: Surroundings): Promise<PendingDomains> {
+export async function measureDomains(
+  pending: number,
+  { stops, say, startTemporal }: Surroundings,
+): Promise<PendingDomains> {
   say(`${pending} claims: starting PostgreSQL and a name server`);
   const installation = await install(stops);
   const temporal = await startTemporal(installation);

@@ -40,6 +40,15 @@ const part = <Result extends object>({
   },
 });
 
+/** Measures one count after the other, each with an installation of its own. */
+const eachOf =
+  <Result>(measure: (count: number, surroundings: Surroundings) => Promise<Result>) =>
+  async (counts: readonly number[], surroundings: Surroundings): Promise<Result[]> => {
+    const results: Result[] = [];
+    for (const count of counts) results.push(await measure(count, surroundings));
+    return results;
+  };
+
 /** In the order of the report. */
 export const benchParts: readonly BenchPart[] = [
   part({
@@ -51,7 +60,7 @@ export const benchParts: readonly BenchPart[] = [
     ],
     usual: [100, 10_000],
     isDurable: true,
-    measure: measureRegistrations,
+    measure: eachOf(measureRegistrations),
     table: registrationsTable,
   }),
   part({
@@ -63,7 +72,7 @@ export const benchParts: readonly BenchPart[] = [
     ],
     usual: [100, 10_000],
     isDurable: true,
-    measure: measureDomains,
+    measure: eachOf(measureDomains),
     table: domainsTable,
   }),
   part({
@@ -74,7 +83,7 @@ export const benchParts: readonly BenchPart[] = [
     ],
     usual: [1, 100, 1_000],
     isDurable: true,
-    measure: measureDeliveries,
+    measure: eachOf(measureDeliveries),
     table: deliveriesTable,
   }),
   part({
@@ -86,7 +95,7 @@ export const benchParts: readonly BenchPart[] = [
     ],
     usual: [10, 2_000, 6_000],
     isDurable: true,
-    measure: measureTurns,
+    measure: eachOf(measureTurns),
     table: turnsTable,
   }),
   part({
@@ -98,7 +107,7 @@ export const benchParts: readonly BenchPart[] = [
     ],
     usual: [100, 10_000],
     isDurable: true,
-    measure: measureWindows,
+    measure: eachOf(measureWindows),
     table: windowsTable,
   }),
   part({

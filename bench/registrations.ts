@@ -40,16 +40,13 @@ const atOnce = 20;
 const namespace = 'default';
 
 /**
- * Opens registrations, a few and then many, and looks at what waiting costs. Each has its workflow and that of its mail;
+ * Opens so many registrations, and looks at what waiting costs. Each has its workflow and that of its mail;
  * the embedded Temporal opens some twenty of them a second on two cores, so ten thousand take their time.
  */
-export async function measureRegistrations(counts: readonly number[], surroundings: Surroundings) {
-  const results: OpenRegistrations[] = [];
-  for (const open of counts) results.push(await measure(open, surroundings));
-  return results;
-}
-
-async function measure(open: number, { stops, say, startTemporal }: Surroundings): Promise<OpenRegistrations> {
+export async function measureRegistrations(
+  open: number,
+  { stops, say, startTemporal }: Surroundings,
+): Promise<OpenRegistrations> {
   say(`${open} registrations: starting PostgreSQL and a mail server`);
   const installation = await install(stops);
   const temporal = await startTemporal(installation);

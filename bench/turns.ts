@@ -20,14 +20,8 @@ const subscriptions = 10;
 const events = 20;
 const everyMs = 1_000;
 
-/** Has one Account with ten subscriptions wait for many deliveries, and another one for few. */
-export async function measureTurns(counts: readonly number[], surroundings: Surroundings): Promise<Turns[]> {
-  const results: Turns[] = [];
-  for (const before of counts) results.push(await measure(before, surroundings));
-  return results;
-}
-
-async function measure(before: number, { stops, say, startTemporal }: Surroundings): Promise<Turns> {
+/** Has one Account with ten subscriptions wait for so many deliveries, and another one for few. */
+export async function measureTurns(before: number, { stops, say, startTemporal }: Surroundings): Promise<Turns> {
   say(`${before} deliveries of another Account: starting PostgreSQL and a worker`);
   const installation = await install(stops);
   const temporal = await startTemporal(installation);

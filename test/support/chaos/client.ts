@@ -24,32 +24,37 @@ export function answered<T>(outcome: Outcome, status = 200): T {
   return JSON.parse(outcome.body) as T;
 }
 
+/** The form of a sign-in of an end user by password, and that which redeems the code of the address that it leads to. */
+export function endUserForms({ publicClient: client_id, ana }: Seed) {
+  const { verifier, challenge } = newPkce();
+  return {
+    authorization: {
+      client_id,
+      redirect_uri: redirectUri,
+      response_type: 'code',
+      scope: 'openid',
+      code_challenge: challenge,
+      code_challenge_method: 'S256',
+      ...ana,
+    },
+    redemption: (redirectTo: string) => ({
+      grant_type: 'authorization_code',
+      client_id,
+      code: new URL(redirectTo).searchParams.get('code') ?? '',
+      redirect_uri: redirectUri,
+      code_verifier: verifier,
+    }),
+  };
+}
+
 /** The first refresh token of a new sign-in of an end user. */
 export async function signInEndUser({ baseUrl }: Service, seed: Seed): Promise<string> {
-  const { verifier, challenge } = newPkce();
-  const client_id = seed.publicClient;
-  const asked = {
-    client_id,
-    redirect_uri: redirectUri,
-    response_type: 'code',
-    scope: 'openid',
-    code_challenge: challenge,
-    code_challenge_method: 'S256',
-    ...seed.ana,
-  };
+  const { authorization, redemption } = endUserForms(seed);
   const accept = { accept: 'application/json' };
   const { redirect_to } = answered<{ redirect_to: string }>(
-    await formPost(`${baseUrl}/oauth/authorize`, asked, accept),
+    await formPost(`${baseUrl}/oauth/authorize`, authorization, accept),
   );
-  const code = new URL(redirect_to).searchParams.get('code') ?? '';
-  const grant = {
-    grant_type: 'authorization_code',
-    client_id,
-    code,
-    redirect_uri: redirectUri,
-    code_verifier: verifier,
-  };
-  return answered<Tokens>(await formPost(`${baseUrl}/oauth/token`, grant)).refresh_token;
+  return answered<Tokens>(await formPost(`${baseUrl}/oauth/token`, redemption(redirect_to))).refresh_token;
 }
 
 export const refreshEndUser = ({ baseUrl }: Service, { publicClient }: Seed, refresh_token: string) =>

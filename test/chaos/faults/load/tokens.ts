@@ -1,5 +1,4 @@
-import { newPkce } from '../../../support/oauth.js';
-import { redirectUri } from '../../../support/seed.js';
+import { endUserForms } from '../../../support/chaos/client.js';
 import { type Actor, isStatus, type World } from '../world.js';
 
 /** As long as a spent refresh token answers its successor (contract §2). */
@@ -8,29 +7,12 @@ export const repeatWindowMs = 10_000;
 /** A sign-in of an end user by password, up to its tokens. @returns null where it is over, or was refused */
 async function signIn(world: World): Promise<string | null> {
   const { client, seed } = world;
-  const { verifier, challenge } = newPkce();
-  const client_id = seed.publicClient;
-  const asked = {
-    client_id,
-    redirect_uri: redirectUri,
-    response_type: 'code',
-    scope: 'openid',
-    code_challenge: challenge,
-    code_challenge_method: 'S256',
-    ...seed.ana,
-  };
+  const { authorization, redemption } = endUserForms(seed);
   const headers = { accept: 'application/json' };
-  const shown = await client.decided('sign in', { path: '/oauth/authorize', form: asked, headers });
+  const shown = await client.decided('sign in', { path: '/oauth/authorize', form: authorization, headers });
   if (!isStatus(world, 'sign in', shown, 200)) return null;
-  const code = new URL(JSON.parse(shown.body).redirect_to).searchParams.get('code') ?? '';
-  const grant = {
-    grant_type: 'authorization_code',
-    client_id,
-    code,
-    redirect_uri: redirectUri,
-    code_verifier: verifier,
-  };
-  const granted = await client.decided('redeem code', { path: '/oauth/token', form: grant });
+  const form = redemption(JSON.parse(shown.body).redirect_to);
+  const granted = await client.decided('redeem code', { path: '/oauth/token', form });
   // A code is good for one answer and a minute: where that answer was lost, one signs in again (RFC 6749 §4.1.2).
   if (granted?.status === 400 && granted.isAmbiguous) return null;
   if (!isStatus(world, 'redeem code', granted, 200)) return null;
