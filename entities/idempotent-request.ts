@@ -6,9 +6,11 @@ import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 export class IdempotentRequest {
   @PrimaryColumn('text') credential!: string;
   @PrimaryColumn('text') key!: string;
-  /** Keyed: a body can hold a password. */
+  /** Of the request as it was sent. Keyed: a body can hold a password. */
   @Column('bytea') requestHash!: Buffer;
-  /** The master key of it; null of a plain hash, as releases before made it. */
+  /** Of what it means: members of objects in order, the version as a number. Null of what a release before has kept. */
+  @Column('bytea', { nullable: true }) canonicalHash!: Buffer | null;
+  /** The master key of both; null of a plain hash, as releases before made it. */
   @Column('text', { nullable: true }) requestKeyId!: string | null;
   /** Null while the first request is still running. */
   @Column('integer', { nullable: true }) statusCode!: number | null;

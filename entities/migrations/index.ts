@@ -83,6 +83,7 @@ import { OverAssignments1763700000150 } from './1763700000150-over-assignments.j
 import { EventsOfNoMonth1763700000151 } from './1763700000151-events-of-no-month.js';
 import { AttemptsOfMails1763700000152 } from './1763700000152-attempts-of-mails.js';
 import { OutboxByAccount1763700000153 } from './1763700000153-outbox-by-account.js';
+import { CanonicalRequests1763700000154 } from './1763700000154-canonical-requests.js';
 
 /** In the order in which they run. */
 export const migrations = [
@@ -171,4 +172,5 @@ export const migrations = [
   EventsOfNoMonth1763700000151,
   AttemptsOfMails1763700000152,
   OutboxByAccount1763700000153,
+  CanonicalRequests1763700000154,
 ];

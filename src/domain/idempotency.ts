@@ -24,8 +24,8 @@ export type Claimed = ClaimKey & { lockedUntil: Date };
 export type SentRequest = ClaimKey & {
   /** All that makes it this one: another text is another request. It may hold a password, so no fast hash of it is kept. */
   text: string;
-  /** The same as a release before wrote it: what it has kept counts for the rest of its day. */
-  textBefore: string;
+  /** The same as it came. The release before knows a retry by this alone, and may be asked while both are at work. */
+  textAsSent: string;
 };
 
 export interface IdempotentRequests {
@@ -61,10 +61,10 @@ const doneBy = (actorType: string, actorId: string) =>
 // has changed it has told in the same transaction: then only what is repeatable is done once more.
 const claimStatement = {
   name: 'claim_idempotent_request',
-  text: `insert into idempotent_requests as kept (credential, key, request_hash, locked_until, expires_at, headers, request_key_id)
-values ($1, $2, $3, $4, $5, jsonb_build_object('${requestId}', $7::text), $11)
+  text: `insert into idempotent_requests as kept (credential, key, request_hash, locked_until, expires_at, headers, request_key_id, canonical_hash)
+values ($1, $2, $3, $4, $5, jsonb_build_object('${requestId}', $7::text), $11, $12)
 on conflict (credential, key) do update
-  set request_hash = excluded.request_hash, locked_until = excluded.locked_until, expires_at = excluded.expires_at,
+  set request_hash = excluded.request_hash, canonical_hash = excluded.canonical_hash, locked_until = excluded.locked_until, expires_at = excluded.expires_at,
       status_code = null, headers = excluded.headers, body_sealed = null, request_key_id = excluded.request_key_id
   where kept.expires_at <= $6 or (kept.status_code is null and kept.locked_until <= $6 and ($8::boolean or not exists (
     select from events where correlation_id = (kept.headers ->> '${requestId}')::uuid and ${doneBy('$9', '$10')})))
@@ -77,7 +77,7 @@ where correlation_id = $1 and ${doneBy('$2', '$3')} order by created_at, id limi
 };
 const readStatement = {
   name: 'read_idempotent_request',
-  text: `select request_hash, request_key_id, status_code, headers, body_sealed, locked_until from idempotent_requests
+  text: `select request_hash, canonical_hash, request_key_id, status_code, headers, body_sealed, locked_until from idempotent_requests
 where credential = $1 and key = $2`,
 };
 const findStatement = {
@@ -96,6 +96,7 @@ const releaseStatement = {
 
 interface Row {
   request_hash: Buffer;
+  canonical_hash: Buffer | null;
   request_key_id: string | null;
   status_code: number | null;
   headers: Record<string, string> | null;
@@ -132,14 +133,19 @@ export function createIdempotentRequests({
   const hash = (claim: ClaimKey, text: string, keyId?: string) =>
     sealing.derive('idempotent-request', `${context(claim)}\n${text}`, keyId);
 
+  /** With the other hash in it, so that it means nothing once the release before has taken the row for another request. */
+  const canonicalHash = (request: SentRequest, asSent: Buffer, keyId?: string) =>
+    hash(request, `${request.text}\n${asSent.toString('hex')}`, keyId).secret;
+
   /** By the master key of then: the retry of a request is one when another key has come in front. */
-  function isOf(request: SentRequest, { request_hash: kept, request_key_id: keyId }: Row): boolean {
-    // Of two texts that are alike at least one is the other's `text`, so both are of the same request.
-    return [request.text, request.textBefore].some((text) => {
-      // Without a key, as a release before kept it.
-      const own = keyId === null ? createHash('sha256').update(text).digest() : hash(request, text, keyId).secret;
-      return own.length === kept.length && timingSafeEqual(own, kept);
-    });
+  function isOf(request: SentRequest, { request_hash, canonical_hash, request_key_id: keyId }: Row): boolean {
+    const isSame = (own: Buffer, kept: Buffer) => own.length === kept.length && timingSafeEqual(own, kept);
+    // Without a key, as an earlier release kept it.
+    if (keyId === null) return isSame(createHash('sha256').update(request.textAsSent).digest(), request_hash);
+    return (
+      isSame(hash(request, request.textAsSent, keyId).secret, request_hash) ||
+      (canonical_hash !== null && isSame(canonicalHash(request, request_hash, keyId), canonical_hash))
+    );
   }
 
   function open(claim: ClaimKey, { status_code, headers: stored, body_sealed }: Row): KeptAnswer {
@@ -171,7 +177,7 @@ export function createIdempotentRequests({
     async claim({ isRepeatable, ...request }) {
       const { credential, key } = request;
       const at = now();
-      const hashed = hash(request, request.text);
+      const hashed = hash(request, request.textAsSent);
       const lockedUntil = after(at, lockMs);
       const claimed = await db.statement(claimStatement, [
         credential,
@@ -184,6 +190,7 @@ export function createIdempotentRequests({
         isRepeatable,
         ...callerOf(),
         hashed.keyId,
+        canonicalHash(request, hashed.secret, hashed.keyId),
       ]);
       if (claimed.length > 0) return { earlier: null, lockedUntil };
       const [row] = await db.statement<Row>(readStatement, [credential, key]);

@@ -152,11 +152,11 @@ function keyOf({ headers, method }: FastifyRequest): string | null {
 }
 
 /** What makes a request this one: a client that serializes it anew may put the members in another order, or write its version otherwise. */
-function textsOf({ method, url, headers, body = null }: FastifyRequest): Pick<SentRequest, 'text' | 'textBefore'> {
+function textsOf({ method, url, headers, body = null }: FastifyRequest): Pick<SentRequest, 'text' | 'textAsSent'> {
   const ifMatch = headers['if-match'] ?? '';
   return {
     text: `${method}\n${url}\n${versionIn(ifMatch) ?? ifMatch}\n${inOrder(body)}`,
-    textBefore: `${method}\n${url}\n${ifMatch}\n${JSON.stringify(body)}`,
+    textAsSent: `${method}\n${url}\n${ifMatch}\n${JSON.stringify(body)}`,
   };
 }
 

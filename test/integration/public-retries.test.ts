@@ -146,20 +146,27 @@ describe('a retry is known again although its client serializes it anew:', () =>
     expect(outcomeOf(await rename('2'))).toBe(reused);
   });
 
-  test('what the release before has kept counts for the rest of its day, and for no other request', async () => {
+  test('what the release before has kept counts, it knows what this one keeps, and none answers for another request', async () => {
     const sealing = createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]); // as `startApi` has it
     const { id } = await made('/roles', first);
     const sent = { name: 'Writer', description: null };
     const patch = (payload: object, version: string) =>
       byKey('PATCH', `/roles/${id}`, payload, { 'idempotency-key': 'of-before', 'if-match': version });
     expect(outcomeOf(await patch(sent, '"1"'))).toBe('200');
-    const kept = "select credential from idempotent_requests where key = 'of-before'";
-    const [{ credential } = { credential: '' }] = await rowsOf<{ credential: string }>(api, kept, []);
-    const text = `PATCH\n/api/v1/roles/${id}\n"1"\n${JSON.stringify(sent)}`;
-    const { secret } = sealing.derive('idempotent-request', `idempotent-request/${credential}/of-before\n${text}`);
-    const before = 'update idempotent_requests set request_hash = $1 where credential = $2 returning 1';
-    expect(await rowsOf(api, before, [secret, credential])).toHaveLength(1);
-    expect((await patch(sent, '"1"')).headers['idempotency-replayed']).toBe('true');
-    expect(outcomeOf(await patch({ ...sent, description: 'x' }, '"1"'))).toBe(reused);
+    const kept = "select credential, request_hash as hash from idempotent_requests where key = 'of-before'";
+    const [row] = await rowsOf<{ credential: string; hash: Buffer }>(api, kept, []);
+    if (!row) throw new Error('nothing is kept');
+    const asSent = (payload: object) => {
+      const text = `PATCH\n/api/v1/roles/${id}\n"1"\n${JSON.stringify(payload)}`;
+      return sealing.derive('idempotent-request', `idempotent-request/${row.credential}/of-before\n${text}`).secret;
+    };
+    expect(row.hash).toEqual(asSent(sent));
+
+    // The release before takes a key for another request without a word on what that means.
+    const other = { description: null, name: 'Reader' };
+    const takeOver = 'update idempotent_requests set request_hash = $1 where credential = $2 returning 1';
+    expect(await rowsOf(api, takeOver, [asSent(other), row.credential])).toHaveLength(1);
+    expect((await patch(other, '"1"')).headers['idempotency-replayed']).toBe('true');
+    expect(outcomeOf(await patch(sent, '"1"'))).toBe(reused);
   });
 });
