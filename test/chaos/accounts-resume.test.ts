@@ -5,7 +5,7 @@ import { accountIntentId } from '../../workflows/ids.js';
 import { confirm, type Registered, register, signIn, verificationMail } from '../support/chaos/registration.js';
 import { crashFolder } from '../support/crash/plan.js';
 import { startWorkerProcess, type WorkerProcess } from '../support/crash/process.js';
-import { rows } from '../support/registration.js';
+import { rowsAsOwner } from '../support/database.js';
 import { type Service, startService } from '../support/service.js';
 import { until } from '../support/until.js';
 
@@ -22,7 +22,7 @@ afterAll(async () => {
 });
 
 const json = { 'content-type': 'application/json' };
-const query = (text: string, ...values: unknown[]) => rows(service.ownerUrl, text, values);
+const query = (text: string, ...values: unknown[]) => rowsAsOwner(service.ownerUrl, text, values);
 
 /** Somebody who is signed in, and for whose address somebody has registered once more. */
 async function withParked() {

@@ -8,7 +8,7 @@ import type { Db } from '../../src/platform/database/db.js';
 import { openDb } from '../../src/platform/database/open-db.js';
 import { type Child, startChild } from '../../src/platform/embedded/children.js';
 import { projectRoot } from '../../src/platform/root.js';
-import { rows } from '../support/registration.js';
+import { rowsAsOwner } from '../support/database.js';
 import { aHolder } from '../support/role-windows.js';
 import { type Service, startService } from '../support/service.js';
 import { until } from '../support/until.js';
@@ -59,7 +59,7 @@ async function subscribed() {
   receivers.push(receiver);
   await until('the receiver listens', () => port > 0);
   const url = `http://127.0.0.1:${port}`;
-  await rows(service.ownerUrl, 'update webhooks set url = $2 where id = $1', [webhook.id, `${url}/hooks`]);
+  await rowsAsOwner(service.ownerUrl, 'update webhooks set url = $2 where id = $1', [webhook.id, `${url}/hooks`]);
   await db.transaction('system', (tx) => writeRoutes(tx, webhook));
   return {
     arrived,
@@ -70,11 +70,13 @@ async function subscribed() {
 }
 
 const deliveryOf = async (id: string) =>
-  (await rows(service.ownerUrl, 'select status from webhook_deliveries where id = $1', [id]))[0]?.status;
+  (await rowsAsOwner(service.ownerUrl, 'select status from webhook_deliveries where id = $1', [id]))[0]?.status;
 const attemptsOf = (id: string) =>
-  rows(service.ownerUrl, 'select status_code, error from webhook_attempts where delivery_id = $1 order by number', [
-    id,
-  ]);
+  rowsAsOwner(
+    service.ownerUrl,
+    'select status_code, error from webhook_attempts where delivery_id = $1 order by number',
+    [id],
+  );
 
 /** Every call was the same message, and the public library verified each. */
 function expectOneMessage(arrived: Arrived[]): string {

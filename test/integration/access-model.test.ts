@@ -6,7 +6,7 @@ import { RoleAssignment } from '../../entities/role-assignment.js';
 import type { Check, Reason } from '../../src/domain/access/evaluate.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { createRandom } from '../support/random.js';
-import { rowsOf } from './portal-setup.js';
+import { rowsOf } from '../support/rows.js';
 
 /**
  * The engine against a reference that knows no SQL and no paths: it walks from node to parent, and decides by the words of

@@ -1,11 +1,14 @@
 import { Membership } from '../../entities/membership.js';
 import { createHousekeeping, type Place } from '../../src/domain/housekeeping/housekeeping.js';
 import { minutes } from '../../src/platform/clock.js';
+import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { type Call, callsOf } from '../support/calls.js';
+import { finishRemovals } from '../support/finish-removals.js';
+import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
 import { statementsOf } from '../support/statements.js';
 import { comingUpon } from '../support/uncommitted.js';
 import { invite, newMember, rolesByKey, type TestMember } from './administrators-setup.js';
-import { type Call, callsOf, databaseTime, eventsSince, finishRemovals, outcomeOf, rowsOf } from './portal-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

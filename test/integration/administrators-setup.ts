@@ -10,7 +10,7 @@ import { createSigningKeys } from '../../src/domain/oidc/keys.js';
 import { createAdminTokens } from '../../src/domain/users/admin-tokens.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { baseUrl, type TestAccount, type TestApi } from '../support/api.js';
-import { type Call, callsOf } from './portal-setup.js';
+import { type Call, callsOf } from '../support/calls.js';
 
 export const sealing = createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]); // as the api's
 

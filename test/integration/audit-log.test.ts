@@ -4,9 +4,11 @@ import { v7 as uuidv7 } from 'uuid';
 import { AdministratorRole } from '../../entities/administrator-role.js';
 import { MembershipRole } from '../../entities/membership-role.js';
 import { ScopedRunner } from '../../src/platform/database/scoped-runner.js';
+import { shape } from '../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { type Call, callsOf } from '../support/calls.js';
+import { rowsOf } from '../support/rows.js';
 import { settle, writeEvents } from './audit-setup.js';
-import { type Call, callsOf, rowsOf, shape } from './portal-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -3,8 +3,8 @@ import pg from 'pg';
 import { ScopedRunner } from '../../src/platform/database/scoped-runner.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { nextOf, walk } from '../support/operations/walks.js';
+import { rowsOf } from '../support/rows.js';
 import { allEnded, settle, writeEvents } from './audit-setup.js';
-import { rowsOf } from './portal-setup.js';
 
 /** Four months with a tenant's rows among another's: every page is the right one, and only what is needed is read. */
 

@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { baseUrl, newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
-import { rowsOf } from './portal-setup.js';
+import { rowsOf } from '../support/rows.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -6,8 +6,8 @@ import { newAccount, send, startApi, type TestAccount, type TestApi } from '../s
 import { asOwner } from '../support/database.js';
 import { untilWaiting } from '../support/lock-waits.js';
 import { patience } from '../support/patience.js';
+import { rowsOf } from '../support/rows.js';
 import { allEnded, writeEvents } from './audit-setup.js';
-import { rowsOf } from './portal-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -3,8 +3,8 @@ import { createEmails } from '../../src/domain/emails/emails.js';
 import { queueEmail } from '../../src/domain/emails/queue.js';
 import type { EmailSubjects } from '../../src/domain/emails/subjects.js';
 import { createMailer, MailRejected } from '../../src/platform/mail/mailer.js';
-import { newDatabase, type TestDatabase } from '../support/database.js';
-import { registrationServices, rows } from '../support/registration.js';
+import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
+import { registrationServices } from '../support/registration.js';
 import { startSmtpServer, whole } from '../support/smtp-server.js';
 
 let database: TestDatabase;
@@ -17,10 +17,10 @@ async function queuedMail() {
   const services = registrationServices(database);
   const { id, request } = await services.park();
   await services.registrations.queueVerificationEmail(id);
-  const [email] = await rows(database.ownerUrl, 'select id from emails where subject_id = $1', [id]);
+  const [email] = await rowsAsOwner(database.ownerUrl, 'select id from emails where subject_id = $1', [id]);
   const emailId = email?.id as string;
-  const row = async () => (await rows(database.ownerUrl, 'select * from emails where id = $1', [emailId]))[0];
-  const events = () => rows(database.ownerUrl, 'select * from events where resource_id = $1', [emailId]);
+  const row = async () => (await rowsAsOwner(database.ownerUrl, 'select * from emails where id = $1', [emailId]))[0];
+  const events = () => rowsAsOwner(database.ownerUrl, 'select * from events where resource_id = $1', [emailId]);
   return { ...services, registrationId: id, address: request.email, emailId, row, events };
 }
 
@@ -47,10 +47,10 @@ test('while PostgreSQL takes no writes it is not sent: nobody could say so, and 
   const cannotWrite =
     'create function no_writes() returns trigger language plpgsql as $$ begin raise disk_full; end $$';
   const trigger = 'create trigger no_writes before update on emails for each row execute function no_writes()';
-  for (const text of [cannotWrite, trigger]) await rows(database.ownerUrl, text);
+  for (const text of [cannotWrite, trigger]) await rowsAsOwner(database.ownerUrl, text);
   await expect(emails.send(emailId)).rejects.toMatchObject({ code: '53100' });
   expect([sent.length, (await row())?.attempted_at]).toEqual([0, null]);
-  await rows(database.ownerUrl, 'drop function no_writes cascade');
+  await rowsAsOwner(database.ownerUrl, 'drop function no_writes cascade');
   expect([await emails.send(emailId), sent.length]).toEqual(['sent', 1]);
   expect(await row()).toMatchObject({ attempted_at: expect.any(Date) });
 });
@@ -59,7 +59,9 @@ test('a try after a crash between sending and commit carries the same Message-ID
   const { emails, emailId, sent } = await queuedMail();
   await emails.send(emailId);
   // As if the process had died before the commit.
-  await rows(database.ownerUrl, `update emails set status = 'pending', ended_at = null where id = $1`, [emailId]);
+  await rowsAsOwner(database.ownerUrl, `update emails set status = 'pending', ended_at = null where id = $1`, [
+    emailId,
+  ]);
   await emails.send(emailId);
   expect(new Set(sent.map(({ messageId }) => messageId)).size).toBe(1);
 });
@@ -118,7 +120,7 @@ test.each(['cancel', 'giveUp'] as const)(
 
 test('a mail whose row is gone, as after a restore, ends at whatever step it is', async () => {
   const { emails, emailId, sent, events } = await queuedMail();
-  await rows(database.ownerUrl, 'delete from emails where id = $1', [emailId]);
+  await rowsAsOwner(database.ownerUrl, 'delete from emails where id = $1', [emailId]);
   expect(await emails.send(emailId)).toBe('cancelled');
   expect(await emails.giveUp(emailId)).toBe('cancelled');
   expect(await emails.cancel(emailId)).toBe('cancelled');
@@ -147,7 +149,7 @@ test("a tenant's transaction can queue its mail, twice for one cause, and reads 
     await queueEmail(tx, mail, new Date());
     expect(await tx.query('select id from emails')).toEqual([]);
   });
-  expect(await rows(database.ownerUrl, 'select id from emails where cause = $1', [mail.cause])).toHaveLength(1);
+  expect(await rowsAsOwner(database.ownerUrl, 'select id from emails where cause = $1', [mail.cause])).toHaveLength(1);
 });
 
 test('it arrives over SMTP', async () => {
@@ -180,6 +182,6 @@ test('a mail that a newer version has queued waits for a worker that knows it', 
   const mailer = { send: async () => ({ messageId: '' }) };
   const emails = createEmails({ db: database.db, mailer, subjects: nothing, now: () => new Date() });
   await expect(emails.send(emailId)).rejects.toMatchObject({ name: 'OfNewerVersion' });
-  const waiting = await rows(database.ownerUrl, 'select status from emails where id = $1', [emailId]);
+  const waiting = await rowsAsOwner(database.ownerUrl, 'select status from emails where id = $1', [emailId]);
   expect(waiting).toEqual([{ status: 'pending' }]);
 });

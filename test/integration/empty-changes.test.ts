@@ -1,10 +1,10 @@
+import { outcomeOf } from '../support/answers.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { type Declared, everyOperation } from '../support/operations/declared.js';
 import { exampleOf, given } from '../support/operations/example.js';
 import { examples } from '../support/operations/examples-account.js';
 import { newPlaces, type Place } from '../support/operations/place.js';
 import type { Sent } from '../support/operations/sent.js';
-import { outcomeOf } from './portal-setup.js';
 
 /** Every PATCH and PUT, with what is there already, and a PATCH with nothing: a change of nothing is no event and no new version. */
 

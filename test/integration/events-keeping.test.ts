@@ -6,9 +6,9 @@ import { migrate } from '../../src/platform/database/migrations.js';
 import { createDataSource } from '../../src/platform/database/open-db.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { asOwner, serviceUrl } from '../support/database.js';
+import { rowsOf } from '../support/rows.js';
 import { until } from '../support/until.js';
 import { allEnded, settle, writeEvents } from './audit-setup.js';
-import { rowsOf } from './portal-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

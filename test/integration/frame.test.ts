@@ -5,7 +5,7 @@ import { newAccount, send, startApi, type TestAccount, type TestApi } from '../s
 import { type IdentityCaller, newIdentityCaller } from '../support/identity-caller.js';
 import { counted, interleaved } from '../support/interleaving.js';
 import { newPublicClient } from '../support/public-client.js';
-import { rowsOf } from './portal-setup.js';
+import { rowsOf } from '../support/rows.js';
 
 let api: TestApi;
 let account: TestAccount;

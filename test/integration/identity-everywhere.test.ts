@@ -5,11 +5,11 @@ import { newAccount, send, startApi, type TestAccount, type TestApi } from '../s
 import { totpCode } from '../support/mfa.js';
 import { authorizeUrl } from '../support/oauth.js';
 import { newPublicClient, signedInAt } from '../support/public-client.js';
+import { rowsOf } from '../support/rows.js';
 import { until } from '../support/until.js';
 import { sealing } from './administrators-setup.js';
 import { inviteTo } from './identity-invites-setup.js';
 import { callsWith } from './nodes-setup.js';
-import { rowsOf } from './portal-setup.js';
 import { newDirectory, newUser, operations } from './scim-setup.js';
 import { subscribe } from './webhooks-setup.js';
 

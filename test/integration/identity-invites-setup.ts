@@ -2,10 +2,11 @@ import { randomBytes } from 'node:crypto';
 import type { LightMyRequestResponse } from 'fastify';
 import { identityInviteToken } from '../../src/domain/identity-invites/link.js';
 import type { EnvironmentScope } from '../../src/domain/scope.js';
+import { outcomeOf } from '../support/answers.js';
 import type { TestApi } from '../support/api.js';
+import { rowsOf } from '../support/rows.js';
 import { sealing } from './administrators-setup.js';
 import type { Calls } from './nodes-setup.js';
-import { outcomeOf, rowsOf } from './portal-setup.js';
 
 export const newAddress = () => `ivo.${randomBytes(6).toString('hex')}@example.com`;
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { projectRoot } from '../../src/platform/root.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { patience } from '../support/patience.js';
-import { rowsOf } from './portal-setup.js';
+import { rowsOf } from '../support/rows.js';
 
 /** The program of `docs/importing.md`, as whoever copies it from there runs it. */
 

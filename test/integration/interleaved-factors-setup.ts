@@ -9,6 +9,7 @@ import { aal1, aal2, firstFactor } from '../../src/domain/sessions/first-factor.
 import type { OwnProofOf } from '../../src/domain/sessions/own-proof.js';
 import { createSessions } from '../../src/domain/sessions/sessions.js';
 import { accountUrl, send } from '../support/account.js';
+import { outcomeOf } from '../support/answers.js';
 import { baseUrl, type TestAccount, type TestApi } from '../support/api.js';
 import { createAuthenticator } from '../support/authenticator.js';
 import { cheapCodes } from '../support/cheap-codes.js';
@@ -17,10 +18,10 @@ import { codeIn, enrollTotp, hidden, strongSession, type TestTotp, totpCode } fr
 import { authorizeUrl, Browser, locationOf, newPkce, postToken, redirectUri } from '../support/oauth.js';
 import { giveKey } from '../support/passkeys.js';
 import { publicClient } from '../support/public-client.js';
+import { rowsOf } from '../support/rows.js';
 import { sealing } from './administrators-setup.js';
 import { apiOf, bearer } from './identity-auth-setup.js';
 import { callsWith } from './nodes-setup.js';
-import { outcomeOf, rowsOf } from './portal-setup.js';
 
 /** The parts of the api that sign people in, beside it and on its database. */
 const loginsOf = (api: TestApi): Logins => {

@@ -4,18 +4,20 @@ import type { SsoConnection } from '../../entities/sso-connection.js';
 import { counterTotal } from '../../src/domain/counters.js';
 import { createErasures } from '../../src/domain/erasures/erasures.js';
 import { minutes } from '../../src/platform/clock.js';
+import { outcomeOf } from '../support/answers.js';
 import { baseUrl, type TestAccount, type TestApi } from '../support/api.js';
+import { callsOf } from '../support/calls.js';
 import { finishErasure } from '../support/erasures.js';
 import { authorizeUrl, Browser, locationOf, newPkce, postToken, redirectUri } from '../support/oauth.js';
 import { type OpenIdProvider, signInThere, signOutThere } from '../support/openid-provider.js';
 import { publicClient } from '../support/public-client.js';
+import { rowsOf } from '../support/rows.js';
 import { logoutRequestXml, signedQuery } from '../support/saml/logout.js';
 import type { ResponseParts } from '../support/saml/provider.js';
 import { answerTo, giveSigningKey, newSamlProvider } from '../support/saml/sign-in.js';
 import { failureIn, newOidcConnection, newVerifiedDomain } from '../support/sso.js';
 import { sealing } from './administrators-setup.js';
 import { callsWith } from './nodes-setup.js';
-import { callsOf, outcomeOf, rowsOf } from './portal-setup.js';
 import { newDirectory, newUser, operations } from './scim-setup.js';
 
 /** Who signs in: by the provider of an organization or of an Environment, for the first time or again. */

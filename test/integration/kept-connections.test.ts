@@ -1,8 +1,7 @@
 import pg from 'pg';
 import { keepsItsSession } from '../../src/platform/database/kept-connections.js';
 import { createDataSource, openDb } from '../../src/platform/database/open-db.js';
-import { newDatabase, type TestDatabase } from '../support/database.js';
-import { rows } from '../support/registration.js';
+import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 
 let database: TestDatabase;
 let pool: pg.Pool;
@@ -53,7 +52,7 @@ describe('whatever the database has by default', () => {
   beforeAll(async () => {
     const name = new URL(database.url).pathname.slice(1);
     for (const [setting, value] of Object.entries(defaults))
-      await rows(
+      await rowsAsOwner(
         database.ownerUrl,
         `alter database "${name}" set ${setting} to ${setting === 'datestyle' ? value : `'${value}'`}`,
       );

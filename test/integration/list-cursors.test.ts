@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { writeCursor } from '../../src/domain/cursors.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { nextOf, walk } from '../support/operations/walks.js';
-import { rowsOf } from './portal-setup.js';
+import { rowsOf } from '../support/rows.js';
 
 /** A list that is gone through while others change it. That every list can be is told by every-operation.test.ts. */
 

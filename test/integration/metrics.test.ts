@@ -17,9 +17,10 @@ import {
 import { projectRoot } from '../../src/platform/root.js';
 import { createMetrics } from '../../src/worker/metrics.js';
 import { newAccount, startApi, type TestApi } from '../support/api.js';
+import { rowsAsOwner } from '../support/database.js';
 import { growthOf, labelsAsked, labelsShown, namesShown } from '../support/metrics.js';
 import { codeFor, newProvider, redeem, refresh, type TestProvider } from '../support/oauth.js';
-import { registrationServices, rows } from '../support/registration.js';
+import { registrationServices } from '../support/registration.js';
 import { expressionsWatched, namesWatched } from '../support/watched.js';
 
 let world: TestProvider;
@@ -99,7 +100,7 @@ test('a mail is counted when it was sent, with the time it took', async () => {
   const services = registrationServices(api.database);
   const { id } = await services.park();
   await services.registrations.queueVerificationEmail(id);
-  const [email] = await rows(api.database.ownerUrl, 'select id from emails where subject_id = $1', [id]);
+  const [email] = await rowsAsOwner(api.database.ownerUrl, 'select id from emails where subject_id = $1', [id]);
   services.moveClock(minutes(1));
   const sumOf = async () =>
     (await mailDelay.get()).values.find(({ metricName }) => metricName?.endsWith('_sum'))?.value;
@@ -118,7 +119,7 @@ test('what waits is counted by kind and state over all accounts, and what is pas
   const { id } = await services.park();
   await services.park();
   expect(await waiting()).toMatchObject({ state: 'pending', count: before!.count + 2, overdue: 0 });
-  await rows(
+  await rowsAsOwner(
     api.database.ownerUrl,
     'update pending_registrations set expires_at = now() - $2::interval where id = $1',
     [id, '6 minutes'],
@@ -148,7 +149,7 @@ test('PostgreSQL understands every statement of the run book', async () => {
   const runbooks = await readFile(join(projectRoot, 'docs/runbooks.md'), 'utf8');
   const statements = [...runbooks.matchAll(/^ *```sql\n([\s\S]*?)^ *```/gm)].map(([, text]) => text as string);
   expect(statements.length).toBeGreaterThan(10);
-  for (const text of statements) await rows(api.database.ownerUrl, `explain ${text}`);
+  for (const text of statements) await rowsAsOwner(api.database.ownerUrl, `explain ${text}`);
 });
 
 describe('what a process shows', () => {

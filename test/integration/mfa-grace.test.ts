@@ -4,9 +4,9 @@ import { mfaMails } from '../../src/domain/mfa/mails.js';
 import { days, hours } from '../../src/platform/clock.js';
 import type { EnvironmentScope } from '../../src/platform/database/db.js';
 import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { rowsAsOwner } from '../support/database.js';
 import { newOrganization, setPolicy } from '../support/organizations.js';
-import { rows } from '../support/registration.js';
-import { rowsOf } from './portal-setup.js';
+import { rowsOf } from '../support/rows.js';
 
 let api: TestApi;
 let graces: MfaGraces;
@@ -24,7 +24,7 @@ async function newRequiring(): Promise<TestAccount> {
   ]);
   return account;
 }
-const query = (text: string, values: unknown[] = []) => rows(api.database.ownerUrl, text, values);
+const query = (text: string, values: unknown[] = []) => rowsAsOwner(api.database.ownerUrl, text, values);
 async function newIdentity({ scope }: TestAccount, firstName: string | null = 'Ana') {
   const id = randomUUID();
   await query(

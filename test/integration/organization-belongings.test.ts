@@ -1,7 +1,9 @@
+import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { type Call, callsOf } from '../support/calls.js';
+import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
 import { newInterleavedSso } from './interleaved-sso-setup.js';
 import { callsWith } from './nodes-setup.js';
-import { type Call, callsOf, databaseTime, eventsSince, outcomeOf, rowsOf } from './portal-setup.js';
 import { newDirectory, scimOutcome } from './scim-setup.js';
 
 /** What an organization has to itself, when it goes: its connection, its domains, its directory (docs/decisions/0037). */

@@ -2,12 +2,13 @@ import { v7 as uuidv7 } from 'uuid';
 import { createErasures } from '../../src/domain/erasures/erasures.js';
 import { removeMemberships } from '../../src/domain/erasures/steps.js';
 import { addMember } from '../../src/domain/organizations/members.js';
+import { outcomesOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { untilWaiting } from '../support/lock-waits.js';
+import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
 import { comingUpon } from '../support/uncommitted.js';
 import { assign, type Calls, callsWith, newNode } from './nodes-setup.js';
 import { membersOf, newPerson, newRole, rolesHeld } from './organizations-setup.js';
-import { databaseTime, eventsSince, outcomesOf, rowsOf } from './portal-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -1,10 +1,12 @@
 import { v7 as uuidv7 } from 'uuid';
+import { outcomeOf, outcomesOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { callsOf } from '../support/calls.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
 import { untilWaiting } from '../support/lock-waits.js';
+import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
 import { heldBy, inviteTo, linkTokenOf, newAddress, newRole, signInTo } from './identity-invites-setup.js';
 import { type Calls, callsWith } from './nodes-setup.js';
-import { callsOf, databaseTime, eventsSince, outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

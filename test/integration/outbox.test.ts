@@ -4,9 +4,8 @@ import { startAllLater, startLater } from '../../src/domain/outbox.js';
 import { freePort } from '../../src/platform/embedded/ports.js';
 import { startOutboxRelay } from '../../src/temporal/outbox-relay.js';
 import { createProcesses, type Processes } from '../../src/temporal/processes.js';
-import { newDatabase, type TestDatabase } from '../support/database.js';
+import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 import { patience } from '../support/patience.js';
-import { rows } from '../support/registration.js';
 import { namespace, startTestTemporal } from '../support/temporal.js';
 import { until } from '../support/until.js';
 
@@ -17,7 +16,7 @@ beforeEach(async () => {
 afterEach(() => database.close());
 
 const log = { warn: () => {}, info: () => {} };
-const outbox = () => rows(database.ownerUrl, 'select process, attempts, last_error from outbox');
+const outbox = () => rowsAsOwner(database.ownerUrl, 'select process, attempts, last_error from outbox');
 const relayTo = (processes: Pick<Processes, 'start'>, pollMs = 12 * patience) =>
   startOutboxRelay({ db: database.db, databaseUrl: database.url, processes, log, pollMs });
 const ask = (emailId: string = randomUUID()) =>
@@ -75,7 +74,7 @@ test('a message that cannot be started waits by itself and holds up no other', a
     100,
   );
   await ask('poison');
-  await rows(
+  await rowsAsOwner(
     database.ownerUrl,
     `insert into outbox (id, process, input, created_at, due_at, attempts) values (gen_random_uuid(), 'ofANewerVersion', '{}', now(), now(), 0)`,
   );
@@ -135,11 +134,12 @@ test('what was being started while Temporal was away is tried again soon once it
   await until('both are on their way', () => held.length === 1);
   await until('it is known to be away', async () => (await outbox()).some(({ last_error }) => last_error !== null));
   // As after a minute of trying: neither has anything to do with the message.
-  await rows(database.ownerUrl, 'update outbox set attempts = 12');
+  await rowsAsOwner(database.ownerUrl, 'update outbox set attempts = 12');
   isBack = true;
   await until('the quick one is started', () => started.length === 1);
   for (const resolve of held) resolve();
-  const waiting = () => rows(database.ownerUrl, 'select attempts, due_at - now() < $$10 s$$ as soon from outbox');
+  const waiting = () =>
+    rowsAsOwner(database.ownerUrl, 'select attempts, due_at - now() < $$10 s$$ as soon from outbox');
   await until('the other has failed', async () => (await outbox())[0]?.last_error === 'Temporal does not answer');
   expect(await waiting()).toEqual([{ attempts: 0, soon: true }]);
   await until('it is started, too', () => started.length === 2);
@@ -190,7 +190,7 @@ test('it hears again after its connection was cut', async () => {
   const relay = relayTo({ start: async () => started.push(1) > 0 });
   await ask();
   await until('the outbox is empty', empty);
-  await rows(
+  await rowsAsOwner(
     database.ownerUrl,
     `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
   );

@@ -1,9 +1,9 @@
+import { outcomeOf } from '../support/answers.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { type Declared, everyOperation } from '../support/operations/declared.js';
 import { exampleOf, given } from '../support/operations/example.js';
 import { examples } from '../support/operations/examples-account.js';
 import { newPlaces, type Place } from '../support/operations/place.js';
-import { outcomeOf } from './portal-setup.js';
 
 /** Every operation that takes an If-Match, many times at once with one version (contract §1). */
 

@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { InjectOptions, LightMyRequestResponse } from 'fastify';
+import { outcomeOf } from '../support/answers.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { type Declared, everyOperation } from '../support/operations/declared.js';
 import { exampleOf, given } from '../support/operations/example.js';
 import { examples } from '../support/operations/examples-account.js';
 import { newPlaces, type Place } from '../support/operations/place.js';
 import { countsOf } from '../support/operations/rows.js';
-import { outcomeOf, rowsOf } from './portal-setup.js';
+import { rowsOf } from '../support/rows.js';
 
 /** Every operation that changes something, sent many times at once with one Idempotency-Key (contract §1). */
 

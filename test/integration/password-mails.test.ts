@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createPasswordForgot } from '../../src/domain/users/password-forgot.js';
 import { hours } from '../../src/platform/clock.js';
-import { newDatabase, type TestDatabase } from '../support/database.js';
-import { registrationServices, rows } from '../support/registration.js';
+import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
+import { registrationServices } from '../support/registration.js';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-const select = (text: string, ...values: unknown[]) => rows(database.ownerUrl, text, values);
+const select = (text: string, ...values: unknown[]) => rowsAsOwner(database.ownerUrl, text, values);
 
 /** Somebody who may have forgotten a password, and what their mails become. */
 async function asked({ passwordHash = 'hash' as string | null, known = true, times = 1 } = {}) {

@@ -1,5 +1,7 @@
+import { outcomeOf, outcomesOf, shape } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
-import { type Call, callsOf, databaseTime, eventsSince, outcomeOf, outcomesOf, shape } from './portal-setup.js';
+import { type Call, callsOf } from '../support/calls.js';
+import { databaseTime, eventsSince } from '../support/rows.js';
 
 let api: TestApi;
 let account: TestAccount;

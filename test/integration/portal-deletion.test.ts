@@ -1,16 +1,10 @@
+import { outcomeOf, outcomesOf } from '../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi, untilRefused } from '../support/api.js';
+import { type Call, callsOf } from '../support/calls.js';
 import { endedByDeadlock } from '../support/deadlock.js';
+import { finishRemovals } from '../support/finish-removals.js';
 import { Browser, password, postToken, redirectUri, type TestClient, tokensFor, userinfo } from '../support/oauth.js';
-import {
-  type Call,
-  callsOf,
-  databaseTime,
-  eventsSince,
-  finishRemovals,
-  outcomeOf,
-  outcomesOf,
-  rowsOf,
-} from './portal-setup.js';
+import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
 
 let api: TestApi;
 let account: TestAccount;

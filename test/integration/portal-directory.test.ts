@@ -2,9 +2,12 @@ import { createErasures } from '../../src/domain/erasures/erasures.js';
 import type { DomainError } from '../../src/domain/errors.js';
 import { createDirectory } from '../../src/domain/identities/directory.js';
 import type { DirectoryPage } from '../../src/domain/identities/directory-search.js';
+import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { type Call, callsOf } from '../support/calls.js';
+import { finishRemovals } from '../support/finish-removals.js';
+import { rowsOf } from '../support/rows.js';
 import { inviteTo, linkTokenOf } from './identity-invites-setup.js';
-import { type Call, callsOf, finishRemovals, outcomeOf, rowsOf } from './portal-setup.js';
 
 /** The end users of an Account over all of its Environments, and who is asked into its directory. */
 let api: TestApi;

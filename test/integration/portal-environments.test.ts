@@ -1,17 +1,9 @@
 import { jest } from '@jest/globals';
 import pg from 'pg';
+import { accessible, outcomeOf, outcomesOf, shape } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
-import {
-  accessible,
-  type Call,
-  callsOf,
-  databaseTime,
-  eventsSince,
-  outcomeOf,
-  outcomesOf,
-  rowsOf,
-  shape,
-} from './portal-setup.js';
+import { type Call, callsOf } from '../support/calls.js';
+import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -1,8 +1,9 @@
 import { v7 as uuidv7 } from 'uuid';
+import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { callsOf } from '../support/calls.js';
 import { newMember, rolesByKey } from './administrators-setup.js';
 import { type Calls, callsWith, newIdentity, newNode, rootOf } from './nodes-setup.js';
-import { callsOf, outcomeOf } from './portal-setup.js';
 
 /** Roles that are given by an administrator whose own role is limited to nodes (contract §6). */
 

@@ -1,6 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
+import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
-import { type Call, callsOf, databaseTime, eventsSince, outcomeOf, rowsOf } from './portal-setup.js';
+import { type Call, callsOf } from '../support/calls.js';
+import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
 
 let api: TestApi;
 let account: TestAccount;

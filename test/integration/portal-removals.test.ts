@@ -8,10 +8,13 @@ import { mfaMails } from '../../src/domain/mfa/mails.js';
 import { createRemovals } from '../../src/domain/removals/removals.js';
 import { days } from '../../src/platform/clock.js';
 import { dbWithin } from '../../src/platform/database/db-within.js';
+import { outcomeOf } from '../support/answers.js';
 import { baseUrl, newAccount, send, type TestAccount, type TestApi } from '../support/api.js';
 import { startApiBesideTemporal } from '../support/api-beside-temporal.js';
+import { type Call, callsOf } from '../support/calls.js';
+import { finishRemovals } from '../support/finish-removals.js';
+import { rowsOf } from '../support/rows.js';
 import { comingUpon } from '../support/uncommitted.js';
-import { type Call, callsOf, finishRemovals, outcomeOf, rowsOf } from './portal-setup.js';
 
 /** What a deleted Environment leaves to its process, and what of it is gone before that. */
 

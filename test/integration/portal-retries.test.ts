@@ -1,6 +1,8 @@
+import { outcomeOf, outcomesOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { type Call, callsOf } from '../support/calls.js';
+import { rowsOf } from '../support/rows.js';
 import { newMember, rolesByKey } from './administrators-setup.js';
-import { type Call, callsOf, outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
 import { denialsIn, key, sentTwice } from './retries-setup.js';
 
 let api: TestApi;

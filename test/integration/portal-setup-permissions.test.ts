@@ -1,6 +1,7 @@
+import { outcomeOf, outcomesOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
 import { newMember } from './administrators-setup.js';
-import { databaseTime, eventsSince, outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -2,8 +2,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { User } from '../../entities/user.js';
 import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
 import { slugFrom, withSuffix } from '../../src/domain/slugs.js';
-import { newDatabase, type TestDatabase } from '../support/database.js';
-import { registrationServices, rows } from '../support/registration.js';
+import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
+import { registrationServices } from '../support/registration.js';
 
 let database: TestDatabase;
 let services: ReturnType<typeof registrationServices>;
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-const select = (text: string, ...values: unknown[]) => rows(database.ownerUrl, text, values);
+const select = (text: string, ...values: unknown[]) => rowsAsOwner(database.ownerUrl, text, values);
 const linkInvalid = { code: 'registration.link_invalid' };
 
 test('a confirmed registration has everything that an Account needs', async () => {

@@ -1,6 +1,6 @@
 import { newAccount, send, startApi, type TestAccount, type TestApi, untilRefused } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
-import { eventsSince } from './portal-setup.js';
+import { eventsSince } from '../support/rows.js';
 
 let api: TestApi;
 let account: TestAccount;

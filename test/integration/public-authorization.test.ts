@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { days } from '../../src/platform/clock.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
-import { rowsOf } from './portal-setup.js';
+import { rowsOf } from '../support/rows.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -2,11 +2,12 @@ import { pbkdf2Sync, scryptSync } from 'node:crypto';
 import argon2 from 'argon2';
 import bcrypt from 'bcrypt';
 import { v7 as uuidv7 } from 'uuid';
+import { outcomeOf } from '../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
 import { Browser, newPkce } from '../support/oauth.js';
 import { patience } from '../support/patience.js';
-import { outcomeOf, rowsOf } from './portal-setup.js';
+import { rowsOf } from '../support/rows.js';
 
 let api: TestApi;
 let account: TestAccount;

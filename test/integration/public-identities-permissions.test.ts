@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
+import { outcomeOf } from '../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
-import { outcomeOf } from './portal-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

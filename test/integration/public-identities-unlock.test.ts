@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { createMfaAttempts } from '../../src/domain/mfa/attempts.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newPublicClient } from '../support/public-client.js';
-import { rowsOf } from './portal-setup.js';
+import { rowsOf } from '../support/rows.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -1,8 +1,9 @@
 import { v7 as uuidv7 } from 'uuid';
+import { outcomeOf, outcomesOf } from '../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { holdRoles, newIdentityCaller } from '../support/identity-caller.js';
 import { patience } from '../support/patience.js';
-import { outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
+import { rowsOf } from '../support/rows.js';
 
 let api: TestApi;
 let account: TestAccount;

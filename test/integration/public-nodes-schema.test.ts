@@ -1,6 +1,8 @@
+import { outcomeOf, outcomesOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { callsOf } from '../support/calls.js';
+import { rowsOf } from '../support/rows.js';
 import { type Calls, callsWith, newIdentity, newNode, rootOf } from './nodes-setup.js';
-import { callsOf, outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -1,7 +1,9 @@
 import { v7 as uuidv7 } from 'uuid';
+import { outcomeOf, outcomesOf, shape } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { asOwner } from '../support/database.js';
 import { lockWaits } from '../support/lock-waits.js';
+import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
 import { until } from '../support/until.js';
 import {
   assign,
@@ -14,7 +16,6 @@ import {
   type TestNode,
   wrongPaths,
 } from './nodes-setup.js';
-import { databaseTime, eventsSince, outcomeOf, outcomesOf, rowsOf, shape } from './portal-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

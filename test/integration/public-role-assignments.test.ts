@@ -1,11 +1,12 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
+import { outcomeOf, outcomesOf } from '../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { asOwner } from '../support/database.js';
 import { holdRoles, newIdentityCaller } from '../support/identity-caller.js';
 import { untilWaiting } from '../support/lock-waits.js';
-import { outcomeOf, outcomesOf, rowsOf } from './portal-setup.js';
+import { rowsOf } from '../support/rows.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -1,5 +1,6 @@
+import { expectSorted, outcomesOf } from '../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
-import { expectSorted, outcomesOf, rowsOf } from './portal-setup.js';
+import { rowsOf } from '../support/rows.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -4,8 +4,7 @@ import { openKinds } from '../../src/domain/processes/open.js';
 import { createReconciler, type ReconcilerPlace } from '../../src/domain/processes/reconciler.js';
 import { hours, minutes } from '../../src/platform/clock.js';
 import type { ProcessName } from '../../src/platform/process-kinds.js';
-import { newDatabase, type TestDatabase } from '../support/database.js';
-import { rows } from '../support/registration.js';
+import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -122,7 +121,7 @@ async function oneOfEach(age: string) {
        values ('${idOf('webhookDelivery')}', '${account}', gen_random_uuid(), gen_random_uuid(), 'x', '{}', '${ended ? 'succeeded' : 'pending'}', 0, ${at}, ${end})`,
     );
   }
-  for (const statement of statements) await rows(database.ownerUrl, statement);
+  for (const statement of statements) await rowsAsOwner(database.ownerUrl, statement);
   return open;
 }
 
@@ -141,7 +140,10 @@ test('whatever waits without a process gets one, of every kind, and nothing that
 
 test('what runs is left alone, and pages are read one after the other', async () => {
   const running = [await oneOfEach('5 minutes'), await oneOfEach('5 minutes')].flatMap(Object.values<string>);
-  const [{ count } = {}] = await rows(database.ownerUrl, `select count(*)::int from emails where status = 'pending'`);
+  const [{ count } = {}] = await rowsAsOwner(
+    database.ownerUrl,
+    `select count(*)::int from emails where status = 'pending'`,
+  );
   const before = fakeTemporal(running);
   await run(before, { settledMs: 0 });
   expect(before.started.some((one) => running.some((id) => one.includes(id)))).toBe(false);
@@ -155,13 +157,13 @@ test('what runs is left alone, and pages are read one after the other', async ()
 
 test('invites of both kinds are one sequence, whatever the page', async () => {
   const places = [await oneOfEach('5 minutes'), await oneOfEach('5 minutes')];
-  const [{ account, environment } = {}] = await rows(
+  const [{ account, environment } = {}] = await rowsAsOwner(
     database.ownerUrl,
     `select id as environment, account_id as account from environments order by created_at desc limit 1`,
   );
   const ids = Array.from({ length: 5 }, () => randomUUID());
   for (const id of ids)
-    await rows(
+    await rowsAsOwner(
       database.ownerUrl,
       `insert into identity_invites (id, account_id, environment_id, intent, email, role_ids, locale, token_hash, token_key_id, link_number, status, invited_by_type, invited_by, created_at, expires_at)
        values ($1, $2, $3, 'activate', $4, '{}', 'en', gen_random_uuid()::text::bytea, 'k', 1, 'pending', 'api_key', gen_random_uuid(), now() - interval '5 minutes', now())`,
@@ -173,7 +175,7 @@ test('invites of both kinds are one sequence, whatever the page', async () => {
     await run(temporal, { pageSize });
     for (const id of all) expect(temporal.started.filter((one) => one === `inviteExpiry ${id}`)).toHaveLength(1);
   }
-  await rows(database.ownerUrl, `update identity_invites set status = 'revoked', ended_at = now()`);
+  await rowsAsOwner(database.ownerUrl, `update identity_invites set status = 'revoked', ended_at = now()`);
 });
 
 test('a row that ends between the two looks is not started', async () => {
@@ -181,7 +183,7 @@ test('a row that ends between the two looks is not started', async () => {
   const temporal = fakeTemporal();
   const { notSeenRunning } = temporal;
   temporal.notSeenRunning = async (name, inputs) => {
-    await rows(database.ownerUrl, `update emails set status = 'sent', ended_at = now() where id = $1`, [
+    await rowsAsOwner(database.ownerUrl, `update emails set status = 'sent', ended_at = now() where id = $1`, [
       open.emailDelivery,
     ]);
     return notSeenRunning(name, inputs);
@@ -220,18 +222,18 @@ test('one that Temporal cannot look at keeps no other from its process, until so
 
 test('a planned mail waits for the link that it leads to, which its intent makes', async () => {
   const open = await oneOfEach('5 minutes');
-  const [{ id: intent, user_id: user } = {}] = await rows(
+  const [{ id: intent, user_id: user } = {}] = await rowsAsOwner(
     database.ownerUrl,
     `update account_intents set status = 'parked', claim_id = null, claimed_at = null where id = $1 returning id, user_id`,
     [open.accountIntent],
   );
   const planned = `update emails set template = 'set-password', subject_id = $2 where id = $1`;
-  await rows(database.ownerUrl, planned, [open.emailDelivery, intent]);
+  await rowsAsOwner(database.ownerUrl, planned, [open.emailDelivery, intent]);
   const before = fakeTemporal();
   await run(before);
   expect(before.started).toContain(`accountIntent ${intent}`);
   expect(before.started).not.toContain(`emailDelivery ${open.emailDelivery}`);
-  await rows(
+  await rowsAsOwner(
     database.ownerUrl,
     `insert into password_links (id, user_id, purpose, locale, token_hash, token_key_id, created_at, expires_at)
      values ($1, $2, 'set', 'en', '\\x00', 'k', now(), now() + interval '1 day')`,

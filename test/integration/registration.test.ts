@@ -2,8 +2,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { saveUser } from '../../src/domain/invites/join.js';
 import { provision } from '../../src/domain/registration/provision.js';
 import { hours, minutes } from '../../src/platform/clock.js';
-import { newDatabase, type TestDatabase } from '../support/database.js';
-import { aRequest, registrationServices, rows } from '../support/registration.js';
+import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
+import { aRequest, registrationServices } from '../support/registration.js';
 import { statementsOf } from '../support/statements.js';
 import { comingUpon } from '../support/uncommitted.js';
 
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-const select = (text: string, ...values: unknown[]) => rows(database.ownerUrl, text, values);
+const select = (text: string, ...values: unknown[]) => rowsAsOwner(database.ownerUrl, text, values);
 const row = async (id: string) => (await select('select * from pending_registrations where id = $1', id))[0]!;
 const eventsOf = async (id: string) =>
   (await select('select action from events where resource_id = $1 order by created_at', id)).map(

@@ -1,5 +1,6 @@
 import type { TestApi } from '../support/api.js';
-import { type Call, databaseTime, eventsSince, rowsOf } from './portal-setup.js';
+import type { Call } from '../support/calls.js';
+import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
 
 export const key = { 'idempotency-key': 'once' };
 

@@ -8,7 +8,7 @@ import type { MailBrand } from '../../src/platform/mail/brand.js';
 import { renderEmail } from '../../src/platform/mail/templates.js';
 import { mailSubjects } from '../../src/worker/mails.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
-import { rowsOf } from './portal-setup.js';
+import { rowsOf } from '../support/rows.js';
 
 let api: TestApi;
 let account: TestAccount;

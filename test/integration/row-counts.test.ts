@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import { createHousekeeping, type Place } from '../../src/domain/housekeeping/housekeeping.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { type Call, callsOf } from '../support/calls.js';
 import { expectExactCounts } from '../support/database.js';
+import { finishRemovals } from '../support/finish-removals.js';
 import { createRandom } from '../support/random.js';
-import { type Call, callsOf, finishRemovals, rowsOf } from './portal-setup.js';
+import { rowsOf } from '../support/rows.js';
 
 /** Totals that the database counts by itself. That they are exact whatever a suite did is asked at the end of every suite. */
 

@@ -1,7 +1,9 @@
 import { jest } from '@jest/globals';
 import pg from 'pg';
+import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
-import { callsOf, outcomeOf, rowsOf } from './portal-setup.js';
+import { callsOf } from '../support/calls.js';
+import { rowsOf } from '../support/rows.js';
 import { anAddress, make, newDirectory, operations, type ScimCall, scimOutcome } from './scim-setup.js';
 
 /** As many members and operations as one request may have (docs/scim.md), with all that clients send of each. */

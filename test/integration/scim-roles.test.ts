@@ -5,12 +5,14 @@ import { withdrawFromMember } from '../../src/domain/identity-invites/issue.js';
 import { createMemberships } from '../../src/domain/organizations/memberships.js';
 import { lockDirectory } from '../../src/domain/scim-roles/directories.js';
 import { dbWithin } from '../../src/platform/database/db-within.js';
+import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { callsOf } from '../support/calls.js';
 import { endedByDeadlock } from '../support/deadlock.js';
+import { rowsOf } from '../support/rows.js';
 import { comingUpon } from '../support/uncommitted.js';
 import { linkTokenOf } from './identity-invites-setup.js';
 import { callsWith } from './nodes-setup.js';
-import { callsOf, outcomeOf, rowsOf } from './portal-setup.js';
 import { heldBy, make, newDirectory, newGroup, newUser, operations, type ScimCall } from './scim-setup.js';
 
 let api: TestApi;

@@ -1,7 +1,9 @@
+import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { callsOf } from '../support/calls.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
+import { rowsOf } from '../support/rows.js';
 import { callsWith } from './nodes-setup.js';
-import { callsOf, outcomeOf, rowsOf } from './portal-setup.js';
 import {
   anAddress,
   heldBy,

@@ -1,9 +1,10 @@
 import { days } from '../../src/platform/clock.js';
+import { outcomeOf } from '../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
 import { newPublicClient } from '../support/public-client.js';
+import { rowsOf } from '../support/rows.js';
 import { noWayIn, plantFactors, waysInOf } from '../support/ways-in.js';
-import { outcomeOf, rowsOf } from './portal-setup.js';
 import {
   anAddress,
   make,

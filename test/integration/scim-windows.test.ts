@@ -1,7 +1,9 @@
+import { outcomeOf } from '../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { callsOf } from '../support/calls.js';
+import { rowsOf } from '../support/rows.js';
 import { comingUpon } from '../support/uncommitted.js';
 import { callsWith } from './nodes-setup.js';
-import { callsOf, outcomeOf, rowsOf } from './portal-setup.js';
 import { newDirectory, newGroup, newUser, operations, type ScimCall, scimOutcome } from './scim-setup.js';
 
 let api: TestApi;

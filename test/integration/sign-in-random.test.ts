@@ -3,13 +3,13 @@ import { createMfaGraces } from '../../src/domain/mfa/grace.js';
 import { createSigningKeys, type SigningKeys } from '../../src/domain/oidc/keys.js';
 import { days, hours, minutes, seconds } from '../../src/platform/clock.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
+import { outcomeOf } from '../support/answers.js';
 import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { rowsAsOwner } from '../support/database.js';
 import { totpCode } from '../support/mfa.js';
 import { newPublicClient } from '../support/public-client.js';
 import { createRandom, type Random } from '../support/random.js';
 import { type Calls, callsWith } from './nodes-setup.js';
-import { outcomeOf } from './portal-setup.js';
 
 /**
  * Histories of who may sign in with what, and of which of their tokens count: time to enroll that begins, moves and ends, by what

@@ -3,10 +3,11 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LightMyRequestResponse } from 'fastify';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { type Call, callsOf } from '../support/calls.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
+import { rowsOf } from '../support/rows.js';
 import { newMember, rolesByKey } from './administrators-setup.js';
 import { allEnded, writeEvents } from './audit-setup.js';
-import { type Call, callsOf, rowsOf } from './portal-setup.js';
 import { denialsIn } from './retries-setup.js';
 import { newToken } from './scim-setup.js';
 

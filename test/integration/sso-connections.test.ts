@@ -6,11 +6,13 @@ import { SsoConnection } from '../../entities/sso-connection.js';
 import { mostConnections } from '../../src/domain/sso-connections/connections.js';
 import { clientSecretOf } from '../../src/domain/sso-connections/secrets.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
+import { outcomeOf } from '../support/answers.js';
 import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { type Call, callsOf } from '../support/calls.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
 import { interleaved } from '../support/interleaving.js';
+import { rowsOf } from '../support/rows.js';
 import { certificateFor, providerMetadata, someCertificate } from '../support/sso-connections.js';
-import { type Call, callsOf, outcomeOf, rowsOf } from './portal-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -3,13 +3,15 @@ import type { LightMyRequestResponse } from 'fastify';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { callbackUrlOf } from '../../src/domain/sso-protocols/oidc/oidc.js';
 import { hours, minutes } from '../../src/platform/clock.js';
+import { outcomeOf } from '../support/answers.js';
 import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { type Call, callsOf } from '../support/calls.js';
 import { Browser } from '../support/oauth.js';
 import { signInThere, startOpenIdProvider } from '../support/openid-provider.js';
+import { rowsOf } from '../support/rows.js';
 import type { ResponseParts } from '../support/saml/provider.js';
 import { answerTo, newSamlProvider, type SamlProvider } from '../support/saml/sign-in.js';
 import { newVerifiedDomain } from '../support/sso.js';
-import { type Call, callsOf, outcomeOf, rowsOf } from './portal-setup.js';
 
 let api: TestApi;
 let idp: SamlProvider;

@@ -3,8 +3,10 @@ import { fromWaymark, keepWaymarks } from '../../src/domain/identities/waymarks.
 import { stretchOf } from '../../src/domain/paging.js';
 import { type Ask, statementOf } from '../../src/domain/row-pages.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { callsOf } from '../support/calls.js';
+import { finishRemovals } from '../support/finish-removals.js';
 import { createRandom } from '../support/random.js';
-import { callsOf, finishRemovals, rowsOf } from './portal-setup.js';
+import { rowsOf } from '../support/rows.js';
 
 /** Pages in the middle of an Environment's members are read from waymarks (docs/decisions/0090), and are what they would be without. */
 

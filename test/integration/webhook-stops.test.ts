@@ -6,7 +6,7 @@ import { fanOutWebhooks } from '../../src/domain/webhooks/fan-out.js';
 import { newAccount, type TestAccount, type TestApi } from '../support/api.js';
 import { startApiBesideTemporal } from '../support/api-beside-temporal.js';
 import { asOwner } from '../support/database.js';
-import { rowsOf } from './portal-setup.js';
+import { rowsOf } from '../support/rows.js';
 import { deliveriesOf, happen } from './webhooks-setup.js';
 
 let api: TestApi;

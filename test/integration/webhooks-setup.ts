@@ -3,8 +3,8 @@ import { Webhook } from '../../entities/webhook.js';
 import { recordEvent } from '../../src/domain/events/record.js';
 import { writeRoutes } from '../../src/domain/webhooks/routes.js';
 import type { TestAccount, TestApi } from '../support/api.js';
+import { rowsOf } from '../support/rows.js';
 import { webhookRow } from '../support/webhooks.js';
-import { rowsOf } from './portal-setup.js';
 
 /** A subscription of the Environment, or of the Account, as a row; its secret is nobody's. */
 export async function subscribe(

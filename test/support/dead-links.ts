@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { LightMyRequestResponse } from 'fastify';
-import { outcomeOf } from '../integration/portal-setup.js';
+import { outcomeOf } from './answers.js';
 
 /** Tokens that nobody was given. @param good one that is good, to be spoiled */
 export const foreignTokens = (good: string): Record<string, string> => ({

@@ -1,8 +1,8 @@
 import { createProcesses } from '../../src/temporal/processes.js';
 import { workerBounds } from '../../src/worker/database-bounds.js';
-import { newDatabase, openTestDb } from './database.js';
+import { newDatabase, openTestDb, rowsAsOwner } from './database.js';
 import { patient } from './patience.js';
-import { registrationServices, rows } from './registration.js';
+import { registrationServices } from './registration.js';
 import { namespace, startTestTemporal } from './temporal.js';
 import { startWorkerParts } from './test-worker.js';
 import { until } from './until.js';
@@ -41,7 +41,10 @@ export async function startInviteProcesses({ bounded = false }: { bounded?: bool
       until(`${name} is mailed ${count} times`, async () => mailsTo(email, name)[count - 1]),
     /** Waits until nothing is on its way to a process any more. */
     delivered: () =>
-      until('the outbox is empty', async () => (await rows(database.ownerUrl, 'select from outbox')).length === 0),
+      until(
+        'the outbox is empty',
+        async () => (await rowsAsOwner(database.ownerUrl, 'select from outbox')).length === 0,
+      ),
     async stop(): Promise<void> {
       await worker.stop();
       await processes.close();

@@ -1,6 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
 import { Node, type NodeStatus } from '../../entities/node.js';
-
 import { type AuthenticationPolicy, Organization } from '../../entities/organization.js';
 import { OrganizationMember } from '../../entities/organization-member.js';
 import { defaultAuthenticationPolicy } from '../../src/domain/hierarchy/organization-rows.js';

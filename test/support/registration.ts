@@ -69,7 +69,7 @@ export function registrationServices(
     async park(changes: Partial<RegistrationRequest> = {}) {
       const request = aRequest(changes);
       await registrations.park(request);
-      const [row] = await rows(
+      const [row] = await rowsAsOwner(
         ownerUrl,
         'select id from pending_registrations where email = $1 order by id desc limit 1',
         [request.email],
@@ -89,7 +89,3 @@ export const aRequest = (changes: Partial<RegistrationRequest> = {}): Registrati
   locale: 'en',
   ...changes,
 });
-
-/** Looks at the database as nobody in the service can. */
-export const rows = (ownerUrl: string, text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> =>
-  rowsAsOwner(ownerUrl, text, values);

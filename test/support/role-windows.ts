@@ -6,13 +6,13 @@ import { write } from '../../src/domain/access/assigning.js';
 import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
 import type { EnvironmentScope } from '../../src/platform/database/db.js';
 import type { TestDatabase } from './database.js';
-import { rows } from './registration.js';
+import { rowsAsOwner } from './database.js';
 
 /** An Environment with somebody in it, and a node. */
 export async function aHolder({ db, ownerUrl }: Pick<TestDatabase, 'db' | 'ownerUrl'>) {
   const [userId, identityId, nodeId] = [randomUUID(), randomUUID(), randomUUID()];
   const email = `rosalind.${identityId}@private.example`;
-  await rows(
+  await rowsAsOwner(
     ownerUrl,
     `insert into users (id, email, first_name, last_name, created_at, updated_at) values ($1, $2, 'O', 'Wner', now(), now())`,
     [userId, `${userId}@example.com`],

@@ -3,9 +3,9 @@ import { createAccountIntentActivities } from '../../activities/account-intents.
 import { DomainError } from '../../src/domain/errors.js';
 import { minutes, seconds } from '../../src/platform/clock.js';
 import { createProcesses, type Processes } from '../../src/temporal/processes.js';
-import { newDatabase, type TestDatabase } from '../support/database.js';
+import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 import { patient } from '../support/patience.js';
-import { aRequest, registrationServices, rows } from '../support/registration.js';
+import { aRequest, registrationServices } from '../support/registration.js';
 import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
 import { startWorkerParts } from '../support/test-worker.js';
 import { until } from '../support/until.js';
@@ -51,7 +51,7 @@ async function parked(services: Services, { hasPassword = true } = {}) {
   return { id, user, request };
 }
 
-const select = (text: string, ...values: unknown[]) => rows(database.ownerUrl, text, values);
+const select = (text: string, ...values: unknown[]) => rowsAsOwner(database.ownerUrl, text, values);
 const row = async (id: string) => (await select('select * from account_intents where id = $1', id))[0]!;
 const accountsOf = (userId: string) => select('select account_id from memberships where user_id = $1', userId);
 const handleOf = (id: string) => temporal.client.workflow.getHandle(`account-intent/${id}`);

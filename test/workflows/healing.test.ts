@@ -4,9 +4,8 @@ import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
 import { createErasures } from '../../src/domain/erasures/erasures.js';
 import { createMfaGraces } from '../../src/domain/mfa/grace.js';
 import { createProcesses, type Processes } from '../../src/temporal/processes.js';
-import { newDatabase, type TestDatabase } from '../support/database.js';
+import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 import { patient } from '../support/patience.js';
-import { rows } from '../support/registration.js';
 import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
 import { reconciled, startTestWorker } from '../support/test-worker.js';
 import { until } from '../support/until.js';
@@ -40,7 +39,7 @@ const confirm = async (id: string) => {
   return processes.confirmRegistration((await registrations.find(tokenOf(id)))!.process);
 };
 const mailIdOf = async (id: string) =>
-  (await rows(database.ownerUrl, 'select id from emails where subject_id = $1', [id]))[0]?.id as string;
+  (await rowsAsOwner(database.ownerUrl, 'select id from emails where subject_id = $1', [id]))[0]?.id as string;
 
 // Those that leave the mail server and Temporal alone go on together.
 test.concurrent('a terminated registration gets its process back, and its mail is not sent twice', async () => {
@@ -83,7 +82,7 @@ test.concurrent('one whose time was over while nobody looked is closed, not only
   const { id } = await worker.park();
   await until('it runs', async () => (await statusOf(`registration/${id}`)) === 'RUNNING');
   // Before it ends, since another test may have it begun anew at once; it looks at its row when it was told to.
-  await rows(
+  await rowsAsOwner(
     database.ownerUrl,
     `update pending_registrations set expires_at = now() - interval '1 hour' where id = $1`,
     [id],
@@ -101,15 +100,17 @@ test.concurrent('one whose time was over while nobody looked is closed, not only
 async function withGrace(inDays: number) {
   const scope = await newEnvironment();
   const email = `grace.${randomUUID()}@private.example`;
-  const [{ id } = {}] = await rows(
+  const [{ id } = {}] = await rowsAsOwner(
     database.ownerUrl,
     `insert into identities (id, account_id, email, first_name, metadata, created_at, updated_at)
      values (gen_random_uuid(), $1, $2, 'Gracia', '{}', now(), now()) returning id`,
     [scope.accountId, email],
   );
-  await rows(database.ownerUrl, `update environment_settings set mfa_policy = 'required' where environment_id = $1`, [
-    scope.environmentId,
-  ]);
+  await rowsAsOwner(
+    database.ownerUrl,
+    `update environment_settings set mfa_policy = 'required' where environment_id = $1`,
+    [scope.environmentId],
+  );
   const graces = createMfaGraces({ db: database.db, now: worker.now, reminders: [] });
   await graces.start(scope, id as string, inDays);
   const workflowId = `mfa-grace/${scope.environmentId}/${id}`;
@@ -132,9 +133,9 @@ test.concurrent('a grace passes by itself: enrolled, reset, and over, each told 
   await until('enrolled', async () => (await stateOf(workflowId)) === 'enrolled');
   await graces.reset(scope, id, 4 / 86_400);
   await until('the end', async () => (await stateOf(workflowId)) === 'expired');
-  expect(await rows(database.ownerUrl, 'select status, round from mfa_graces where identity_id = $1', [id])).toEqual([
-    { status: 'expired', round: 2 },
-  ]);
+  expect(
+    await rowsAsOwner(database.ownerUrl, 'select status, round from mfa_graces where identity_id = $1', [id]),
+  ).toEqual([{ status: 'expired', round: 2 }]);
   const history = await historyText(handleOf(workflowId));
   expect(history).toContain(id);
   for (const secret of [email, 'private.example', 'Gracia']) expect(history).not.toContain(secret);
@@ -148,7 +149,7 @@ test.concurrent('a terminated grace goes on, one that is over while nobody looks
     (await handleOf(workflowId).fetchHistory()).events?.some((event) => event.activityTaskCompletedEventAttributes),
   );
   // Before it ends, since another test may have it begun anew at once.
-  await rows(database.ownerUrl, `update mfa_graces set expires_at = now() where identity_id = $1`, [id]);
+  await rowsAsOwner(database.ownerUrl, `update mfa_graces set expires_at = now() where identity_id = $1`, [id]);
   await handleOf(workflowId).terminate('by mistake');
   await healed('it is closed', async () => (await statusOf(workflowId)) === 'COMPLETED');
   await graces.reset(scope, id, 7);
@@ -168,7 +169,7 @@ test.concurrent('an erasure is carried out, and its history names nobody', async
   const handle = handleOf(`identity-erasure/${erasure.id}`);
   await until('the end', async () => (await statusOf(`identity-erasure/${erasure.id}`)) === 'COMPLETED');
   expect(await handle.query('state')).toBe('completed');
-  expect(await rows(database.ownerUrl, 'select id from identities where id = $1', [id])).toEqual([]);
+  expect(await rowsAsOwner(database.ownerUrl, 'select id from identities where id = $1', [id])).toEqual([]);
   for (const text of [await historyText(handle), await historyText(handleOf(workflowId))]) {
     for (const secret of [email, 'private.example', 'Gracia']) expect(text).not.toContain(secret);
   }

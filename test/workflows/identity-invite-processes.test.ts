@@ -7,8 +7,8 @@ import { identityInviteToken } from '../../src/domain/identity-invites/link.js';
 import { createMailingInvite } from '../../src/domain/invites/mails-to-address.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { hours } from '../../src/platform/clock.js';
+import { rowsAsOwner } from '../support/database.js';
 import { type InviteProcesses, startInviteProcesses } from '../support/invite-processes.js';
-import { rows } from '../support/registration.js';
 import { historyText } from '../support/temporal.js';
 import { until } from '../support/until.js';
 
@@ -95,7 +95,7 @@ test('it expires at its time with one event; sent again it waits again, under th
   await place.invites.resend(place.scope, place.caller, made.id);
   const happened = async () =>
     (
-      await rows(
+      await rowsAsOwner(
         world.database.ownerUrl,
         `select action from events where resource_id = $1 and action like 'identity_invite.%' order by created_at`,
         [made.id],
@@ -116,7 +116,7 @@ test('cancelled by an operator it is revoked, and says so', async () => {
     status: 'revoked',
     endedReason: 'cancelled_by_operator',
   });
-  const events = await rows(
+  const events = await rowsAsOwner(
     world.database.ownerUrl,
     `select metadata, actor_type from events where resource_id = $1 and action like '%.revoked'`,
     [made.id],

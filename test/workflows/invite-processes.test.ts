@@ -9,8 +9,8 @@ import { inviteToken } from '../../src/domain/invites/link.js';
 import { createMailingInvite } from '../../src/domain/invites/mails-to-address.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { hours } from '../../src/platform/clock.js';
+import { rowsAsOwner } from '../support/database.js';
 import { type InviteProcesses, startInviteProcesses } from '../support/invite-processes.js';
-import { rows } from '../support/registration.js';
 import { historyText } from '../support/temporal.js';
 import { until } from '../support/until.js';
 
@@ -98,7 +98,7 @@ test('it expires at its time with one event; sent again it waits again, under th
   const account = await newAccount(2_000);
   const made = await account.invite();
   await world.reaches(made.id, 'expired');
-  const [row] = await rows(
+  const [row] = await rowsAsOwner(
     world.database.ownerUrl,
     'select status, ended_reason from administrator_invites where id = $1',
     [made.id],
@@ -108,7 +108,7 @@ test('it expires at its time with one event; sent again it waits again, under th
   await account.invites.resend(account.scope, account.userId, made.id);
   await until('it has expired again', () => endedTwice(made.id));
   await world.reaches(made.id, 'expired');
-  const events = await rows(
+  const events = await rowsAsOwner(
     world.database.ownerUrl,
     `select action, actor_type from events where resource_id = $1 and action like 'administrator_invite.%' order by created_at`,
     [made.id],
@@ -119,8 +119,13 @@ test('it expires at its time with one event; sent again it waits again, under th
 });
 
 const endedTwice = async (id: string) =>
-  (await rows(world.database.ownerUrl, `select from events where resource_id = $1 and action like '%.expired'`, [id]))
-    .length === 2;
+  (
+    await rowsAsOwner(
+      world.database.ownerUrl,
+      `select from events where resource_id = $1 and action like '%.expired'`,
+      [id],
+    )
+  ).length === 2;
 
 test('cancelled by an operator, the invite is revoked and says so; sent news of an ended process is no error', async () => {
   const account = await newAccount(hours(1));
@@ -132,7 +137,7 @@ test('cancelled by an operator, the invite is revoked and says so; sent news of 
     status: 'revoked',
     endedReason: 'cancelled_by_operator',
   });
-  const [event] = await rows(
+  const [event] = await rowsAsOwner(
     world.database.ownerUrl,
     `select metadata, actor_type from events where action like '%.revoked'`,
   );

@@ -8,9 +8,11 @@ import { createProcesses, type Processes } from '../../src/temporal/processes.js
 import { composeWorker } from '../../src/worker/compose.js';
 import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
 import { invite, rolesByKey } from '../integration/administrators-setup.js';
-import { type Call, callsOf, outcomeOf, rowsOf } from '../integration/portal-setup.js';
+import { outcomeOf } from '../support/answers.js';
 import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { type Call, callsOf } from '../support/calls.js';
 import { newPublicClient, signedInAt } from '../support/public-client.js';
+import { rowsOf } from '../support/rows.js';
 import { namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
 import { until } from '../support/until.js';
 

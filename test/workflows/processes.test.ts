@@ -4,9 +4,9 @@ import type { RegistrationRequest } from '../../src/domain/registration/park.js'
 import { minutes, seconds } from '../../src/platform/clock.js';
 import { createProcesses, type Processes } from '../../src/temporal/processes.js';
 import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
-import { newDatabase, type TestDatabase } from '../support/database.js';
+import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 import { patience, patient } from '../support/patience.js';
-import { registrationServices, rows } from '../support/registration.js';
+import { registrationServices } from '../support/registration.js';
 import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
 import { startWorkerParts } from '../support/test-worker.js';
 import { until } from '../support/until.js';
@@ -59,12 +59,12 @@ test('from the form to the Account, and no personal data or secret in any histor
   expect((await worker.registrations.find(token))?.id).toBe(id);
 
   const made = await worker.confirm(id);
-  expect(await rows(database.ownerUrl, 'select owner.id from users owner where id = $1', [made.userId])).toHaveLength(
-    1,
-  );
+  expect(
+    await rowsAsOwner(database.ownerUrl, 'select owner.id from users owner where id = $1', [made.userId]),
+  ).toHaveLength(1);
   expect(await handleOf(id).result()).toBe('confirmed');
 
-  const [email] = await rows(database.ownerUrl, 'select id from emails where subject_id = $1', [id]);
+  const [email] = await rowsAsOwner(database.ownerUrl, 'select id from emails where subject_id = $1', [id]);
   const histories = await Promise.all(
     [handleOf(id), temporal.client.workflow.getHandle(`email/${email?.id}`)].map(historyText),
   );
@@ -119,7 +119,7 @@ test('confirmed twice at once: one Account, one refusal; and afterwards only ref
   expect(both.find((result) => result.status === 'rejected')?.reason).toMatchObject(linkInvalid);
   await handleOf(id).result();
   await expect(processes.confirmRegistration(input)).rejects.toMatchObject(linkInvalid);
-  expect(await rows(database.ownerUrl, 'select from users where email = $1', [request.email])).toHaveLength(1);
+  expect(await rowsAsOwner(database.ownerUrl, 'select from users where email = $1', [request.email])).toHaveLength(1);
 });
 
 test('the first confirmed registration of an address ends the process of the others', async () => {

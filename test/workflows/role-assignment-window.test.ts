@@ -7,10 +7,9 @@ import { removeSubtrees } from '../../src/domain/hierarchy/removal.js';
 import { minutes, seconds } from '../../src/platform/clock.js';
 import { createProcesses, type Processes } from '../../src/temporal/processes.js';
 import { reconcileNow } from '../../src/temporal/schedules.js';
-import { newDatabase, type TestDatabase } from '../support/database.js';
+import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 import { recordHistory } from '../support/histories.js';
 import { patient } from '../support/patience.js';
-import { rows } from '../support/registration.js';
 import { aHolder, assignWindow, type TestHolder } from '../support/role-windows.js';
 import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
 import { startTestWorker } from '../support/test-worker.js';
@@ -86,10 +85,12 @@ const unlessEnded = (request: Promise<unknown>) =>
     },
   );
 const rowOf = async ({ id }: RoleAssignment) =>
-  (await rows(database.ownerUrl, 'select status, ended_reason from role_assignment_windows where id = $1', [id]))[0];
+  (
+    await rowsAsOwner(database.ownerUrl, 'select status, ended_reason from role_assignment_windows where id = $1', [id])
+  )[0];
 /** The events of its window, as they were recorded. */
 const told = async ({ id }: RoleAssignment) =>
-  (await rows(
+  (await rowsAsOwner(
     database.ownerUrl,
     `select action, metadata ->> 'at' as at, created_at, environment_id, application_id, account_id, metadata from events
      where resource_id = $1 and action <> 'role_assignment.created' order by created_at, id`,
@@ -179,7 +180,7 @@ test.concurrent('taken away behind its back, it finds out at its next moment and
   const takenAway = async (ahead: number): Promise<RoleAssignment> => {
     const one = await assign({ from: ahead, to: 3600 });
     await runs(one);
-    const removed = await rows(
+    const removed = await rowsAsOwner(
       database.ownerUrl,
       'update role_assignments set removed_at = clock_timestamp() where id = $1 and effective_from > clock_timestamp() returning id',
       [one.id],
@@ -232,7 +233,7 @@ test.concurrent.each<[string, Window, string[]]>([
   expect(await rowOf(assignment)).toEqual({ status: 'cancelled', ended_reason: 'cancelled_by_operator' });
   expect((await actions(assignment)).at(-1)).toBe('window_cancelled');
   expect(await actions(assignment)).not.toContain('expired');
-  const [row] = await rows(
+  const [row] = await rowsAsOwner(
     database.ownerUrl,
     'select effective_from, effective_to, removed_at from role_assignments where id = $1',
     [assignment.id],

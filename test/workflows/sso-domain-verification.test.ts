@@ -6,11 +6,10 @@ import { createSsoDomains, type SsoDomainsDeps } from '../../src/domain/sso-doma
 import { hours, seconds } from '../../src/platform/clock.js';
 import { createDns } from '../../src/platform/dns.js';
 import { createProcesses, type Processes } from '../../src/temporal/processes.js';
-import { newDatabase, type TestDatabase } from '../support/database.js';
+import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 import { startDnsServer, type TestDnsServer } from '../support/dns-server.js';
 import { recordHistory } from '../support/histories.js';
 import { patient } from '../support/patience.js';
-import { rows } from '../support/registration.js';
 import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
 import { reconciled, startTestWorker } from '../support/test-worker.js';
 import { until } from '../support/until.js';
@@ -49,7 +48,7 @@ afterAll(async () => {
 /** Says that a new domain is theirs, as the Portal does. */
 async function newClaim(text = `d-${randomUUID()}.private.example`) {
   const userId = randomUUID();
-  await rows(
+  await rowsAsOwner(
     database.ownerUrl,
     `insert into users (id, email, first_name, last_name, created_at, updated_at) values ($1, $2, 'Rosalind', 'O', now(), now())`,
     [userId, `${userId}@example.com`],
@@ -72,15 +71,17 @@ async function newClaim(text = `d-${randomUUID()}.private.example`) {
     publish: () => dns.set(name, { txt: [`svc-domain-verification=${claim.token}`] }),
     claimAgain: () => domains.claim(of, caller, claim.domain),
     verify: () => domains.verify(of, claim.domain),
-    row: async () => (await rows(database.ownerUrl, 'select * from sso_domains where id = $1', [claim.id]))[0],
+    row: async () => (await rowsAsOwner(database.ownerUrl, 'select * from sso_domains where id = $1', [claim.id]))[0],
     status: async () =>
-      (await rows(database.ownerUrl, 'select status from sso_domains where id = $1', [claim.id]))[0]?.status,
+      (await rowsAsOwner(database.ownerUrl, 'select status from sso_domains where id = $1', [claim.id]))[0]?.status,
     process: async () => (await handle.describe().catch(() => null))?.status.name ?? 'NOT_FOUND',
     actions: async () =>
       (
-        await rows(database.ownerUrl, 'select action from events where resource_id = $1 order by created_at, id', [
-          claim.id,
-        ])
+        await rowsAsOwner(
+          database.ownerUrl,
+          'select action from events where resource_id = $1 order by created_at, id',
+          [claim.id],
+        )
       ).map(({ action }) => String(action).replace('sso.domain.', '')),
   };
 }
@@ -158,7 +159,7 @@ test.concurrent('it fails at the end of the schedule with its reason', async () 
   const one = await newClaim();
   dns.set(one.name, { txt: ['something else'] });
   await until('it runs', async () => dns.asked(one.name) >= 1);
-  await rows(database.ownerUrl, 'update sso_domains set fails_at = now() where id = $1', [one.claim.id]);
+  await rowsAsOwner(database.ownerUrl, 'update sso_domains set fails_at = now() where id = $1', [one.claim.id]);
   await ends(one, 'COMPLETED');
   expect(await one.handle.result()).toBe('failed');
   expect(await one.row()).toMatchObject({ status: 'failed', failure_reason: 'record_mismatch', next_check_at: null });

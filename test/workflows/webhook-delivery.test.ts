@@ -4,9 +4,8 @@ import { startLater } from '../../src/domain/outbox.js';
 import { endSomeStopped } from '../../src/domain/webhooks/stops.js';
 import { days, hours, seconds } from '../../src/platform/clock.js';
 import { createProcesses, type Processes } from '../../src/temporal/processes.js';
-import { newDatabase, type TestDatabase } from '../support/database.js';
+import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 import { recordHistory } from '../support/histories.js';
-import { rows } from '../support/registration.js';
 import { aHolder, type TestHolder } from '../support/role-windows.js';
 import { historyText, namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
 import { startTestWorker } from '../support/test-worker.js';
@@ -70,14 +69,14 @@ const ends = (id: string, status: string) =>
   });
 const deliveryOf = async (id: string) =>
   (
-    await rows(
+    await rowsAsOwner(
       database.ownerUrl,
       'select status, ended_reason, attempt_count, next_attempt_at from webhook_deliveries where id = $1',
       [id],
     )
   )[0] as { status: string; ended_reason: string | null; attempt_count: number; next_attempt_at: Date | null };
 const attemptsOf = (id: string) =>
-  rows(
+  rowsAsOwner(
     database.ownerUrl,
     `select number, status_code, error, response_excerpt, duration_ms is not null as ended
      from webhook_attempts where delivery_id = $1 order by number`,
@@ -85,12 +84,18 @@ const attemptsOf = (id: string) =>
   );
 const webhookOf = async ({ id }: Webhook) =>
   (
-    await rows(database.ownerUrl, 'select is_active, disabled_reason, failing_since from webhooks where id = $1', [id])
+    await rowsAsOwner(
+      database.ownerUrl,
+      'select is_active, disabled_reason, failing_since from webhooks where id = $1',
+      [id],
+    )
   )[0];
 const eventsOf = async (id: string) =>
-  (await rows(database.ownerUrl, 'select action, metadata from events where resource_id = $1 order by created_at', [
-    id,
-  ])) as {
+  (await rowsAsOwner(
+    database.ownerUrl,
+    'select action, metadata from events where resource_id = $1 order by created_at',
+    [id],
+  )) as {
     action: string;
     metadata: Record<string, unknown>;
   }[];
@@ -280,7 +285,7 @@ test.concurrent('after a rotation both secrets sign for as long as it lasts', as
   ] as const) {
     const { webhook, received } = await subscribe('ok');
     const previousSecret = seal(other.plainSecret, webhook.id);
-    await rows(
+    await rowsAsOwner(
       database.ownerUrl,
       'update webhooks set previous_secret = $2, previous_secret_until = $3 where id = $1',
       [webhook.id, previousSecret, previousSecretUntil],
@@ -339,13 +344,13 @@ test.concurrent('a receiver that never answers delays nobody else', async () => 
   const ids = await deliver(database, healthy.webhook, 8);
   await until('what the healthy one gets', async () => healthy.received().length === ids.length);
   // Nobody has given up on the silent one by then, or those were few.
-  const ended = await rows(
+  const ended = await rowsAsOwner(
     database.ownerUrl,
     'select count(*)::int as count from webhook_attempts where delivery_id = any($1) and duration_ms is not null',
     [crowd],
   );
   expect(ended[0]!.count).toBeLessThan(crowd.length);
-  const [{ count: open }] = (await rows(
+  const [{ count: open }] = (await rowsAsOwner(
     database.ownerUrl,
     'select count(*)::int as count from webhook_attempts where delivery_id = any($1) and duration_ms is null',
     [crowd],

@@ -8,12 +8,12 @@ import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { freePair, freePort } from '../../src/platform/embedded/ports.js';
 import { projectRoot } from '../../src/platform/root.js';
 import { createProcesses, type Processes } from '../../src/temporal/processes.js';
-import { asOwner, newDatabase, type TestDatabase } from '../support/database.js';
+import { asOwner, newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 import { endingWith } from '../support/ending-with.js';
 import { untoldFields } from '../support/log-fields.js';
 import { labelsAsked, labelsShown, namesShown } from '../support/metrics.js';
 import { patience, patient } from '../support/patience.js';
-import { aRequest, rows } from '../support/registration.js';
+import { aRequest } from '../support/registration.js';
 import { startSmtpServer, whole } from '../support/smtp-server.js';
 import { namespace, startTestTemporal, type TestTemporal } from '../support/temporal.js';
 import { until } from '../support/until.js';
@@ -88,7 +88,9 @@ test('a registration survives Temporal away, SMTP away and a killed worker', asy
   });
   const request = aRequest();
   await registrations.park(request); // with no worker and no Temporal at all
-  const [row] = await rows(database.ownerUrl, 'select id from pending_registrations where email = $1', [request.email]);
+  const [row] = await rowsAsOwner(database.ownerUrl, 'select id from pending_registrations where email = $1', [
+    request.email,
+  ]);
   const id = row?.id as string;
 
   const first = startWorker();
@@ -114,7 +116,7 @@ test('a registration survives Temporal away, SMTP away and a killed worker', asy
 
   const found = await registrations.find(token);
   const made = await processes.confirmRegistration(found!.process); // once: an answer that is lost does not come again
-  expect(await rows(database.ownerUrl, 'select id from users where email = $1', [request.email])).toEqual([
+  expect(await rowsAsOwner(database.ownerUrl, 'select id from users where email = $1', [request.email])).toEqual([
     { id: made.userId },
   ]);
   // One address has what the service and what Temporal's SDK measure; nothing of the latter's failures until there are any.

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { call } from '../../support/chaos/load.js';
-import { rows } from '../../support/registration.js';
+import { rowsAsOwner } from '../../support/database.js';
 import type { Seed } from '../../support/seed.js';
 import type { Service } from '../../support/service.js';
 import { until } from '../../support/until.js';
@@ -69,7 +69,7 @@ function backlogOf({ ownerUrl }: Service, isOver: () => boolean): () => boolean 
   let waiting = 0;
   void (async () => {
     for (; !isOver(); await sleep(1_000)) {
-      const [row] = await rows(ownerUrl, backlog).catch(() => []);
+      const [row] = await rowsAsOwner(ownerUrl, backlog).catch(() => []);
       waiting = Number(row?.count ?? waiting);
     }
   })();

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { rowsAsOwner } from '../database.js';
 import { linkIn, type ReceivedMail, waitForMail } from '../inbox.js';
-import { rows } from '../registration.js';
 import type { Service } from '../service.js';
 
 export interface Registered {
@@ -54,7 +54,7 @@ export async function signIn(service: Service, { email, password }: Registered):
 
 /** How many of what a registration makes are there for its address; one each after a confirmation. */
 export async function madeFor({ ownerUrl }: Service, { email }: Registered) {
-  const [counts] = await rows(
+  const [counts] = await rowsAsOwner(
     ownerUrl,
     `select
        (select count(*)::int from users where email = $1) as users,
@@ -72,7 +72,7 @@ export const one = { users: 1, memberships: 1, accounts: 1, environments: 2 };
 
 /** How far the verification mail of an open registration is, by its row. */
 export async function mailStatus({ ownerUrl }: Service, { email }: Registered): Promise<string | undefined> {
-  const [row] = await rows(
+  const [row] = await rowsAsOwner(
     ownerUrl,
     `select e.status from emails e join pending_registrations p on p.id = e.subject_id
      where p.email = $1 and e.template = 'registration-verification'`,

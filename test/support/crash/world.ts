@@ -6,10 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { seconds } from '../../../src/platform/clock.js';
 import { createSealing } from '../../../src/platform/crypto/sealing.js';
 import { createProcesses } from '../../../src/temporal/processes.js';
-import { newDatabase } from '../database.js';
+import { newDatabase, rowsAsOwner } from '../database.js';
 import { startDnsServer } from '../dns-server.js';
 import { patience } from '../patience.js';
-import { rows } from '../registration.js';
 import { namespace, startTestTemporal } from '../temporal.js';
 import { until } from '../until.js';
 import { startMailSink } from './mail-sink.js';
@@ -161,7 +160,7 @@ export async function startCrashWorld(slowness = 1) {
       slowness *= 2;
     },
     killAtEachStep,
-    query: (text: string, ...values: unknown[]) => rows(database.ownerUrl, text, values),
+    query: (text: string, ...values: unknown[]) => rowsAsOwner(database.ownerUrl, text, values),
     async stop(): Promise<void> {
       stopping = true;
       for (const worker of workers) worker.kill();

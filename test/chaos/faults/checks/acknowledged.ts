@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose';
 import { madeFor, one } from '../../../support/chaos/registration.js';
-import { rows } from '../../../support/registration.js';
+import { rowsAsOwner } from '../../../support/database.js';
 import { until } from '../../../support/until.js';
 import type { Decided, Request } from '../client.js';
 import { viaApi, viaPortal, type World } from '../world.js';
@@ -122,9 +122,10 @@ async function keysMadeOneRow({ service: { ownerUrl }, find }: World): Promise<v
     ['roles', 'name', `name like 'Role %'`],
   ] as const) {
     const text = `select ${column}::text as what, count(*)::int from ${table} where ${which} group by ${column} having count(*) > 1`;
-    for (const { what, count } of await rows(ownerUrl, text, [])) find(`${table}: ${count} rows for ${what}`);
+    for (const { what, count } of await rowsAsOwner(ownerUrl, text, [])) find(`${table}: ${count} rows for ${what}`);
   }
 }
 
 const countOf = async ({ service }: World, table: string, accountId: string) =>
-  (await rows(service.ownerUrl, `select count(*)::int from ${table} where account_id = $1`, [accountId]))[0]?.count;
+  (await rowsAsOwner(service.ownerUrl, `select count(*)::int from ${table} where account_id = $1`, [accountId]))[0]
+    ?.count;

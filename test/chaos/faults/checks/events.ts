@@ -1,4 +1,4 @@
-import { rows } from '../../../support/registration.js';
+import { rowsAsOwner } from '../../../support/database.js';
 import type { Kind } from '../ledger.js';
 import type { Change, createFeedReader } from '../load/feed.js';
 import { subscribedTypes, type World } from '../world.js';
@@ -36,7 +36,7 @@ export async function eventsAreOnce(world: World, feed: ReturnType<typeof create
   }
 
   const counts = new Map<string, number>();
-  for (const { action, resource_id, count } of await rows(
+  for (const { action, resource_id, count } of await rowsAsOwner(
     service.ownerUrl,
     `select action, resource_id, count(*)::int from events where outcome = 'success' and resource_id is not null group by 1, 2`,
     [],

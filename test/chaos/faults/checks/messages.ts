@@ -1,4 +1,4 @@
-import { rows } from '../../../support/registration.js';
+import { rowsAsOwner } from '../../../support/database.js';
 import type { World } from '../world.js';
 import type { Looked } from './looked.js';
 
@@ -15,14 +15,14 @@ export async function messagesAreOnce({ mails, find, ledger, service, client }: 
   }
   // Who was not answered asked again, which is another registration with a mail of its own.
   const asked = client.attempts.filter(({ name, status }) => name === 'register' && status !== 'ECONNREFUSED').length;
-  const registrations = await rows(service.ownerUrl, 'select count(*)::int from pending_registrations', []);
+  const registrations = await rowsAsOwner(service.ownerUrl, 'select count(*)::int from pending_registrations', []);
   const made = registrations[0]?.count as number;
   if (made > asked) find(`${made} registrations were made of ${asked} requests`);
   for (const { email } of ledger.of('registration')) {
     const count = messages.get(email)?.size ?? 0;
     if (count === 0) find(`registration of ${email}: no mail`);
   }
-  const sent = await rows(service.ownerUrl, `select count(*)::int from emails where status = 'sent'`, []);
+  const sent = await rowsAsOwner(service.ownerUrl, `select count(*)::int from emails where status = 'sent'`, []);
   const repeats = mails.repeats();
   const distinct = mails.delivered.length - repeats;
   if (distinct < (sent[0]?.count as number)) find(`${sent[0]?.count} mails are noted as sent, and ${distinct} arrived`);

@@ -1,5 +1,5 @@
 import { Client, Connection } from '@temporalio/client';
-import { rows } from '../../../support/registration.js';
+import { rowsAsOwner } from '../../../support/database.js';
 import { until } from '../../../support/until.js';
 import type { World } from '../world.js';
 import type { Looked } from './looked.js';
@@ -25,7 +25,7 @@ const wholeEnds = ['COMPLETED', 'CONTINUED_AS_NEW', 'CANCELLED'];
 /** Every workflow has reached its end, or waits over a row that waits. */
 export async function processesAreOver({ service, find }: World): Promise<Looked> {
   await until('all that was promised is done', async () => {
-    const left = (await rows(service.ownerUrl, unfinished, [])).filter(({ count }) => count !== 0);
+    const left = (await rowsAsOwner(service.ownerUrl, unfinished, [])).filter(({ count }) => count !== 0);
     if (left.length > 0) throw new Error(left.map(({ what, count }) => `${count} in ${what}`).join(', '));
     return true;
   }).catch((error: Error) => find(error.message));
@@ -41,7 +41,7 @@ export async function processesAreOver({ service, find }: World): Promise<Looked
   };
   try {
     await until('what runs are the workflows of rows that wait', async () => {
-      const rowsThatWait = new Set((await rows(service.ownerUrl, waiting, [])).map(({ id }) => id as string));
+      const rowsThatWait = new Set((await rowsAsOwner(service.ownerUrl, waiting, [])).map(({ id }) => id as string));
       const running = (await all('ExecutionStatus = "Running"')).filter(({ id }) => !schedules.test(id));
       const alone = running.filter(({ id }) => !rowsThatWait.has(id)).map(({ id }) => `${id} has no row`);
       const ids = new Set(running.map(({ id }) => id));
