@@ -1,7 +1,7 @@
 import { Account } from '../../entities/account.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { hours } from '../../src/platform/clock.js';
-import { type AdminAuth, cookieHeader, newAdminAuth } from '../integration/admin-auth-setup.js';
+import { type AdminAuth, cookieHeader, newAdminAuth } from '../support/admin-auth.js';
 
 const unavailable = () => new DomainError('service.unavailable', { retryAfter: 5 });
 

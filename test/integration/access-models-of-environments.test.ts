@@ -1,6 +1,6 @@
 import { outcomeOf, outcomesOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
-import { type Calls, callsWith, newNode } from './nodes-setup.js';
+import { type Calls, callsWith, newNode } from '../support/nodes.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -1,6 +1,7 @@
 import { Membership } from '../../entities/membership.js';
 import { createHousekeeping, type Place } from '../../src/domain/housekeeping/housekeeping.js';
 import { minutes } from '../../src/platform/clock.js';
+import { invite, newMember, rolesByKey, type TestMember } from '../support/administrators.js';
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type Call, callsOf } from '../support/calls.js';
@@ -8,7 +9,6 @@ import { finishRemovals } from '../support/finish-removals.js';
 import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
 import { statementsOf } from '../support/statements.js';
 import { comingUpon } from '../support/uncommitted.js';
-import { invite, newMember, rolesByKey, type TestMember } from './administrators-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

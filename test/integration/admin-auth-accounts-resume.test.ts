@@ -8,8 +8,8 @@ import { createAccountRetryByOperator } from '../../src/domain/account-intents/r
 import { DomainError } from '../../src/domain/errors.js';
 import { hours } from '../../src/platform/clock.js';
 import { accountIntentId } from '../../workflows/ids.js';
+import { type AdminAuth, bearer, newAdminAuth } from '../support/admin-auth.js';
 import { comingUpon } from '../support/uncommitted.js';
-import { type AdminAuth, bearer, newAdminAuth } from './admin-auth-setup.js';
 
 let auth: AdminAuth;
 beforeAll(async () => {

@@ -5,7 +5,7 @@ import { Event } from '../../entities/event.js';
 import { OutboxMessage } from '../../entities/outbox-message.js';
 import { PasswordLink } from '../../entities/password-link.js';
 import { hours } from '../../src/platform/clock.js';
-import { type AdminAuth, bearer, cookieHeader, cookieOf, newAdminAuth } from './admin-auth-setup.js';
+import { type AdminAuth, bearer, cookieHeader, cookieOf, newAdminAuth } from '../support/admin-auth.js';
 
 let auth: AdminAuth;
 beforeAll(async () => {

@@ -1,4 +1,4 @@
-import { type AdminAuth, newAdminAuth } from './admin-auth-setup.js';
+import { type AdminAuth, newAdminAuth } from '../support/admin-auth.js';
 
 let auth: AdminAuth;
 beforeAll(async () => {

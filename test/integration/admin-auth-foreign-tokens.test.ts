@@ -3,12 +3,12 @@ import { PendingRegistration } from '../../entities/pending-registration.js';
 import { passwordLinkToken } from '../../src/domain/passwords/links.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { registrationToken } from '../../src/domain/registration/link.js';
+import { invite, newMember, newPerson, rolesByKey, sealing } from '../support/administrators.js';
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type Call, callsOf } from '../support/calls.js';
 import { Browser, password as identityPassword, redirectUri, type TestClient, tokensFor } from '../support/oauth.js';
 import { rowsOf } from '../support/rows.js';
-import { invite, newMember, newPerson, rolesByKey, sealing } from './administrators-setup.js';
 
 const password = 'violet tractor 19';
 const names = { first_name: 'Ana', last_name: 'Brandt', account_name: 'Acme', application_name: 'Shop' };

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
+import { invite, newPerson, rolesByKey, tokenOf } from '../support/administrators.js';
 import { outcomeOf, outcomesOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type Call, callsOf } from '../support/calls.js';
@@ -7,7 +8,6 @@ import { expectDeadLinks, foreignTokens } from '../support/dead-links.js';
 import { totpCode } from '../support/mfa.js';
 import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
 import { comingUpon } from '../support/uncommitted.js';
-import { invite, newPerson, rolesByKey, tokenOf } from './administrators-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

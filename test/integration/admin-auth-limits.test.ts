@@ -1,6 +1,6 @@
 import { Event } from '../../entities/event.js';
+import { type AdminAuth, bearer, newAdminAuth } from '../support/admin-auth.js';
 import { expectEqualTimes } from '../support/equal-times.js';
-import { type AdminAuth, bearer, newAdminAuth } from './admin-auth-setup.js';
 
 let auth: AdminAuth;
 beforeAll(async () => {

@@ -6,9 +6,9 @@ import { UserSession } from '../../entities/user-session.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { minutes } from '../../src/platform/clock.js';
 import { eventsRecorded } from '../../src/platform/metrics/metrics.js';
+import { type AdminAuth, bearer, cookieOf, newAdminAuth } from '../support/admin-auth.js';
 import { expectEqualTimes } from '../support/equal-times.js';
 import { until } from '../support/until.js';
-import { type AdminAuth, bearer, cookieOf, newAdminAuth } from './admin-auth-setup.js';
 
 let auth: AdminAuth;
 beforeAll(async () => {

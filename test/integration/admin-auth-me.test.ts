@@ -3,7 +3,7 @@ import { Membership } from '../../entities/membership.js';
 import { MembershipRole } from '../../entities/membership-role.js';
 import { User } from '../../entities/user.js';
 import { minutes } from '../../src/platform/clock.js';
-import { type AdminAuth, bearer, cookieHeader, newAdminAuth } from './admin-auth-setup.js';
+import { type AdminAuth, bearer, cookieHeader, newAdminAuth } from '../support/admin-auth.js';
 
 let auth: AdminAuth;
 beforeAll(async () => {

@@ -1,9 +1,9 @@
 import { createMfaResetByOperator } from '../../src/domain/admin-mfa/reset.js';
 import { createMfaAttempts } from '../../src/domain/mfa/attempts.js';
 import { minutes } from '../../src/platform/clock.js';
+import { type AdminAuth, bearer, newAdminAuth } from '../support/admin-auth.js';
+import { ok, refusalOf, withFactors } from '../support/admin-mfa.js';
 import { comingUpon } from '../support/uncommitted.js';
-import { ok, refusalOf, withFactors } from './admin-auth-mfa-setup.js';
-import { type AdminAuth, bearer, newAdminAuth } from './admin-auth-setup.js';
 
 let auth: AdminAuth;
 let person: ReturnType<typeof withFactors>;

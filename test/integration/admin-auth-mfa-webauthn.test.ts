@@ -1,7 +1,7 @@
 import { Event } from '../../entities/event.js';
 import { minutes } from '../../src/platform/clock.js';
-import { ok, provedIn, refusalOf, withFactors } from './admin-auth-mfa-setup.js';
-import { type AdminAuth, bearer, newAdminAuth } from './admin-auth-setup.js';
+import { type AdminAuth, bearer, newAdminAuth } from '../support/admin-auth.js';
+import { ok, provedIn, refusalOf, withFactors } from '../support/admin-mfa.js';
 
 let auth: AdminAuth;
 let person: ReturnType<typeof withFactors>;

@@ -10,9 +10,9 @@ import { createMfaResetByOperator } from '../../src/domain/admin-mfa/reset.js';
 import { createUserTotp } from '../../src/domain/admin-mfa/totp.js';
 import { minutes } from '../../src/platform/clock.js';
 import { hashSecret } from '../../src/platform/crypto/one-time-secret.js';
+import { type AdminAuth, bearer, cookieHeader, cookieOf, newAdminAuth } from '../support/admin-auth.js';
+import { ok, provedIn, refusalOf, withFactors } from '../support/admin-mfa.js';
 import { totpCode } from '../support/mfa.js';
-import { ok, provedIn, refusalOf, withFactors } from './admin-auth-mfa-setup.js';
-import { type AdminAuth, bearer, cookieHeader, cookieOf, newAdminAuth } from './admin-auth-setup.js';
 
 let auth: AdminAuth;
 let person: ReturnType<typeof withFactors>;

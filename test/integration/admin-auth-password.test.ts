@@ -5,10 +5,10 @@ import { PasswordLink } from '../../entities/password-link.js';
 import { User } from '../../entities/user.js';
 import { passwordLinkToken } from '../../src/domain/passwords/links.js';
 import { hours, minutes } from '../../src/platform/clock.js';
+import { type AdminAuth, bearer, newAdminAuth } from '../support/admin-auth.js';
 import { expectEqualTimes } from '../support/equal-times.js';
 import { untilWaiting } from '../support/lock-waits.js';
 import { statementsOf } from '../support/statements.js';
-import { type AdminAuth, bearer, newAdminAuth } from './admin-auth-setup.js';
 
 let auth: AdminAuth;
 beforeAll(async () => {

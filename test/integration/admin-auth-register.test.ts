@@ -5,8 +5,8 @@ import { AccountIntent } from '../../entities/account-intent.js';
 import { PendingRegistration } from '../../entities/pending-registration.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { createRegister } from '../../src/domain/users/register.js';
+import { type AdminAuth, newAdminAuth } from '../support/admin-auth.js';
 import { expectEqualTimes } from '../support/equal-times.js';
-import { type AdminAuth, newAdminAuth } from './admin-auth-setup.js';
 
 let auth: AdminAuth;
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import { decodeJwt } from 'jose';
 import { Event } from '../../entities/event.js';
 import { User } from '../../entities/user.js';
 import { days, hours, minutes, seconds } from '../../src/platform/clock.js';
-import { type AdminAuth, bearer, cookieHeader, cookieOf, newAdminAuth } from './admin-auth-setup.js';
+import { type AdminAuth, bearer, cookieHeader, cookieOf, newAdminAuth } from '../support/admin-auth.js';
 
 let auth: AdminAuth;
 beforeAll(async () => {

@@ -13,10 +13,10 @@ import { User } from '../../entities/user.js';
 import { inviteToken } from '../../src/domain/invites/link.js';
 import { hours } from '../../src/platform/clock.js';
 import { hashSecret } from '../../src/platform/crypto/one-time-secret.js';
+import { type AdminAuth, bearer, newAdminAuth } from '../support/admin-auth.js';
 import { expectEqualTimes } from '../support/equal-times.js';
 import { newSamlProvider, type SamlProvider } from '../support/saml/sign-in.js';
 import { newOidcConnection, newVerifiedDomain } from '../support/sso.js';
-import { type AdminAuth, bearer, newAdminAuth } from './admin-auth-setup.js';
 
 let auth: AdminAuth;
 let idp: SamlProvider;

@@ -1,8 +1,8 @@
 import { decodeJwt } from 'jose';
 import { SsoConnection } from '../../entities/sso-connection.js';
 import { hours } from '../../src/platform/clock.js';
-import { ok, refusalOf, withFactors } from './admin-auth-mfa-setup.js';
-import { type AdminAuth, bearer, cookieHeader, newAdminAuth } from './admin-auth-setup.js';
+import { type AdminAuth, bearer, cookieHeader, newAdminAuth } from '../support/admin-auth.js';
+import { ok, refusalOf, withFactors } from '../support/admin-mfa.js';
 
 let auth: AdminAuth;
 let person: ReturnType<typeof withFactors>;

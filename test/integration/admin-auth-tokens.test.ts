@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { UserSession } from '../../entities/user-session.js';
 import { DomainError } from '../../src/domain/errors.js';
 import type { Refused } from '../../src/http/surface.js';
-import { type AdminAuth, bearer, newAdminAuth } from './admin-auth-setup.js';
+import { type AdminAuth, bearer, newAdminAuth } from '../support/admin-auth.js';
 
 let auth: AdminAuth;
 let subject: { userId: string; sessionId: string };

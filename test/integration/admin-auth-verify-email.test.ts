@@ -11,7 +11,7 @@ import { registrationToken } from '../../src/domain/registration/link.js';
 import { registrationMails } from '../../src/domain/registration/mails.js';
 import { after, hours, minutes } from '../../src/platform/clock.js';
 import { hashSecret } from '../../src/platform/crypto/one-time-secret.js';
-import { type AdminAuth, bearer, cookieHeader, cookieOf, newAdminAuth } from './admin-auth-setup.js';
+import { type AdminAuth, bearer, cookieHeader, cookieOf, newAdminAuth } from '../support/admin-auth.js';
 
 let auth: AdminAuth;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestApi } from '../support/api.js';
+import { callsWith } from '../support/nodes.js';
 import { rowsOf } from '../support/rows.js';
-import { callsWith } from './nodes-setup.js';
 
 let api: TestApi;
 beforeAll(async () => {

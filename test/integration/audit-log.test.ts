@@ -6,9 +6,9 @@ import { MembershipRole } from '../../entities/membership-role.js';
 import { ScopedRunner } from '../../src/platform/database/scoped-runner.js';
 import { shape } from '../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { settle, writeEvents } from '../support/audit-events.js';
 import { type Call, callsOf } from '../support/calls.js';
 import { rowsOf } from '../support/rows.js';
-import { settle, writeEvents } from './audit-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -2,9 +2,9 @@ import { jest } from '@jest/globals';
 import pg from 'pg';
 import { ScopedRunner } from '../../src/platform/database/scoped-runner.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { allEnded, settle, writeEvents } from '../support/audit-events.js';
 import { nextOf, walk } from '../support/operations/walks.js';
 import { rowsOf } from '../support/rows.js';
-import { allEnded, settle, writeEvents } from './audit-setup.js';
 
 /** Four months with a tenant's rows among another's: every page is the right one, and only what is needed is read. */
 

@@ -1,7 +1,7 @@
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { callsWith } from '../support/nodes.js';
 import { rowsOf } from '../support/rows.js';
-import { callsWith } from './nodes-setup.js';
 
 const fields = ['login_require_captcha', 'self_signup_require_captcha'];
 const keys = { TURNSTILE_SITE_KEY: 'site', TURNSTILE_SECRET_KEY: 'secret' };

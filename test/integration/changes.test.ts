@@ -3,11 +3,11 @@ import pg from 'pg';
 import type { Changes } from '../../src/domain/changes/feed.js';
 import { eventInsert, eventRow } from '../../src/domain/events/record.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { allEnded, writeEvents } from '../support/audit-events.js';
 import { asOwner } from '../support/database.js';
 import { untilWaiting } from '../support/lock-waits.js';
 import { patience } from '../support/patience.js';
 import { rowsOf } from '../support/rows.js';
-import { allEnded, writeEvents } from './audit-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

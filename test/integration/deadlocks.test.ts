@@ -2,10 +2,10 @@ import type { LightMyRequestResponse } from 'fastify';
 import { lockRequestsOf } from '../../src/domain/sso-connections/find.js';
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { newOrganization, newPerson, newRole } from '../support/api-organizations.js';
 import { type Call, callsOf } from '../support/calls.js';
 import { type Crossing, endedByDeadlock } from '../support/deadlock.js';
-import { type Calls, callsWith, newNode } from './nodes-setup.js';
-import { newOrganization, newPerson, newRole } from './organizations-setup.js';
+import { type Calls, callsWith, newNode } from '../support/nodes.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -3,8 +3,8 @@ import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { asOwner } from '../support/database.js';
+import { callsWith, rootOf } from '../support/nodes.js';
 import { rowsOf } from '../support/rows.js';
-import { callsWith, rootOf } from './nodes-setup.js';
 
 /** What somebody holds, and what other customers have, is not read for a question about something else. */
 

@@ -1,6 +1,6 @@
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestApi } from '../support/api.js';
-import { callsWith } from './nodes-setup.js';
+import { callsWith } from '../support/nodes.js';
 
 let api: TestApi;
 beforeAll(async () => {

@@ -5,10 +5,10 @@ import { createHousekeeping, type Place } from '../../src/domain/housekeeping/ho
 import { migrate } from '../../src/platform/database/migrations.js';
 import { createDataSource } from '../../src/platform/database/open-db.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { allEnded, settle, writeEvents } from '../support/audit-events.js';
 import { asOwner, serviceUrl } from '../support/database.js';
 import { rowsOf } from '../support/rows.js';
 import { until } from '../support/until.js';
-import { allEnded, settle, writeEvents } from './audit-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

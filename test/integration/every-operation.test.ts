@@ -1,6 +1,7 @@
 import { permissions } from '../../src/domain/access/permissions.js';
 import { capabilities } from '../../src/domain/capabilities/administrator-roles.js';
 import { anyMember, type PermissionRule } from '../../src/http/operation.js';
+import { newMember } from '../support/administrators.js';
 import { outcomeOf } from '../support/answers.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
@@ -11,7 +12,6 @@ import { isExport, isList, problemsOfExport, problemsOfList } from '../support/o
 import { type Kind, kinds } from '../support/operations/kinds.js';
 import { newPlaces, type Place } from '../support/operations/place.js';
 import type { Sent } from '../support/operations/sent.js';
-import { newMember } from './administrators-setup.js';
 
 /**
  * Who may call each operation, and how everybody else is told that they may not (contract §10); and that lists are

@@ -1,10 +1,10 @@
 import type { PermissionRule } from '../../src/http/operation.js';
+import { newMember } from '../support/administrators.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { type Declared, everyOperation } from '../support/operations/declared.js';
 import { exampleOf, given } from '../support/operations/example.js';
 import { examples } from '../support/operations/examples-account.js';
 import { newPlaces, type Place } from '../support/operations/place.js';
-import { newMember } from './administrators-setup.js';
 
 /** What an operation names as the right to it is enough: with that alone it works (contract §6). Giving rights takes holding them. */
 

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { asOwner, rowsAsOwner } from '../support/database.js';
+import { newToken } from '../support/scim.js';
 import { until } from '../support/until.js';
-import { newToken } from './scim-setup.js';
 
 let api: TestApi;
 /** On the same database: nothing of it has more than three seconds. */

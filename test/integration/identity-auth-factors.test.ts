@@ -7,6 +7,7 @@ import { settleNewPassword } from '../../src/domain/passwords/new-password.js';
 import { minutes } from '../../src/platform/clock.js';
 import { dbWithin } from '../../src/platform/database/db-within.js';
 import { createAuthenticator } from '../support/authenticator.js';
+import { apiOf, bearer } from '../support/identity-auth.js';
 import { lockWaits, untilWaiting } from '../support/lock-waits.js';
 import { enrollTotp, giveFactor, totpCode } from '../support/mfa.js';
 import { newProvider, type TestEnvironment, type TestProvider, tokensFor } from '../support/oauth.js';
@@ -15,7 +16,6 @@ import { newOther } from '../support/other-environment.js';
 import { giveKey } from '../support/passkeys.js';
 import { newOidcConnection } from '../support/sso.js';
 import { until } from '../support/until.js';
-import { apiOf, bearer } from './identity-auth-setup.js';
 
 let provider: TestProvider;
 let api: ReturnType<typeof apiOf>;

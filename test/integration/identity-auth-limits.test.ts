@@ -1,4 +1,5 @@
 import { follow } from '../support/account.js';
+import { apiOf, bearer } from '../support/identity-auth.js';
 import { enrollTotp } from '../support/mfa.js';
 import {
   authorizeUrl,
@@ -11,7 +12,6 @@ import {
   tokensFor,
   userinfo,
 } from '../support/oauth.js';
-import { apiOf, bearer } from './identity-auth-setup.js';
 
 /** What the routes count by themselves may share a provider; who signs in needs one whose counters are fresh. */
 let shared: TestProvider;

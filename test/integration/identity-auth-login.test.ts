@@ -2,10 +2,10 @@ import { createLocalJWKSet, jwtVerify } from 'jose';
 import { createApiGrants } from '../../src/domain/logins/api-grants.js';
 import { days, hours, minutes } from '../../src/platform/clock.js';
 import { expectEqualTimes } from '../support/equal-times.js';
+import { apiOf, bearer, type LoginResult, shapeOf } from '../support/identity-auth.js';
 import { untilWaiting } from '../support/lock-waits.js';
 import { basicOf, newProvider, password, type TestProvider, userinfo } from '../support/oauth.js';
 import { startTurnstile } from '../support/turnstile.js';
-import { apiOf, bearer, type LoginResult, shapeOf } from './identity-auth-setup.js';
 
 let provider: TestProvider;
 let api: ReturnType<typeof apiOf>;

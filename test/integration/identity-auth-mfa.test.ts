@@ -2,11 +2,11 @@ import { decodeJwt } from 'jose';
 import type { EnvironmentSettings } from '../../entities/environment-settings.js';
 import { days, minutes, seconds } from '../../src/platform/clock.js';
 import { createAuthenticator } from '../support/authenticator.js';
+import { apiOf, bearer, type LoginResult } from '../support/identity-auth.js';
 import { waitingMails } from '../support/identity-mails.js';
 import { enrollTotp, hidden, passwordStep } from '../support/mfa.js';
 import { newProvider, type TestProvider } from '../support/oauth.js';
 import { newOrganization, setPolicy } from '../support/organizations.js';
-import { apiOf, bearer, type LoginResult } from './identity-auth-setup.js';
 
 let provider: TestProvider;
 let api: ReturnType<typeof apiOf>;

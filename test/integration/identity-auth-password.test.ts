@@ -1,7 +1,7 @@
 import { hours } from '../../src/platform/clock.js';
+import { apiOf, bearer, shapeOf } from '../support/identity-auth.js';
 import { lastLink, waitingMails } from '../support/identity-mails.js';
 import { newProvider, password, type TestEnvironment, type TestProvider } from '../support/oauth.js';
-import { apiOf, bearer, shapeOf } from './identity-auth-setup.js';
 
 let provider: TestProvider;
 let api: ReturnType<typeof apiOf>;

@@ -1,9 +1,9 @@
 import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 import { days, minutes } from '../../src/platform/clock.js';
+import { apiOf, bearer } from '../support/identity-auth.js';
 import { newProvider, password, type TestProvider } from '../support/oauth.js';
 import { newOther, type Other } from '../support/other-environment.js';
-import { apiOf, bearer } from './identity-auth-setup.js';
 
 let provider: TestProvider;
 let api: ReturnType<typeof apiOf>;

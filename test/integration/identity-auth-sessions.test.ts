@@ -5,9 +5,9 @@ import { createApiProfiles } from '../../src/domain/logins/api-me.js';
 import { createApiSessions } from '../../src/domain/logins/api-sessions.js';
 import { createAdminTokens } from '../../src/domain/users/admin-tokens.js';
 import { minutes, seconds } from '../../src/platform/clock.js';
+import { apiOf, bearer } from '../support/identity-auth.js';
 import { enrollTotp, giveFactor } from '../support/mfa.js';
 import { newProvider, type TestProvider, tokensFor, userinfo } from '../support/oauth.js';
-import { apiOf, bearer } from './identity-auth-setup.js';
 
 let provider: TestProvider;
 let api: ReturnType<typeof apiOf>;

@@ -1,9 +1,9 @@
 import { createRemoteJWKSet, jwtVerify } from 'jose';
 import * as oidc from 'openid-client';
 import { freePort } from '../../src/platform/embedded/ports.js';
+import type { LoginResult } from '../support/identity-auth.js';
 import { enrollTotp } from '../support/mfa.js';
 import { newProvider, password, type TestProvider } from '../support/oauth.js';
-import type { LoginResult } from './identity-auth-setup.js';
 
 /** A browser application on pages of its own, with `fetch` and an OpenID library that knows nothing of this API. */
 let provider: TestProvider;

@@ -1,17 +1,17 @@
 import { v7 as uuidv7 } from 'uuid';
 import { identityLinkToken } from '../../src/domain/identity-links.js';
 import type { EnvironmentScope } from '../../src/platform/database/db.js';
+import { sealing } from '../support/administrators.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { subscribe } from '../support/api-webhooks.js';
+import { inviteTo } from '../support/identity-invites.js';
 import { totpCode } from '../support/mfa.js';
+import { callsWith } from '../support/nodes.js';
 import { authorizeUrl } from '../support/oauth.js';
 import { newPublicClient, signedInAt } from '../support/public-client.js';
 import { rowsOf } from '../support/rows.js';
+import { newDirectory, newUser, operations } from '../support/scim.js';
 import { until } from '../support/until.js';
-import { sealing } from './administrators-setup.js';
-import { inviteTo } from './identity-invites-setup.js';
-import { callsWith } from './nodes-setup.js';
-import { newDirectory, newUser, operations } from './scim-setup.js';
-import { subscribe } from './webhooks-setup.js';
 
 // A person has one profile, one password and one set of factors in all of an Account: each Environment hears of its changes.
 let api: TestApi;

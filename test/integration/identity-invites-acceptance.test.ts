@@ -4,12 +4,12 @@ import { outcomeOf, outcomesOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { expectDeadLinks, foreignTokens } from '../support/dead-links.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
+import { heldBy, inviteTo, linkTokenOf, newAddress, newRole, signInTo } from '../support/identity-invites.js';
+import { type Calls, callsWith, newNode, rootOf } from '../support/nodes.js';
 import { newPublicClient } from '../support/public-client.js';
 import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
 import { comingUpon } from '../support/uncommitted.js';
 import { noWayIn, plantFactors, waysInOf } from '../support/ways-in.js';
-import { heldBy, inviteTo, linkTokenOf, newAddress, newRole, signInTo } from './identity-invites-setup.js';
-import { type Calls, callsWith, newNode, rootOf } from './nodes-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

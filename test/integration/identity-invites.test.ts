@@ -1,13 +1,13 @@
 import { v7 as uuidv7 } from 'uuid';
 import { identityInviteMails } from '../../src/domain/identity-invites/mails.js';
+import { sealing } from '../support/administrators.js';
 import { outcomeOf, outcomesOf } from '../support/answers.js';
 import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { callsOf } from '../support/calls.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
+import { inviteTo, linkTokenOf, newAddress, newRole } from '../support/identity-invites.js';
+import { type Calls, callsWith, newNode, rootOf } from '../support/nodes.js';
 import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
-import { sealing } from './administrators-setup.js';
-import { inviteTo, linkTokenOf, newAddress, newRole } from './identity-invites-setup.js';
-import { type Calls, callsWith, newNode, rootOf } from './nodes-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -1,9 +1,9 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { createMfaResetByOperator } from '../../src/domain/admin-mfa/reset.js';
+import { type AdminAuth, bearer, newAdminAuth } from '../support/admin-auth.js';
+import { withFactors } from '../support/admin-mfa.js';
 import { counted, unlikeBothOrders } from '../support/interleaving.js';
 import { createRandom } from '../support/random.js';
-import { withFactors } from './admin-auth-mfa-setup.js';
-import { type AdminAuth, bearer, newAdminAuth } from './admin-auth-setup.js';
 
 /** Whatever happens to an administrator between their two factors: it comes to what one of the two orders would have come to. */
 

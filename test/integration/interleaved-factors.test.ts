@@ -1,7 +1,7 @@
 import { newAccount, startApi, type TestApi } from '../support/api.js';
+import { newInterleavedFactors, type Waiting } from '../support/interleaved/factors.js';
 import { counted, interleaved, unlikeBothOrders } from '../support/interleaving.js';
 import { createRandom } from '../support/random.js';
-import { newInterleavedFactors, type Waiting } from './interleaved-factors-setup.js';
 
 /**
  * Whatever happens to somebody between their two factors, or while they change those in their own account: it comes to what one of the

@@ -1,15 +1,15 @@
 import { createIdentityInviteExpiry } from '../../src/domain/identity-invites/expiry.js';
 import { createAdministratorInviteExpiry } from '../../src/domain/invites/expiry.js';
 import { days } from '../../src/platform/clock.js';
+import { invite, rolesByKey } from '../support/administrators.js';
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type Call, callsOf } from '../support/calls.js';
+import { inviteTo } from '../support/identity-invites.js';
 import { unlikeBothOrders } from '../support/interleaving.js';
+import { callsWith } from '../support/nodes.js';
 import { createRandom } from '../support/random.js';
 import { rowsOf } from '../support/rows.js';
-import { invite, rolesByKey } from './administrators-setup.js';
-import { inviteTo } from './identity-invites-setup.js';
-import { callsWith } from './nodes-setup.js';
 
 /** Whatever happens to an invite at the same moment: it comes to what one of the two orders would have come to. */
 

@@ -1,9 +1,9 @@
 import { baseUrl, newAccount, startApi, type TestApi } from '../support/api.js';
+import { type Arriving, newInterleavedSso, type OpenIdProviders } from '../support/interleaved/sso.js';
 import { counted, unlikeBothOrders } from '../support/interleaving.js';
 import { startOpenIdProvider } from '../support/openid-provider.js';
 import { createRandom } from '../support/random.js';
 import { plannedConnections } from '../support/sso.js';
-import { type Arriving, newInterleavedSso, type OpenIdProviders } from './interleaved-sso-setup.js';
 
 /** Whatever happens while somebody goes to an OpenID provider, comes back or leaves it: it comes to what one of the two orders would have come to. */
 

@@ -1,7 +1,7 @@
 import { newAccount, startApi, type TestApi } from '../support/api.js';
+import { type Arriving, newInterleavedSso } from '../support/interleaved/sso.js';
 import { unlikeBothOrders } from '../support/interleaving.js';
 import { createRandom } from '../support/random.js';
-import { type Arriving, newInterleavedSso } from './interleaved-sso-setup.js';
 
 /** Whatever happens to somebody while they come back from their identity provider: it comes to what one of the two orders would have come to. */
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { rolesByKey } from '../support/administrators.js';
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type Call, callsOf } from '../support/calls.js';
 import { rowsOf } from '../support/rows.js';
-import { rolesByKey } from './administrators-setup.js';
 
 /** Whoever invites chooses whose mailbox it is: so many mails of invites reach one in an hour, whoever sends them. */
 let api: TestApi;

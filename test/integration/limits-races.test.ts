@@ -1,9 +1,9 @@
+import { newMember, rolesByKey } from '../support/administrators.js';
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestApi } from '../support/api.js';
 import { callsOf } from '../support/calls.js';
 import { counted, interleaved } from '../support/interleaving.js';
-import { newMember, rolesByKey } from './administrators-setup.js';
-import { callsWith, newNode } from './nodes-setup.js';
+import { callsWith, newNode } from '../support/nodes.js';
 
 /** Limits of roles name what there is, also where it is deleted while they are given: they could not be sent back otherwise. */
 

@@ -2,9 +2,9 @@ import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { callsOf } from '../support/calls.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
+import { inviteTo, linkTokenOf, newRole, signInTo } from '../support/identity-invites.js';
+import { type Calls, callsWith } from '../support/nodes.js';
 import { rowsOf } from '../support/rows.js';
-import { inviteTo, linkTokenOf, newRole, signInTo } from './identity-invites-setup.js';
-import { type Calls, callsWith } from './nodes-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

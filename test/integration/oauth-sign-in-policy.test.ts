@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { LightMyRequestResponse } from 'fastify';
 import type { AuthenticationPolicy } from '../../entities/organization.js';
 import { days, minutes, seconds } from '../../src/platform/clock.js';
+import { apiOf } from '../support/identity-auth.js';
 import { alertOf, codeIn, enrollTotp, passwordStep } from '../support/mfa.js';
 import {
   authorizeUrl,
@@ -18,7 +19,6 @@ import {
   userinfo,
 } from '../support/oauth.js';
 import { leave, newOrganization, setPolicy, type TestOrganization } from '../support/organizations.js';
-import { apiOf } from './identity-auth-setup.js';
 
 let world: TestProvider;
 let environment: TestEnvironment;

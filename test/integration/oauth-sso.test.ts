@@ -7,6 +7,7 @@ import { OrganizationMember } from '../../entities/organization-member.js';
 import { SsoConnection } from '../../entities/sso-connection.js';
 import { addMember } from '../../src/domain/organizations/members.js';
 import { minutes } from '../../src/platform/clock.js';
+import { apiOf } from '../support/identity-auth.js';
 import { codeIn } from '../support/mfa.js';
 import {
   authorizeUrl,
@@ -36,7 +37,6 @@ import {
 } from '../support/sso.js';
 import { comingUpon } from '../support/uncommitted.js';
 import { noWayIn, plantFactors, waysInOf } from '../support/ways-in.js';
-import { apiOf } from './identity-auth-setup.js';
 
 const baseUrl = 'http://localhost:3000';
 const planned = plannedConnections(baseUrl, 44);

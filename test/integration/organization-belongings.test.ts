@@ -1,10 +1,10 @@
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type Call, callsOf } from '../support/calls.js';
+import { newInterleavedSso } from '../support/interleaved/sso.js';
+import { callsWith } from '../support/nodes.js';
 import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
-import { newInterleavedSso } from './interleaved-sso-setup.js';
-import { callsWith } from './nodes-setup.js';
-import { newDirectory, scimOutcome } from './scim-setup.js';
+import { newDirectory, scimOutcome } from '../support/scim.js';
 
 /** What an organization has to itself, when it goes: its connection, its domains, its directory (docs/decisions/0037). */
 

@@ -4,11 +4,11 @@ import { removeMemberships } from '../../src/domain/erasures/steps.js';
 import { addMember } from '../../src/domain/organizations/members.js';
 import { outcomesOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { membersOf, newPerson, newRole, rolesHeld } from '../support/api-organizations.js';
 import { untilWaiting } from '../support/lock-waits.js';
+import { assign, type Calls, callsWith, newNode } from '../support/nodes.js';
 import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
 import { comingUpon } from '../support/uncommitted.js';
-import { assign, type Calls, callsWith, newNode } from './nodes-setup.js';
-import { membersOf, newPerson, newRole, rolesHeld } from './organizations-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -3,10 +3,10 @@ import { outcomeOf, outcomesOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { callsOf } from '../support/calls.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
+import { heldBy, inviteTo, linkTokenOf, newAddress, newRole, signInTo } from '../support/identity-invites.js';
 import { untilWaiting } from '../support/lock-waits.js';
+import { type Calls, callsWith } from '../support/nodes.js';
 import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
-import { heldBy, inviteTo, linkTokenOf, newAddress, newRole, signInTo } from './identity-invites-setup.js';
-import { type Calls, callsWith } from './nodes-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

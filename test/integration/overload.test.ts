@@ -1,7 +1,7 @@
 import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { asOwner } from '../support/database.js';
+import { newToken, scimOf } from '../support/scim.js';
 import { until } from '../support/until.js';
-import { newToken, scimOf } from './scim-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -2,12 +2,12 @@ import { jest } from '@jest/globals';
 import { EntityManager } from 'typeorm';
 import { createAdministratorInviteExpiry } from '../../src/domain/invites/expiry.js';
 import { dbWithin } from '../../src/platform/database/db-within.js';
+import { invite, newMember, rolesByKey, tokenOf } from '../support/administrators.js';
 import { outcomeOf, outcomesOf, shape } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type Call, callsOf } from '../support/calls.js';
 import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
 import { comingUpon } from '../support/uncommitted.js';
-import { invite, newMember, rolesByKey, tokenOf } from './administrators-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -1,9 +1,9 @@
 import { builtInRoles, capabilities } from '../../src/domain/capabilities/administrator-roles.js';
+import { newMember, rolesByKey } from '../support/administrators.js';
 import { outcomeOf, outcomesOf, shape } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type Call, callsOf } from '../support/calls.js';
 import { databaseTime, eventsSince } from '../support/rows.js';
-import { newMember, rolesByKey } from './administrators-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -6,8 +6,8 @@ import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type Call, callsOf } from '../support/calls.js';
 import { finishRemovals } from '../support/finish-removals.js';
+import { inviteTo, linkTokenOf } from '../support/identity-invites.js';
 import { rowsOf } from '../support/rows.js';
-import { inviteTo, linkTokenOf } from './identity-invites-setup.js';
 
 /** The end users of an Account over all of its Environments, and who is asked into its directory. */
 let api: TestApi;

@@ -1,10 +1,10 @@
 import { decodeJwt } from 'jose';
 import { builtInRoles } from '../../src/domain/capabilities/administrator-roles.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
+import { invite, newMember, rolesByKey, type TestMember } from '../support/administrators.js';
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type Call, callsOf } from '../support/calls.js';
-import { invite, newMember, rolesByKey, type TestMember } from './administrators-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

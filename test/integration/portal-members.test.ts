@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { newMember, rolesByKey } from '../support/administrators.js';
 import { outcomeOf, outcomesOf, shape } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type Call, callsOf } from '../support/calls.js';
+import { callsWith, newNode } from '../support/nodes.js';
 import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
-import { newMember, rolesByKey } from './administrators-setup.js';
-import { callsWith, newNode } from './nodes-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

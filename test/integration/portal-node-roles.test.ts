@@ -1,9 +1,9 @@
 import { v7 as uuidv7 } from 'uuid';
+import { newMember, rolesByKey } from '../support/administrators.js';
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { callsOf } from '../support/calls.js';
-import { newMember, rolesByKey } from './administrators-setup.js';
-import { type Calls, callsWith, newIdentity, newNode, rootOf } from './nodes-setup.js';
+import { type Calls, callsWith, newIdentity, newNode, rootOf } from '../support/nodes.js';
 
 /** Roles that are given by an administrator whose own role is limited to nodes (contract §6). */
 

@@ -1,11 +1,11 @@
 import { v7 as uuidv7 } from 'uuid';
 import { reachableOf } from '../../src/domain/users/reachable.js';
+import { invite, newMember, rolesByKey } from '../support/administrators.js';
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type Call, callsOf } from '../support/calls.js';
+import { type Calls, callsWith, newIdentity, newNode, type TestNode } from '../support/nodes.js';
 import { rowsOf } from '../support/rows.js';
-import { invite, newMember, rolesByKey } from './administrators-setup.js';
-import { type Calls, callsWith, newIdentity, newNode, type TestNode } from './nodes-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -6,17 +6,17 @@ import { Webhook } from '../../entities/webhook.js';
 import { createErasures } from '../../src/domain/erasures/erasures.js';
 import { kindNames } from '../../src/domain/processes/kind.js';
 import { states } from '../../src/domain/processes/kinds.js';
+import { invite, newMember, rolesByKey, type TestMember } from '../support/administrators.js';
 import { outcomeOf, shape } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { startApiBesideTemporal } from '../support/api-beside-temporal.js';
 import { type Call, callsOf } from '../support/calls.js';
+import { callsWith } from '../support/nodes.js';
 import { problemsOfWalks } from '../support/operations/walks.js';
 import { patience } from '../support/patience.js';
 import { rowsOf } from '../support/rows.js';
 import { comingUpon } from '../support/uncommitted.js';
 import { deliver, webhookRow } from '../support/webhooks.js';
-import { invite, newMember, rolesByKey, type TestMember } from './administrators-setup.js';
-import { callsWith } from './nodes-setup.js';
 
 // Nothing runs: the rows answer.
 let api: TestApi;

@@ -1,11 +1,11 @@
 import { Email } from '../../entities/email.js';
 import { Event } from '../../entities/event.js';
 import { createMfaResetByOperator } from '../../src/domain/admin-mfa/reset.js';
+import { ok, refusalOf } from '../support/admin-mfa.js';
+import { newMember, type TestMember } from '../support/administrators.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { totpCode } from '../support/mfa.js';
 import { comingUpon } from '../support/uncommitted.js';
-import { ok, refusalOf } from './admin-auth-mfa-setup.js';
-import { newMember, type TestMember } from './administrators-setup.js';
 
 let api: TestApi;
 beforeAll(async () => {

@@ -1,9 +1,9 @@
+import { newMember, rolesByKey } from '../support/administrators.js';
 import { outcomeOf, outcomesOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type Call, callsOf } from '../support/calls.js';
+import { denialsIn, key, sentTwice } from '../support/retries.js';
 import { rowsOf } from '../support/rows.js';
-import { newMember, rolesByKey } from './administrators-setup.js';
-import { denialsIn, key, sentTwice } from './retries-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

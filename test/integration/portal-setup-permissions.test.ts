@@ -1,7 +1,7 @@
+import { newMember } from '../support/administrators.js';
 import { outcomeOf, outcomesOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
-import { newMember } from './administrators-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -3,9 +3,9 @@ import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestApi } from '../support/api.js';
+import { allEnded } from '../support/audit-events.js';
 import { type IdentityCaller, newIdentityCaller } from '../support/identity-caller.js';
-import { allEnded } from './audit-setup.js';
-import { type Calls, callsWith, rootOf } from './nodes-setup.js';
+import { type Calls, callsWith, rootOf } from '../support/nodes.js';
 
 /** Histories of the rights of a small Environment, held to the rules of the contract (§5, §10) in their plainest form. */
 

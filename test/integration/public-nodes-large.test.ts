@@ -1,9 +1,9 @@
+import { newMember } from '../support/administrators.js';
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { asOwner } from '../support/database.js';
+import { type Calls, callsWith, newNode, rootOf, type TestNode, wrongPaths } from '../support/nodes.js';
 import { rowsOf } from '../support/rows.js';
-import { newMember } from './administrators-setup.js';
-import { type Calls, callsWith, newNode, rootOf, type TestNode, wrongPaths } from './nodes-setup.js';
 
 /** A tree as large as they get: 10 000 nodes, eight levels deep, beside another tenant's of the same size. */
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { outcomeOf, outcomesOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { type Calls, callsWith, countersOf, newIdentity, newNode, rootOf, wrongPaths } from '../support/nodes.js';
 import { rowsOf } from '../support/rows.js';
-import { type Calls, callsWith, countersOf, newIdentity, newNode, rootOf, wrongPaths } from './nodes-setup.js';
 
 let api: TestApi;
 beforeAll(async () => {

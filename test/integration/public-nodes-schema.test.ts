@@ -1,8 +1,8 @@
 import { outcomeOf, outcomesOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { callsOf } from '../support/calls.js';
+import { type Calls, callsWith, newIdentity, newNode, rootOf } from '../support/nodes.js';
 import { rowsOf } from '../support/rows.js';
-import { type Calls, callsWith, newIdentity, newNode, rootOf } from './nodes-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -3,8 +3,6 @@ import { outcomeOf, outcomesOf, shape } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { asOwner } from '../support/database.js';
 import { lockWaits } from '../support/lock-waits.js';
-import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
-import { until } from '../support/until.js';
 import {
   assign,
   type Calls,
@@ -15,7 +13,9 @@ import {
   rootOf,
   type TestNode,
   wrongPaths,
-} from './nodes-setup.js';
+} from '../support/nodes.js';
+import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
+import { until } from '../support/until.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -2,9 +2,9 @@ import { v7 as uuidv7 } from 'uuid';
 import type { ErrorDetail } from '../../src/domain/errors.js';
 import { outcomeOf, outcomesOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { newOrganization } from '../support/api-organizations.js';
+import { type Calls, callsWith, newIdentity, newNode } from '../support/nodes.js';
 import { databaseTime, eventsSince } from '../support/rows.js';
-import { type Calls, callsWith, newIdentity, newNode } from './nodes-setup.js';
-import { newOrganization } from './organizations-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

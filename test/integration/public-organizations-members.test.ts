@@ -1,10 +1,10 @@
 import { v7 as uuidv7 } from 'uuid';
+import { newMember } from '../support/administrators.js';
 import { outcomeOf, outcomesOf, shape } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { membersOf, newOrganization, newPerson, newRole, rolesHeld } from '../support/api-organizations.js';
+import { assign, type Calls, callsWith, newIdentity, newNode, rootOf } from '../support/nodes.js';
 import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
-import { newMember } from './administrators-setup.js';
-import { assign, type Calls, callsWith, newIdentity, newNode, rootOf } from './nodes-setup.js';
-import { membersOf, newOrganization, newPerson, newRole, rolesHeld } from './organizations-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

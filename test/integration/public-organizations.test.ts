@@ -1,9 +1,9 @@
 import { v7 as uuidv7 } from 'uuid';
 import { outcomeOf, outcomesOf, shape } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { newOrganization, newRole, type TestOrganization } from '../support/api-organizations.js';
+import { type Calls, callsWith, countersOf, newIdentity, newNode, rootOf } from '../support/nodes.js';
 import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
-import { type Calls, callsWith, countersOf, newIdentity, newNode, rootOf } from './nodes-setup.js';
-import { newOrganization, newRole, type TestOrganization } from './organizations-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -1,8 +1,8 @@
 import { expectSorted, outcomeOf, outcomesOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { holdRoles } from '../support/identity-caller.js';
+import { type Calls, callsWith } from '../support/nodes.js';
 import { rowsOf } from '../support/rows.js';
-import { type Calls, callsWith } from './nodes-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

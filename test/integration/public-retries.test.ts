@@ -3,8 +3,8 @@ import { outcomeOf } from '../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import type { Call } from '../support/calls.js';
 import { holdRoles, newIdentityCaller } from '../support/identity-caller.js';
+import { denialsIn, key, sentTwice } from '../support/retries.js';
 import { rowsOf } from '../support/rows.js';
-import { denialsIn, key, sentTwice } from './retries-setup.js';
 
 /** What an end user may do can end with what they do; the retry of it is answered all the same (docs/decisions/0010). */
 

@@ -3,8 +3,8 @@ import { currentContext, runInContext } from '../../src/platform/context.js';
 import { GivenUp } from '../../src/platform/database/giving-up.js';
 import { LazyAbort } from '../../src/platform/lazy-abort.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { type Calls, callsWith, countersOf, newIdentity, newNode, type TestNode } from '../support/nodes.js';
 import { rowsOf } from '../support/rows.js';
-import { type Calls, callsWith, countersOf, newIdentity, newNode, type TestNode } from './nodes-setup.js';
 
 /** A large subtree goes from the lowest nodes up, some in a transaction, so that nobody waits for all of it. */
 

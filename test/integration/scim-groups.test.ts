@@ -1,9 +1,8 @@
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { callsOf } from '../support/calls.js';
+import { callsWith } from '../support/nodes.js';
 import { rowsOf } from '../support/rows.js';
-import { comingUpon } from '../support/uncommitted.js';
-import { callsWith } from './nodes-setup.js';
 import {
   anAddress,
   heldBy,
@@ -15,7 +14,8 @@ import {
   type ScimCall,
   scimOutcome,
   verified,
-} from './scim-setup.js';
+} from '../support/scim.js';
+import { comingUpon } from '../support/uncommitted.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -4,7 +4,7 @@ import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { callsOf } from '../support/calls.js';
 import { rowsOf } from '../support/rows.js';
-import { anAddress, make, newDirectory, operations, type ScimCall, scimOutcome } from './scim-setup.js';
+import { anAddress, make, newDirectory, operations, type ScimCall, scimOutcome } from '../support/scim.js';
 
 /** As many members and operations as one request may have (docs/scim.md), with all that clients send of each. */
 const most = 1000;

@@ -4,8 +4,8 @@ import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { callsOf } from '../support/calls.js';
 import { rowsOf } from '../support/rows.js';
+import { anAddress, newDirectory, newUser, operations, type ScimCall } from '../support/scim.js';
 import { comingUpon } from '../support/uncommitted.js';
-import { anAddress, newDirectory, newUser, operations, type ScimCall } from './scim-setup.js';
 
 /** Whoever changes a person at the same time as their directory: the directory sees what came first, and is judged by it. */
 

@@ -9,11 +9,11 @@ import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { callsOf } from '../support/calls.js';
 import { endedByDeadlock } from '../support/deadlock.js';
+import { linkTokenOf } from '../support/identity-invites.js';
+import { callsWith } from '../support/nodes.js';
 import { rowsOf } from '../support/rows.js';
+import { heldBy, make, newDirectory, newGroup, newUser, operations, type ScimCall } from '../support/scim.js';
 import { comingUpon } from '../support/uncommitted.js';
-import { linkTokenOf } from './identity-invites-setup.js';
-import { callsWith } from './nodes-setup.js';
-import { heldBy, make, newDirectory, newGroup, newUser, operations, type ScimCall } from './scim-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -2,8 +2,8 @@ import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { callsOf } from '../support/calls.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
+import { callsWith } from '../support/nodes.js';
 import { rowsOf } from '../support/rows.js';
-import { callsWith } from './nodes-setup.js';
 import {
   anAddress,
   heldBy,
@@ -15,7 +15,7 @@ import {
   type ScimCall,
   scimOutcome,
   verified,
-} from './scim-setup.js';
+} from '../support/scim.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -4,7 +4,6 @@ import { newAccount, send, startApi, type TestAccount, type TestApi } from '../s
 import { newIdentityCaller } from '../support/identity-caller.js';
 import { newPublicClient } from '../support/public-client.js';
 import { rowsOf } from '../support/rows.js';
-import { noWayIn, plantFactors, waysInOf } from '../support/ways-in.js';
 import {
   anAddress,
   make,
@@ -17,7 +16,8 @@ import {
   scimOf,
   scimOutcome,
   verified,
-} from './scim-setup.js';
+} from '../support/scim.js';
+import { noWayIn, plantFactors, waysInOf } from '../support/ways-in.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -1,10 +1,10 @@
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { callsOf } from '../support/calls.js';
+import { callsWith } from '../support/nodes.js';
 import { rowsOf } from '../support/rows.js';
+import { newDirectory, newGroup, newUser, operations, type ScimCall, scimOutcome } from '../support/scim.js';
 import { comingUpon } from '../support/uncommitted.js';
-import { callsWith } from './nodes-setup.js';
-import { newDirectory, newGroup, newUser, operations, type ScimCall, scimOutcome } from './scim-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -7,9 +7,9 @@ import { outcomeOf } from '../support/answers.js';
 import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { rowsAsOwner } from '../support/database.js';
 import { totpCode } from '../support/mfa.js';
+import { type Calls, callsWith } from '../support/nodes.js';
 import { newPublicClient } from '../support/public-client.js';
 import { createRandom, type Random } from '../support/random.js';
-import { type Calls, callsWith } from './nodes-setup.js';
 
 /**
  * Histories of who may sign in with what, and of which of their tokens count: time to enroll that begins, moves and ends, by what

@@ -2,14 +2,14 @@ import { request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LightMyRequestResponse } from 'fastify';
+import { newMember, rolesByKey } from '../support/administrators.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { allEnded, writeEvents } from '../support/audit-events.js';
 import { type Call, callsOf } from '../support/calls.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
+import { denialsIn } from '../support/retries.js';
 import { rowsOf } from '../support/rows.js';
-import { newMember, rolesByKey } from './administrators-setup.js';
-import { allEnded, writeEvents } from './audit-setup.js';
-import { denialsIn } from './retries-setup.js';
-import { newToken } from './scim-setup.js';
+import { newToken } from '../support/scim.js';
 
 /** Who is stopped while their request is on its way, or while it waits, is stopped there as well (contract §5). */
 

@@ -4,6 +4,7 @@ import { PasswordLink } from '../../entities/password-link.js';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { User } from '../../entities/user.js';
 import { passwordLinkToken } from '../../src/domain/passwords/links.js';
+import { sealing } from '../support/administrators.js';
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type BentProvider, startBentProvider } from '../support/bent-provider.js';
@@ -11,7 +12,6 @@ import { totpCode } from '../support/mfa.js';
 import { Browser } from '../support/oauth.js';
 import { rowsOf } from '../support/rows.js';
 import { newOidcConnection, newVerifiedDomain } from '../support/sso.js';
-import { sealing } from './administrators-setup.js';
 
 const baseUrl = 'http://localhost:3000';
 let api: TestApi;

@@ -11,6 +11,7 @@ import { SsoDomain } from '../../entities/sso-domain.js';
 import { User } from '../../entities/user.js';
 import { UserSession } from '../../entities/user-session.js';
 import { days, hours, minutes } from '../../src/platform/clock.js';
+import { sealing } from '../support/administrators.js';
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { callsOf } from '../support/calls.js';
@@ -23,7 +24,6 @@ import { goingOnTo, leavingIn, logoutRequestXml, logoutResponseXml, signedQuery 
 import type { ResponseParts } from '../support/saml/provider.js';
 import { answerTo, askedIn, giveSigningKey, newSamlProvider, type SamlProvider } from '../support/saml/sign-in.js';
 import { newOidcConnection, newVerifiedDomain } from '../support/sso.js';
-import { sealing } from './administrators-setup.js';
 
 const baseUrl = 'http://localhost:3000';
 let api: TestApi;

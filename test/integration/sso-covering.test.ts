@@ -14,12 +14,12 @@ import { connectionMails } from '../../src/domain/sso-connections/mails.js';
 import { mostFailures, noteFailure, noteSuccess } from '../../src/domain/sso-connections/outcomes.js';
 import { days } from '../../src/platform/clock.js';
 import { inTransaction } from '../../src/platform/database/db.js';
+import { invite, rolesByKey, tokenOf } from '../support/administrators.js';
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type Call, callsOf } from '../support/calls.js';
 import { rowsOf } from '../support/rows.js';
 import { certificateFor } from '../support/sso-connections.js';
-import { invite, rolesByKey, tokenOf } from './administrators-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

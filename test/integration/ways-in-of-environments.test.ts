@@ -1,7 +1,7 @@
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
-import { type Calls, callsWith } from './nodes-setup.js';
-import { newOrganization } from './organizations-setup.js';
+import { newOrganization } from '../support/api-organizations.js';
+import { type Calls, callsWith } from '../support/nodes.js';
 
 let api: TestApi;
 let account: TestAccount;

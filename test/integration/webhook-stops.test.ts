@@ -5,9 +5,9 @@ import { createWebhookDeliveries } from '../../src/domain/webhooks/deliveries.js
 import { fanOutWebhooks } from '../../src/domain/webhooks/fan-out.js';
 import { newAccount, type TestAccount, type TestApi } from '../support/api.js';
 import { startApiBesideTemporal } from '../support/api-beside-temporal.js';
+import { deliveriesOf, happen } from '../support/api-webhooks.js';
 import { asOwner } from '../support/database.js';
 import { rowsOf } from '../support/rows.js';
-import { deliveriesOf, happen } from './webhooks-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

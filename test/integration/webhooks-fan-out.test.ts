@@ -4,10 +4,10 @@ import { recordEvent, recordEvents } from '../../src/domain/events/record.js';
 import { fanOutWebhooks } from '../../src/domain/webhooks/fan-out.js';
 import { startWebhookFanOut } from '../../src/worker/webhook-fan-out.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { deliveriesOf, happen, subscribe } from '../support/api-webhooks.js';
 import { asOwner } from '../support/database.js';
 import { databaseTime, rowsOf } from '../support/rows.js';
 import { until } from '../support/until.js';
-import { deliveriesOf, happen, subscribe } from './webhooks-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

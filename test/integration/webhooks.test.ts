@@ -9,8 +9,8 @@ import { createOutbound } from '../../src/platform/outbound/fetch.js';
 import { parseHosts } from '../../src/platform/outbound/hosts.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { startApiBesideTemporal } from '../support/api-beside-temporal.js';
+import { deliveriesOf, happen, subscribe } from '../support/api-webhooks.js';
 import { rowsOf } from '../support/rows.js';
-import { deliveriesOf, happen, subscribe } from './webhooks-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

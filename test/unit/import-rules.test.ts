@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
@@ -246,4 +246,10 @@ test('workflows know activities and entities by their types alone', () => {
 test('only the composition root, the tests and http itself know http', () => {
   const users = imports.filter(({ to }) => layerOf(to) === 'src/http').map(({ from }) => layerOf(from));
   expect([...new Set(users)].sort()).toEqual(['src/compose.ts', 'src/http']);
+});
+
+test('what tests share is in test/support, and not beside them', async () => {
+  const folders = ['unit', 'integration', 'workflows', 'e2e', 'browser'];
+  const found = await Promise.all(folders.map((folder) => readdir(join(projectRoot, 'test', folder))));
+  expect(found.flat().filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))).toEqual([]);
 });

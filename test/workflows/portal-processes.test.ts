@@ -7,7 +7,7 @@ import { startOutboxRelay } from '../../src/temporal/outbox-relay.js';
 import { createProcesses, type Processes } from '../../src/temporal/processes.js';
 import { composeWorker } from '../../src/worker/compose.js';
 import { startTemporalWorkers } from '../../src/worker/temporal-workers.js';
-import { invite, rolesByKey } from '../integration/administrators-setup.js';
+import { invite, rolesByKey } from '../support/administrators.js';
 import { outcomeOf } from '../support/answers.js';
 import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type Call, callsOf } from '../support/calls.js';

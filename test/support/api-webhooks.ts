@@ -2,9 +2,9 @@ import { v7 as uuidv7 } from 'uuid';
 import { Webhook } from '../../entities/webhook.js';
 import { recordEvent } from '../../src/domain/events/record.js';
 import { writeRoutes } from '../../src/domain/webhooks/routes.js';
-import type { TestAccount, TestApi } from '../support/api.js';
-import { rowsOf } from '../support/rows.js';
-import { webhookRow } from '../support/webhooks.js';
+import type { TestAccount, TestApi } from './api.js';
+import { rowsOf } from './rows.js';
+import { webhookRow } from './webhooks.js';
 
 /** A subscription of the Environment, or of the Account, as a row; its secret is nobody's. */
 export async function subscribe(

@@ -1,8 +1,8 @@
 import { v7 as uuidv7 } from 'uuid';
-import { outcomeOf } from '../support/answers.js';
-import type { TestAccount, TestApi } from '../support/api.js';
-import { rowsOf } from '../support/rows.js';
-import type { Calls } from './nodes-setup.js';
+import { outcomeOf } from './answers.js';
+import type { TestAccount, TestApi } from './api.js';
+import type { Calls } from './nodes.js';
+import { rowsOf } from './rows.js';
 
 /** An Identity of the Environment that cannot sign in; returns its id. */
 export async function newPerson({ services }: TestApi, { scope }: Pick<TestAccount, 'scope'>, email?: string) {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { TestAccount, TestApi } from '../support/api.js';
-import { asOwner } from '../support/database.js';
+import type { TestAccount, TestApi } from './api.js';
+import { asOwner } from './database.js';
 
 /** Rows as nobody but a test writes them: many at once, at any time, in any place. Answers their ids, oldest first. */
 export async function writeEvents(

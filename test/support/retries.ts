@@ -1,6 +1,6 @@
-import type { TestApi } from '../support/api.js';
-import type { Call } from '../support/calls.js';
-import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
+import type { TestApi } from './api.js';
+import type { Call } from './calls.js';
+import { databaseTime, eventsSince, rowsOf } from './rows.js';
 
 export const key = { 'idempotency-key': 'once' };
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { LightMyRequestResponse } from 'fastify';
-import { send, type TestAccount, type TestApi } from '../support/api.js';
-import { rowsOf } from '../support/rows.js';
+import { send, type TestAccount, type TestApi } from './api.js';
+import { rowsOf } from './rows.js';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type ScimCall = (

@@ -1,5 +1,5 @@
 import type { LightMyRequestResponse } from 'fastify';
-import { password, type TestClient, type TestProvider } from '../support/oauth.js';
+import { password, type TestClient, type TestProvider } from './oauth.js';
 
 type Headers = Record<string, string>;
 

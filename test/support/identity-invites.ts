@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto';
 import type { LightMyRequestResponse } from 'fastify';
 import { identityInviteToken } from '../../src/domain/identity-invites/link.js';
 import type { EnvironmentScope } from '../../src/domain/scope.js';
-import { outcomeOf } from '../support/answers.js';
-import type { TestApi } from '../support/api.js';
-import { rowsOf } from '../support/rows.js';
-import { sealing } from './administrators-setup.js';
-import type { Calls } from './nodes-setup.js';
+import { sealing } from './administrators.js';
+import { outcomeOf } from './answers.js';
+import type { TestApi } from './api.js';
+import type { Calls } from './nodes.js';
+import { rowsOf } from './rows.js';
 
 export const newAddress = () => `ivo.${randomBytes(6).toString('hex')}@example.com`;
 

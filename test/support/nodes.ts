@@ -1,10 +1,10 @@
 import { v7 as uuidv7 } from 'uuid';
 import { Role } from '../../entities/role.js';
 import { RoleAssignment } from '../../entities/role-assignment.js';
-import { outcomeOf } from '../support/answers.js';
-import type { TestAccount, TestApi } from '../support/api.js';
-import { newPublicClient, signedInAt } from '../support/public-client.js';
-import { rowsOf } from '../support/rows.js';
+import { outcomeOf } from './answers.js';
+import type { TestAccount, TestApi } from './api.js';
+import { newPublicClient, signedInAt } from './public-client.js';
+import { rowsOf } from './rows.js';
 
 export interface TestNode {
   id: string;

@@ -23,9 +23,9 @@ import { createAdminPrincipals } from '../../src/http/principals/admin.js';
 import { createRateLimits } from '../../src/http/rate-limits.js';
 import { hours } from '../../src/platform/clock.js';
 import { createOutbound } from '../../src/platform/outbound/fetch.js';
-import { cheapCodes } from '../support/cheap-codes.js';
-import { holdToDocument } from '../support/conformance.js';
-import { newDatabase } from '../support/database.js';
+import { cheapCodes } from './cheap-codes.js';
+import { holdToDocument } from './conformance.js';
+import { newDatabase } from './database.js';
 
 export interface Options {
   baseUrl?: string;

@@ -1,24 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import type { LightMyRequestResponse } from 'fastify';
-import type { SsoConnection } from '../../entities/sso-connection.js';
-import { counterTotal } from '../../src/domain/counters.js';
-import { createErasures } from '../../src/domain/erasures/erasures.js';
-import { minutes } from '../../src/platform/clock.js';
-import { outcomeOf } from '../support/answers.js';
-import { baseUrl, type TestAccount, type TestApi } from '../support/api.js';
-import { callsOf } from '../support/calls.js';
-import { finishErasure } from '../support/erasures.js';
-import { authorizeUrl, Browser, locationOf, newPkce, postToken, redirectUri } from '../support/oauth.js';
-import { type OpenIdProvider, signInThere, signOutThere } from '../support/openid-provider.js';
-import { publicClient } from '../support/public-client.js';
-import { rowsOf } from '../support/rows.js';
-import { logoutRequestXml, signedQuery } from '../support/saml/logout.js';
-import type { ResponseParts } from '../support/saml/provider.js';
-import { answerTo, giveSigningKey, newSamlProvider } from '../support/saml/sign-in.js';
-import { failureIn, newOidcConnection, newVerifiedDomain } from '../support/sso.js';
-import { sealing } from './administrators-setup.js';
-import { callsWith } from './nodes-setup.js';
-import { newDirectory, newUser, operations } from './scim-setup.js';
+import type { SsoConnection } from '../../../entities/sso-connection.js';
+import { counterTotal } from '../../../src/domain/counters.js';
+import { createErasures } from '../../../src/domain/erasures/erasures.js';
+import { minutes } from '../../../src/platform/clock.js';
+import { sealing } from '../administrators.js';
+import { outcomeOf } from '../answers.js';
+import { baseUrl, type TestAccount, type TestApi } from '../api.js';
+import { callsOf } from '../calls.js';
+import { finishErasure } from '../erasures.js';
+import { callsWith } from '../nodes.js';
+import { authorizeUrl, Browser, locationOf, newPkce, postToken, redirectUri } from '../oauth.js';
+import { type OpenIdProvider, signInThere, signOutThere } from '../openid-provider.js';
+import { publicClient } from '../public-client.js';
+import { rowsOf } from '../rows.js';
+import { logoutRequestXml, signedQuery } from '../saml/logout.js';
+import type { ResponseParts } from '../saml/provider.js';
+import { answerTo, giveSigningKey, newSamlProvider } from '../saml/sign-in.js';
+import { newDirectory, newUser, operations } from '../scim.js';
+import { failureIn, newOidcConnection, newVerifiedDomain } from '../sso.js';
 
 /** Who signs in: by the provider of an organization or of an Environment, for the first time or again. */
 export interface Arriving {

@@ -1,8 +1,8 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { decodeJwt } from 'jose';
-import { type Authenticator, createAuthenticator } from '../support/authenticator.js';
-import { totpCode } from '../support/mfa.js';
-import { type AdminAuth, bearer } from './admin-auth-setup.js';
+import { type AdminAuth, bearer } from './admin-auth.js';
+import { type Authenticator, createAuthenticator } from './authenticator.js';
+import { totpCode } from './mfa.js';
 
 type Person = Pick<Awaited<ReturnType<AdminAuth['addUser']>>, 'email' | 'password'>;
 

@@ -9,8 +9,8 @@ import { inviteToken } from '../../src/domain/invites/link.js';
 import { createSigningKeys } from '../../src/domain/oidc/keys.js';
 import { createAdminTokens } from '../../src/domain/users/admin-tokens.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
-import { baseUrl, type TestAccount, type TestApi } from '../support/api.js';
-import { type Call, callsOf } from '../support/calls.js';
+import { baseUrl, type TestAccount, type TestApi } from './api.js';
+import { type Call, callsOf } from './calls.js';
 
 export const sealing = createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]); // as the api's
 
