@@ -177,7 +177,7 @@ const statuses: Record<ErrorCode, number> = {
   'webhook.too_many_attempts': 409,
 };
 
-export const statusOf = (code: ErrorCode): number => statuses[code];
+export const httpStatusOf = (code: ErrorCode): number => statuses[code];
 
 /** Generic authentication and authorization failures carry no code (specification, "Errors"). */
 const withoutCode = new Set<ErrorCode>(['auth.invalid_credentials', 'principal.wrong_type']);
@@ -208,7 +208,7 @@ export function envelope(
   const details = refusal?.options.details;
   return {
     error: {
-      statusCode: refusal ? statusOf(refusal.code) : (error as { statusCode: number }).statusCode,
+      statusCode: refusal ? httpStatusOf(refusal.code) : (error as { statusCode: number }).statusCode,
       code: refusal && shownCode(refusal.code),
       message: error.message,
       timestamp: new Date().toISOString(),
@@ -274,7 +274,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
       .code(500)
       .send(envelope(asked(request), { statusCode: 500, message: 'Something went wrong on our side' }));
   }
-  const status = statusOf(refusal.code);
+  const status = httpStatusOf(refusal.code);
   // Without a cause it is too much load, which is counted: a line for each would be more of it.
   if (status === 503 && refusal.options.cause) request.log.warn({ err: refusal.options.cause }, 'unavailable');
   tellWhen(reply, refusal);

@@ -7,7 +7,7 @@ import { currentContext } from '../platform/context.js';
 import type { Services } from '../services.js';
 import { elementRefusals } from './bulk-items.js';
 import { denied } from './denials.js';
-import { statusOf } from './errors.js';
+import { httpStatusOf } from './errors.js';
 import { keptAnswers, mayBeRetry, replay, replayOrClaim } from './idempotency.js';
 import { etagOf, versionOf } from './if-match.js';
 import { lookedFor } from './lists.js';
@@ -165,7 +165,7 @@ async function handled(
     if (refused) await denied(services.db, authorized as Authorized, operation.id, refused);
     return answer;
   } catch (error) {
-    if (!(error instanceof DomainError && statusOf(error.code) === 403)) throw error;
+    if (!(error instanceof DomainError && httpStatusOf(error.code) === 403)) throw error;
     throw await denied(context.services.db, authorized as Authorized, operation.id, error);
   }
 }
@@ -173,7 +173,7 @@ async function handled(
 /** Of items that are answered each on its own. */
 function firstRefused(answer: unknown): DomainError | null {
   const { items = [] } = (answer ?? {}) as { items?: { error?: { code: ErrorCode } | null }[] };
-  const found = items.find(({ error }) => error && statusOf(error.code) === 403)?.error;
+  const found = items.find(({ error }) => error && httpStatusOf(error.code) === 403)?.error;
   return found ? new DomainError(found.code) : null;
 }
 

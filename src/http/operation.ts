@@ -7,7 +7,7 @@ import type { EventAction } from '../domain/events/catalogue.js';
 import type { AccountScope, ApplicationScope, EnvironmentScope } from '../domain/scope.js';
 import { groupBy } from '../platform/group-by.js';
 import type { Services } from '../services.js';
-import { ErrorEnvelope, statusOf } from './errors.js';
+import { ErrorEnvelope, httpStatusOf } from './errors.js';
 
 /** Whose resource an operation works on; says which slugs its Portal path has. */
 export type Level = 'account' | 'application' | 'environment';
@@ -168,7 +168,7 @@ export class Answer {
 /** The answers for these refusals, by status, each naming its codes: the document makes words and examples of them. */
 export function errors(...codes: ErrorCode[]): Record<number, TSchema> {
   return Object.fromEntries(
-    [...groupBy(codes, statusOf)].map(([status, group]) => [status, { ...ErrorEnvelope, 'x-error-codes': group }]),
+    [...groupBy(codes, httpStatusOf)].map(([status, group]) => [status, { ...ErrorEnvelope, 'x-error-codes': group }]),
   );
 }
 

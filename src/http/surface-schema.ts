@@ -1,7 +1,7 @@
 import type { RouteShorthandOptions } from 'fastify';
 import { type TProperties, type TSchema, Type } from 'typebox';
 import type { ErrorCode } from '../domain/errors.js';
-import { ErrorEnvelope, statusOf } from './errors.js';
+import { ErrorEnvelope, httpStatusOf } from './errors.js';
 import { KeyHeader, keyCodesOf } from './idempotency.js';
 import { codesOf, errors, type Operation } from './operation.js';
 import type { Surface } from './surface.js';
@@ -51,8 +51,8 @@ function answersOf(operation: Operation, surface: Surface): Record<number, TSche
     ...(method === 'GET' ? [] : keyCodesOf(operation)),
   ];
   const documented: Record<number, TSchema> = { ...answers, ...errors(...new Set(codes)) };
-  const conflict = documented[statusOf('version.conflict')];
-  if (ifMatch && conflict) documented[statusOf('version.conflict')] = withCurrent(conflict, answers);
+  const conflict = documented[httpStatusOf('version.conflict')];
+  if (ifMatch && conflict) documented[httpStatusOf('version.conflict')] = withCurrent(conflict, answers);
   return documented;
 }
 

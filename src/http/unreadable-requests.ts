@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { FastifyServerOptions } from 'fastify';
 import { DomainError, type ErrorCode } from '../domain/errors.js';
-import { envelope, statusOf } from './errors.js';
+import { envelope, httpStatusOf } from './errors.js';
 import { newRequestId } from './request-ids.js';
 
 /** What Node's parser says of a request that it cannot read; all else is malformed. */
@@ -17,7 +17,7 @@ const codes: Record<string, ErrorCode> = {
 export const answerUnreadable: NonNullable<FastifyServerOptions['clientErrorHandler']> = (error, socket) => {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const refusal = new DomainError(codes[error.code] ?? 'request.malformed');
-  const status = statusOf(refusal.code);
+  const status = httpStatusOf(refusal.code);
   const body = JSON.stringify(envelope({ method: '', path: '' }, refusal));
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,

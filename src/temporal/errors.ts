@@ -51,7 +51,7 @@ const lacksSearchAttributes = ({ code, message }: { code: number; message: strin
   code === invalidArgument && /search attribute/i.test(message);
 
 /** How Temporal has answered, in gRPC's word for it: why it counts as away. */
-export const statusOf = (error: unknown): string | undefined =>
+export const grpcStatusOf = (error: unknown): string | undefined =>
   statuses[grpcCode((error as { options?: { cause?: unknown } })?.options?.cause) ?? 0];
 
 const statuses: Record<number, string> = {

@@ -5,7 +5,7 @@ import type { Db } from '../platform/database/db.js';
 import { faultOf } from '../platform/faults.js';
 import { isProcessName } from '../platform/process-kinds.js';
 import { activeTracing } from '../platform/tracing/tracing.js';
-import { statusOf } from './errors.js';
+import { grpcStatusOf } from './errors.js';
 import { createClaims, type Lane, type Message } from './outbox-claims.js';
 import type { Processes } from './processes.js';
 
@@ -85,7 +85,7 @@ export async function runLane(
       return true;
     } catch (error) {
       const outage = error instanceof DomainError && error.code === 'service.unavailable';
-      const status = outage ? statusOf(error) : undefined;
+      const status = outage ? grpcStatusOf(error) : undefined;
       const reason = outage
         ? ['Temporal does not answer', status].filter(Boolean).join(': ')
         : isProcessName(message.process)

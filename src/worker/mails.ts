@@ -3,7 +3,7 @@ import { accountIntentMails } from '../domain/account-intents/mails.js';
 import { adminMfaMails } from '../domain/admin-mfa/mails.js';
 import type { EmailSubjects } from '../domain/emails/subjects.js';
 import { identityInviteMails } from '../domain/identity-invites/mails.js';
-import { inviteMails } from '../domain/invites/mails.js';
+import { administratorInviteMails } from '../domain/invites/mails.js';
 import { loginMails } from '../domain/logins/mails.js';
 import { mfaMails } from '../domain/mfa/mails.js';
 import { registrationMails } from '../domain/registration/mails.js';
@@ -30,7 +30,7 @@ export const mailSubjects = ({ sealing, now, baseUrl, adminAppUrl }: MailsDeps):
     ...registrationMails({ sealing, now, baseUrl, signInUrl }),
     ...adminMfaMails({ signInUrl }),
     ...identityInviteMails({ sealing, now, baseUrl }),
-    ...inviteMails({ sealing, now, baseUrl }),
+    ...administratorInviteMails({ sealing, now, baseUrl }),
     ...accountIntentMails({ signInUrl }),
     ...loginMails({ sealing, now }),
     ...mfaMails({ now, baseUrl }),

@@ -10,7 +10,7 @@ import { PendingRegistration } from '../../entities/pending-registration.js';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { SsoDomain } from '../../entities/sso-domain.js';
 import { User } from '../../entities/user.js';
-import { inviteToken } from '../../src/domain/invites/link.js';
+import { administratorInviteToken } from '../../src/domain/invites/link.js';
 import { hours } from '../../src/platform/clock.js';
 import { hashSecret } from '../../src/platform/crypto/one-time-secret.js';
 import { type AdminAuth, bearer, newAdminAuth } from '../support/admin-auth.js';
@@ -115,7 +115,7 @@ describe('an administrator without a password', () => {
     const at = await place();
     const email = `ivo@${at.domain}`;
     const id = uuidv7();
-    const { token, keyId } = inviteToken(auth.sealing, { id, linkNumber: 1 });
+    const { token, keyId } = administratorInviteToken(auth.sealing, { id, linkNumber: 1 });
     await system(async (tx) => {
       const { id: roleId } = await tx.findOneByOrFail(AdministratorRole, {
         accountId: at.accountId,

@@ -6,7 +6,7 @@ import { Event } from '../../entities/event.js';
 import { PendingRegistration } from '../../entities/pending-registration.js';
 import { User } from '../../entities/user.js';
 import { DomainError } from '../../src/domain/errors.js';
-import { inviteToken } from '../../src/domain/invites/link.js';
+import { administratorInviteToken } from '../../src/domain/invites/link.js';
 import { registrationToken } from '../../src/domain/registration/link.js';
 import { registrationMails } from '../../src/domain/registration/mails.js';
 import { after, hours, minutes } from '../../src/platform/clock.js';
@@ -446,7 +446,7 @@ describe('somebody who registers with a stranger’s address', () => {
     const [company] = (await auth.addUser()).accounts;
     const accountId = company!.account.id;
     const id = uuidv7();
-    const { token, keyId: tokenKeyId } = inviteToken(auth.sealing, { id, linkNumber: 1 });
+    const { token, keyId: tokenKeyId } = administratorInviteToken(auth.sealing, { id, linkNumber: 1 });
     await auth.db.transaction('system', async (tx) => {
       const role = await tx.findOneByOrFail(AdministratorRole, { accountId, systemKey: 'admin' });
       await tx.insert(AdministratorInvite, {

@@ -5,7 +5,7 @@ import { Membership } from '../../entities/membership.js';
 import { MembershipRole, type RoleLimits } from '../../entities/membership-role.js';
 import { User } from '../../entities/user.js';
 import { UserSession } from '../../entities/user-session.js';
-import { inviteToken } from '../../src/domain/invites/link.js';
+import { administratorInviteToken } from '../../src/domain/invites/link.js';
 import { createSigningKeys } from '../../src/domain/oidc/keys.js';
 import { createAdminTokens } from '../../src/domain/users/admin-tokens.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
@@ -113,4 +113,4 @@ export async function invite(call: Call, body: object = {}) {
 }
 
 /** @param linkNumber 1 for the first link, 2 for the one that was sent again */
-export const tokenOf = (id: string, linkNumber = 1) => inviteToken(sealing, { id, linkNumber }).token;
+export const tokenOf = (id: string, linkNumber = 1) => administratorInviteToken(sealing, { id, linkNumber }).token;

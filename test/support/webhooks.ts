@@ -7,7 +7,7 @@ import { Webhook } from '../../entities/webhook.js';
 import { WebhookDelivery } from '../../entities/webhook-delivery.js';
 import { startLater } from '../../src/domain/outbox.js';
 import type { WebhookScope } from '../../src/domain/webhooks/find.js';
-import { processInput } from '../../src/domain/webhooks/process.js';
+import { webhookDeliveryInput } from '../../src/domain/webhooks/process.js';
 import { newWebhookSecret, secretContext } from '../../src/domain/webhooks/secrets.js';
 import type { Sealing } from '../../src/platform/crypto/sealing.js';
 import type { EnvironmentScope } from '../../src/platform/database/db.js';
@@ -114,7 +114,7 @@ export async function deliver({ db }: Pick<TestDatabase, 'db'>, webhook: Webhook
         settledAt: null,
       };
       await tx.insert(WebhookDelivery, delivery);
-      await startLater(tx, 'webhookDelivery', processInput(delivery));
+      await startLater(tx, 'webhookDelivery', webhookDeliveryInput(delivery));
       ids.push(delivery.id);
     }
     return ids;

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { processInput as intentInput } from '../../src/domain/account-intents/process.js';
+import { accountIntentInput } from '../../src/domain/account-intents/process.js';
 import { applicationNameOf, brandOf } from '../../src/domain/emails/brand.js';
 import { controls } from '../../src/platform/colors.js';
 import { mailbox, parseMailbox } from '../../src/platform/mail/addresses.js';
@@ -401,6 +401,6 @@ test('a mail that somebody waits for has a queue of its own, and so has the one 
 });
 
 test('the process that mails whoever registers with a known address is as awaited as that of an unknown one', () => {
-  const input = intentInput({ id: 'intent', expiresAt: new Date() });
+  const input = accountIntentInput({ id: 'intent', expiresAt: new Date() });
   expect(input.isAwaited).toBe(true); // which the outbox's lane for `registrationVerification` goes by
 });

@@ -5,7 +5,7 @@ import { User } from '../../entities/user.js';
 import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
 import { createInviteAcceptance } from '../../src/domain/invites/acceptance.js';
 import { createAdministratorInvites } from '../../src/domain/invites/administrator-invites.js';
-import { inviteToken } from '../../src/domain/invites/link.js';
+import { administratorInviteToken } from '../../src/domain/invites/link.js';
 import { createMailingInvite } from '../../src/domain/invites/mails-to-address.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { hours } from '../../src/platform/clock.js';
@@ -67,7 +67,7 @@ test('an invite is mailed, accepted, and its process ends; no history tells who 
   const account = await newAccount(hours(1));
   const made = await account.invite();
   const mail = await world.mailTo(made.email, 'administrator-invite');
-  const { token } = inviteToken(world.services.sealing, { id: made.id, linkNumber: 1 });
+  const { token } = administratorInviteToken(world.services.sealing, { id: made.id, linkNumber: 1 });
   expect(mail).toMatchObject({
     name: 'administrator-invite',
     values: {

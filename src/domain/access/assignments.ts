@@ -6,7 +6,7 @@ import type { Caller } from '../caller.js';
 import { DomainError, type ErrorCode } from '../errors.js';
 import { forbiddenCodes, forbiddenFor } from '../forbidden.js';
 import { isActive } from '../hierarchy/active.js';
-import { find, rootOf } from '../hierarchy/nodes.js';
+import { findNode, rootOf } from '../hierarchy/nodes.js';
 import type { Page, PageRequest } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
 import { type AssignmentResult, type Placed, place, type WantedAssignment, write } from './assigning.js';
@@ -134,7 +134,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
     ): Promise<string> {
       const roles = await tx.countBy(Role, { ...within(scope), id: In([...roleIds]) });
       if (roles < new Set(roleIds).size) throw new DomainError('role.not_found');
-      const node = nodeId === null ? await rootOf(tx, scope) : await find(tx, scope, nodeId);
+      const node = nodeId === null ? await rootOf(tx, scope) : await findNode(tx, scope, nodeId);
       const keys = [...(await keysOf(tx, scope, roleIds)).values()].flat();
       const [refused] = await giving.refusals(scope, caller, [{ keys, nodeId: node.id }]);
       if (refused) throw refused;

@@ -10,7 +10,7 @@ import { type Locale, text } from '../../platform/mail/texts.js';
 import { applicationNameOf } from '../emails/brand.js';
 import { greetingOf } from '../emails/greeting.js';
 import { inWords } from '../emails/in-words.js';
-import { localeOf } from '../emails/locale.js';
+import { defaultLocaleOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import type { WindowMoment } from './window-moments.js';
@@ -35,7 +35,7 @@ export async function windowEmail(
   { action, at }: WindowMoment,
   { eventId, now }: { eventId: string; now: Date },
 ): Promise<void> {
-  const locale = await localeOf(tx, { accountId, environmentId });
+  const locale = await defaultLocaleOf(tx, { accountId, environmentId });
   const cause = `role-assignment/${id}/${action}/${at.getTime()}`;
   const mail = { template: templates[action], locale, subjectId: eventId, cause } as const;
   await queueEmail(tx, { ...mail, accountId, environmentId }, now);

@@ -8,7 +8,7 @@ import { hasBoundAhead } from './window-moments.js';
 type Of = Pick<RoleAssignment, 'id' | 'accountId' | 'environmentId' | 'identityId'>;
 
 /** What the process of a window is told. */
-export const processInput = (
+export const roleWindowInput = (
   { id, accountId, environmentId, identityId }: Of,
   news?: ProcessInput<'roleAssignmentWindow'>['news'],
 ): ProcessInput<'roleAssignmentWindow'> => ({
@@ -39,7 +39,7 @@ export async function openWindows(tx: EntityManager, assignments: readonly RoleA
   await startAllLater(
     tx,
     'roleAssignmentWindow',
-    bounded.map((one) => processInput(one)),
+    bounded.map((one) => roleWindowInput(one)),
   );
 }
 
@@ -81,5 +81,5 @@ const tellAll = (tx: EntityManager, rows: readonly Of[]) =>
   startAllLater(
     tx,
     'roleAssignmentWindow',
-    rows.map((row) => processInput(row, 'changed')),
+    rows.map((row) => roleWindowInput(row, 'changed')),
   );

@@ -6,10 +6,10 @@ import type { ProcessInput } from '../../platform/process-kinds.js';
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import { insertPasswordLink } from '../passwords/links.js';
-import { type Claim, claim, claimedBy, discard, hasPassword, lockUser, newestParked, statusOf } from './claim.js';
+import { type Claim, claim, claimedBy, discard, hasPassword, intentStatusOf, lockUser, newestParked } from './claim.js';
 import { type CreateNow, createNow } from './create.js';
 import { end, fail } from './end.js';
-import { noticeEmail, processInput } from './process.js';
+import { accountIntentInput, noticeEmail } from './process.js';
 import { failureOf, type ProvisionedIntent, provision, provisionedBefore } from './provision.js';
 import { createAccountRetry } from './retry.js';
 
@@ -51,9 +51,9 @@ export function createAccountIntents({ db, sealing, now, intentTtlMs }: AccountI
         if (!intent) return null;
         if (intent.status === 'failed') throw failureOf(intent);
         if (intent.status === 'consumed') return { status: 'consumed', ...(await provisionedBefore(tx, intent)) };
-        if (intent.status === 'claimed') return { status: 'claimed', process: processInput(intent) };
+        if (intent.status === 'claimed') return { status: 'claimed', process: accountIntentInput(intent) };
         if (!(await hasPassword(tx, userId))) throw new DomainError('account.password_required');
-        return { status: 'parked', process: processInput(intent) };
+        return { status: 'parked', process: accountIntentInput(intent) };
       }),
 
     /** Ends every parked one of a user; answers which. None is no error. */
@@ -70,7 +70,7 @@ export function createAccountIntents({ db, sealing, now, intentTtlMs }: AccountI
       db.transaction('system', async (tx) => {
         const at = now();
         const intent = await tx.findOneBy(AccountIntent, { id });
-        const status = statusOf(intent, at);
+        const status = intentStatusOf(intent, at);
         // The row's own word: one whose time is over says `parked` until its process has written that down.
         if (!intent || status !== 'parked') return intent?.status ?? status;
         const { userId, locale } = intent;

@@ -12,7 +12,7 @@ export type Claim =
   | { mine: false; status: AccountIntentStatus };
 
 /** As it is now: an expired one says so, whether or not a worker has noticed; a deleted one is over as well. */
-export const statusOf = (intent: AccountIntent | null, now: Date): AccountIntentStatus => {
+export const intentStatusOf = (intent: AccountIntent | null, now: Date): AccountIntentStatus => {
   if (!intent) return 'discarded';
   return intent.status === 'parked' && intent.expiresAt <= now ? 'expired' : intent.status;
 };
@@ -56,7 +56,7 @@ export async function claim(
     const ended = await tx.findBy(AccountIntent, { ...older, status: 'discarded', endedReason: superseded });
     return { mine: true, discardedIds: ended.map((one) => one.id) };
   }
-  const status = statusOf(intent, now);
+  const status = intentStatusOf(intent, now);
   if (status !== 'parked' || !(await hasPassword(tx, found.userId))) return { mine: false, status };
   await tx.update(AccountIntent, { id, claimId: IsNull() }, { status: 'claimed', claimId, claimedAt: now });
   const discardedIds = (await tx.findBy(AccountIntent, { ...older, status: 'parked' })).map((one) => one.id);

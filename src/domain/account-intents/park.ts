@@ -4,7 +4,7 @@ import { AccountIntent } from '../../../entities/account-intent.js';
 import { currentContext } from '../../platform/context.js';
 import { planEmail } from '../emails/queue.js';
 import { startLater } from '../outbox.js';
-import { noticeEmail, processInput } from './process.js';
+import { accountIntentInput, noticeEmail } from './process.js';
 
 export interface WantedAccount {
   accountName: string;
@@ -27,7 +27,7 @@ export async function parkIntent(tx: EntityManager, { user, now, expiresAt, ...w
   const intent = newIntent({ ...wanted, userId: user.id, now, expiresAt });
   await tx.insert(AccountIntent, intent);
   await planEmail(tx, noticeEmail(intent, user.passwordHash !== null), now);
-  await startLater(tx, 'accountIntent', processInput(intent));
+  await startLater(tx, 'accountIntent', accountIntentInput(intent));
   return intent.id;
 }
 

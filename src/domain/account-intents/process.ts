@@ -3,7 +3,7 @@ import type { ProcessInput } from '../../platform/process-kinds.js';
 import type { QueuedEmail } from '../emails/queue.js';
 
 /** What the process of an intent is told. */
-export const processInput = ({
+export const accountIntentInput = ({
   id,
   expiresAt,
 }: Pick<AccountIntent, 'id' | 'expiresAt'>): ProcessInput<'accountIntent'> => ({

@@ -6,7 +6,7 @@ import { isUuid } from '../../platform/uuid.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 import { startLater } from '../outbox.js';
-import { processInput } from './process.js';
+import { accountIntentInput } from './process.js';
 
 /**
  * Has a failed one provisioned once more. A short name that was taken is given up for one that the name gives, unless support
@@ -46,7 +46,7 @@ export const createAccountRetry =
   (id: string, changes: { accountSlug?: string } = {}): Promise<void> =>
     db.transaction('system', async (tx) => {
       const intent = await retry(tx, id, { ...changes, now: now() });
-      await startLater(tx, 'accountIntent', processInput(intent));
+      await startLater(tx, 'accountIntent', accountIntentInput(intent));
     });
 
 /** What the id of its process, as the Temporal UI has it, has before its own. */

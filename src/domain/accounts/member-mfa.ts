@@ -4,7 +4,7 @@ import type { AccountScope, Db } from '../../platform/database/db.js';
 import { noticeAdmin } from '../admin-mfa/mails.js';
 import { resetUserMfa } from '../admin-mfa/reset.js';
 import { authorityOf, lockAdministration } from '../capabilities/roles-authority.js';
-import { localeOf } from '../emails/locale.js';
+import { defaultLocaleOf } from '../emails/locale.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 import { findMember, type Member } from './members.js';
@@ -44,7 +44,7 @@ export const createMemberMfaReset =
         resourceId: id,
         metadata: { user_id: member.userId, revoked_session_ids: ended },
       });
-      const locale = await localeOf(tx, scope);
+      const locale = await defaultLocaleOf(tx, scope);
       await noticeAdmin(tx, { userId: member.userId, eventId, locale, now: at });
       return findMember(tx, scope, id);
     });

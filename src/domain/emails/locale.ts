@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { Locale } from '../../platform/mail/texts.js';
 
 /** The language in which an Environment writes where nobody says another; an Account by itself writes English. */
-export async function localeOf(
+export async function defaultLocaleOf(
   tx: EntityManager,
   { accountId, environmentId }: { accountId: string; environmentId?: string | null },
 ): Promise<Locale> {

@@ -11,7 +11,7 @@ import { recordEvent } from '../events/record.js';
 import { startLater } from '../outbox.js';
 import type { AccountScope } from '../scope.js';
 import { silenceWebhooks } from '../webhooks/routes.js';
-import { processInput } from './removal-process.js';
+import { environmentRemovalInput } from './removal-process.js';
 
 /**
  * Ends Environments that the caller has locked: from the commit on nobody finds them, signs in to them or uses a key or a token
@@ -58,7 +58,7 @@ async function beginRemoval(tx: EntityManager, environment: Environment, now: Da
   await tx.query('delete from scim_tokens where environment_id = $1', [environmentId]);
   await tx.query('delete from scim_group_mappings where environment_id = $1', [environmentId]);
   await silence(tx, removal, now);
-  await startLater(tx, 'environmentRemoval', processInput(removal));
+  await startLater(tx, 'environmentRemoval', environmentRemovalInput(removal));
   await recordEvent(tx, 'environment.deleted', {
     accountId,
     applicationId,

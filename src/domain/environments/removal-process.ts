@@ -2,7 +2,7 @@ import type { EnvironmentRemoval } from '../../../entities/environment-removal.j
 import type { ProcessInput } from '../../platform/process-kinds.js';
 
 /** What the process of a removal is told. */
-export const processInput = ({
+export const environmentRemovalInput = ({
   id,
   accountId,
   environmentId,

@@ -25,7 +25,7 @@ export type StepOutcome = 'more' | 'done' | 'ended';
 export type Erasures = ReturnType<typeof createErasures>;
 
 /** What the process of an erasure is told. */
-export const processInput = ({
+export const erasureInput = ({
   id,
   accountId,
   identityId,
@@ -79,7 +79,7 @@ export function createErasures({ db, now, batchSize = 1000 }: ErasuresDeps) {
         };
         await tx.save(Erasure, erasure, { reload: false });
         await lockOut(tx, identityId, now());
-        await startLater(tx, 'identityErasure', processInput(erasure));
+        await startLater(tx, 'identityErasure', erasureInput(erasure));
         await recordEvent(tx, 'identity.erasure_requested', { accountId, resourceId: identityId });
         return erasure;
       }),

@@ -4,7 +4,7 @@ import { workflowIdOf } from '../../platform/process-kinds.js';
 import type { RunningProcesses } from '../running-processes.js';
 import type { AccountScope } from '../scope.js';
 import { waitUntilStopped } from '../wait-until-stopped.js';
-import { processInput } from './erasures.js';
+import { erasureInput } from './erasures.js';
 
 /** Before somebody may be erased once more. @throws DomainError service.unavailable while the run of a cancelled erasure stops, or may */
 export async function letErasureStop(
@@ -17,7 +17,7 @@ export async function letErasureStop(
   const before = await db.transaction({ accountId }, (tx) => tx.findOneBy(Erasure, where));
   if (!before) return;
   await waitUntilStopped(processes, {
-    workflowId: workflowIdOf('identityErasure', processInput(before)),
+    workflowId: workflowIdOf('identityErasure', erasureInput(before)),
     wasCancelled: true,
   });
 }

@@ -10,7 +10,7 @@ import { change, type NodeChanges } from './changes.js';
 import { create, type NewNode, rootOf } from './nodes.js';
 import { removeInParts } from './removal-in-parts.js';
 import type { Sight } from './sight.js';
-import { ancestors, children, get, list, type NodeInSight, type NodePage, subtree, tree } from './tree.js';
+import { ancestors, children, get, listNodes, type NodeInSight, type NodePage, subtree, tree } from './tree.js';
 
 /**
  * The tree of an Environment: each of these in a transaction of its own, but for the list of all. What they refuse is said
@@ -23,7 +23,7 @@ export function createHierarchy({ db, now }: { db: Db; now: Clock }) {
 
   return {
     list: (scope: EnvironmentScope, sight: Sight, page: NodePage): Promise<Page<NodeInSight>> =>
-      list(db, scope, sight, page),
+      listNodes(db, scope, sight, page),
     tree: (scope: EnvironmentScope, sight: Sight, depth: number | null): Promise<NodeInSight[]> =>
       db.transaction(scope, (tx) => tree(tx, scope, sight, depth)),
     root: (scope: EnvironmentScope): Promise<Node> => db.transaction(scope, (tx) => rootOf(tx, scope)),

@@ -4,7 +4,7 @@ import type { NodeTypeSchema } from '../../../entities/node-type-schema.js';
 import { partsOf } from '../../platform/parts.js';
 import { DomainError } from '../errors.js';
 import type { EnvironmentScope } from '../scope.js';
-import { find } from './nodes.js';
+import { findNode } from './nodes.js';
 import { assertPlaceable } from './rules.js';
 import { below } from './subtrees.js';
 
@@ -25,7 +25,7 @@ export async function moveSubtree(
   node: Node,
   parentId: string,
 ): Promise<string[]> {
-  const parent = await find(tx, scope, parentId);
+  const parent = await findNode(tx, scope, parentId);
   if (parent.path.includes(node.id)) throw new DomainError('nodes.would_cycle');
   const moved = await tx.query<{ id: string; length: number }[]>(
     `select id, cardinality(path) as length from nodes where account_id = $1 and environment_id = $2 and ${below('nodes')}`,

@@ -26,7 +26,7 @@ export interface NewNode {
 }
 
 /** @throws DomainError nodes.node_not_found */
-export async function find(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<Node> {
+export async function findNode(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<Node> {
   const node = await tx.findOneBy(Node, { ...within(scope), id });
   if (!node) throw new DomainError('nodes.node_not_found');
   return node;
@@ -57,7 +57,7 @@ export async function rootOf(tx: EntityManager, scope: EnvironmentScope): Promis
  */
 export async function create(tx: EntityManager, scope: EnvironmentScope, input: NewNode, at: Date): Promise<Node> {
   const schema = await schemaFor(tx, scope, 'new nodes');
-  const parent = input.parentId === null ? await rootOf(tx, scope) : await find(tx, scope, input.parentId);
+  const parent = input.parentId === null ? await rootOf(tx, scope) : await findNode(tx, scope, input.parentId);
   assertPlaceable(schema, input.nodeType, parent);
   await assertInAccessModel(tx, scope, input.nodeType);
   assertNodeMetadata(typeOf(schema, input.nodeType), input.metadata);

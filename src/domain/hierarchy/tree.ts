@@ -7,7 +7,7 @@ import type { Page, PageRequest } from '../paging.js';
 import { columnsOf, type RowList, readManyRows, readPart, readRows, readWhole } from '../row-pages.js';
 import type { EnvironmentScope } from '../scope.js';
 import type { Bind } from '../sql-parameters.js';
-import { find } from './nodes.js';
+import { findNode } from './nodes.js';
 import { havingText } from './search.js';
 import { type Access, accessColumns, accessTo, isIn, onlySeen, type Sight, seesAll, waysTo } from './sight.js';
 
@@ -55,7 +55,7 @@ const nodesIn = (sight: Sight, conditions: (put: Bind) => string[]): RowList => 
 });
 
 /** Those that are seen; the total of all is kept, others are counted. */
-export function list(
+export function listNodes(
   db: Pick<Db, 'statementIn' | 'transaction'>,
   scope: EnvironmentScope,
   sight: Sight,
@@ -85,7 +85,7 @@ export async function subtree(
   id: string,
   page: NodePage,
 ): Promise<Page<NodeInSight>> {
-  await find(tx, scope, id);
+  await findNode(tx, scope, id);
   const filters = await filtersOf(tx, scope, page);
   const nodes = nodesIn(sight, (put) => [...onlySeen({ ...sight, view: [id] }, put), ...filters(put)]);
   return readPart(tx, scope, nodes, page, columns[page.sortBy]);
@@ -160,7 +160,7 @@ export async function tree(
 }
 
 async function look(tx: EntityManager, scope: EnvironmentScope, sight: Sight, id: string) {
-  const node = await find(tx, scope, id);
+  const node = await findNode(tx, scope, id);
   const ways = isIn(sight.view, node) ? [] : await waysTo(tx, scope, sight);
   if (!isIn(sight.view, node) && !ways.includes(node.id)) throw new DomainError('nodes.node_not_found');
   return { node, ways };

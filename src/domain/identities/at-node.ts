@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { notEnded } from '../access/in-force.js';
-import { find } from '../hierarchy/nodes.js';
+import { findNode } from '../hierarchy/nodes.js';
 import { searchedText } from '../identity-search.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
@@ -24,7 +24,7 @@ export async function identitiesAt(
   { isActive, roleId, q, ...page }: NodeIdentitiesPage,
   at: Date,
 ): Promise<Page<ListedWithRoles>> {
-  await find(tx, scope, nodeId);
+  await findNode(tx, scope, nodeId);
   const holding = (put: Bind) => `m.identity_id in (select a.identity_id from role_assignments a
     where a.environment_id = $2 and a.node_id = ${put(nodeId)} and ${notEnded(put(at))}${roleId ? ` and a.role_id = ${put(roleId)}` : ''})`;
   // They are found by their roles; the trigrams would find everybody of the Environment first.

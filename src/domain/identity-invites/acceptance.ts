@@ -13,7 +13,7 @@ import { siteOf } from '../oidc/redirect-uris.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { verifyTyped } from '../passwords/verify-typed.js';
 import { keepOrganizations, scopeOf } from './events.js';
-import { join } from './join.js';
+import { joinEnvironment } from './join.js';
 import { invitedOf, inviteOf, justAcceptedOf, needsOf, pendingOf, type Told, toldOf } from './standing.js';
 
 /** What the link of an invite stands for. */
@@ -114,7 +114,7 @@ export function createIdentityInviteAcceptance({
       const invited = await invitedOf(tx, pending);
       if (needsOf(invited, offered.settings).asksPassword && passwordHash === null) throw passwordRequired();
       const scope = await scopeOf(tx, pending);
-      await join(tx, { invite: pending, invited, scope, names, passwordHash, now: now() });
+      await joinEnvironment(tx, { invite: pending, invited, scope, names, passwordHash, now: now() });
     });
     return offered;
   }

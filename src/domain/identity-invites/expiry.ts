@@ -5,7 +5,7 @@ import type { Db } from '../../platform/database/db.js';
 import { queueEmail } from '../emails/queue.js';
 import type { InviteExpiry, InviteRow } from '../invites/expiry.js';
 import { countPending, keepOrganizations, recordInvite, recordInvites } from './events.js';
-import { processInput, reminderEmail } from './process.js';
+import { identityInviteInput, identityInviteReminder } from './process.js';
 import { waitingIds } from './waiting.js';
 
 /** What time and operators do to an invite of an end user. Repeating any of it is harmless. */
@@ -21,18 +21,18 @@ export function createIdentityInviteExpiry({ db, now }: { db: Db; now: Clock }):
     remind: (id) =>
       within(id, async (tx) => {
         const invite = await tx.findOneBy(IdentityInvite, { id, status: 'pending' });
-        if (invite && invite.expiresAt > now()) await queueEmail(tx, reminderEmail(invite), now());
+        if (invite && invite.expiresAt > now()) await queueEmail(tx, identityInviteReminder(invite), now());
       }),
     expire: (id) =>
       within(id, async (tx) => {
         await keepOrganizationOf(tx, id);
-        await expireOverdue(tx, { id }, now());
+        await expireIdentityInvites(tx, { id }, now());
       }),
     cancel: (id, reason) =>
       within(id, async (tx) => {
         await keepOrganizationOf(tx, id);
         const invite = await tx.findOneBy(IdentityInvite, { id, status: 'pending' });
-        if (invite) await revokeInvites(tx, [invite], { reason, at: now() });
+        if (invite) await revokeIdentityInvites(tx, [invite], { reason, at: now() });
       }),
   };
 }
@@ -44,7 +44,7 @@ export async function keepOrganizationOf(tx: EntityManager, id: string): Promise
 }
 
 /** Ends those that wait. @returns which: the others have ended meanwhile */
-export async function revokeInvites(
+export async function revokeIdentityInvites(
   tx: EntityManager,
   invites: readonly IdentityInvite[],
   { reason, at }: { reason: string; at: Date },
@@ -67,7 +67,7 @@ type Which =
   | (Pick<IdentityInvite, 'accountId' | 'environmentId' | 'email'> & { organizationId: string | null });
 
 /** Writes down that invites have ended whose time is over. The row's own date decides. */
-export async function expireOverdue(tx: EntityManager, which: Which, now: Date): Promise<void> {
+export async function expireIdentityInvites(tx: EntityManager, which: Which, now: Date): Promise<void> {
   const overdue = await tx.findBy(IdentityInvite, {
     ...('id' in which ? which : await toSameAddress(tx, which)),
     status: 'pending',
@@ -98,6 +98,6 @@ const toSameAddress = async (
 /** One that was deleted with its Environment is over as well. */
 function present(invite: IdentityInvite | null, now: Date): InviteRow {
   if (!invite) return { status: 'revoked', expiresAt: now.toISOString(), reminderAt: null };
-  const { expiresAt, reminderAt } = processInput(invite, now);
+  const { expiresAt, reminderAt } = identityInviteInput(invite, now);
   return { status: invite.status, expiresAt, reminderAt };
 }

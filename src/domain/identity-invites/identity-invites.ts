@@ -5,7 +5,7 @@ import type { Db } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
 import type { Assignments } from '../access/assignments.js';
 import type { Caller } from '../caller.js';
-import { localeOf } from '../emails/locale.js';
+import { defaultLocaleOf } from '../emails/locale.js';
 import { DomainError, invalidField } from '../errors.js';
 import type { MailingInvite } from '../invites/mails-to-address.js';
 import type { Page } from '../paging.js';
@@ -123,7 +123,7 @@ export function createIdentityInvites({
       const place = roleId === null ? null : await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId });
       await assertNew(tx, scope, person);
       const offer = { ...person, roleIds, nodeId: place, organizationId: null };
-      const spoken = locale ?? (await localeOf(tx, scope));
+      const spoken = locale ?? (await defaultLocaleOf(tx, scope));
       return one(tx, await issue(tx, scope, caller, { ...offer, locale: spoken }, { ...issuing, now: now() }));
     });
   }

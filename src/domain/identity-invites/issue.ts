@@ -10,9 +10,9 @@ import { queueEmail } from '../emails/queue.js';
 import { startAllLater, startLater } from '../outbox.js';
 import type { EnvironmentScope } from '../scope.js';
 import { countPending, recordInvite } from './events.js';
-import { expireOverdue, revokeInvites } from './expiry.js';
+import { expireIdentityInvites, revokeIdentityInvites } from './expiry.js';
 import { identityInviteToken } from './link.js';
-import { inviteEmail, processInput } from './process.js';
+import { identityInviteEmail, identityInviteInput } from './process.js';
 import { waitingIds } from './waiting.js';
 
 /** Who is asked, to what. */
@@ -42,7 +42,7 @@ export async function issue(
   { now, ...deps }: IssuingDeps & { now: Date },
 ): Promise<IdentityInvite> {
   const { email, organizationId } = offer;
-  await expireOverdue(tx, { accountId, environmentId, email, organizationId }, now);
+  await expireIdentityInvites(tx, { accountId, environmentId, email, organizationId }, now);
   const id = uuidv7();
   const { type: invitedByType, id: invitedBy } = actorOf(caller);
   const invite: IdentityInvite = {
@@ -62,8 +62,8 @@ export async function issue(
   await tx.insert(IdentityInvite, invite);
   await countPending(tx, [invite], 1);
   await recordInvite(tx, 'created', invite, { metadata: { role_ids: offer.roleIds, node_id: offer.nodeId } });
-  await queueEmail(tx, inviteEmail(invite), now);
-  await startLater(tx, 'inviteExpiry', processInput(invite, now));
+  await queueEmail(tx, identityInviteEmail(invite), now);
+  await startLater(tx, 'inviteExpiry', identityInviteInput(invite, now));
   return invite;
 }
 
@@ -74,7 +74,7 @@ export async function issueAgain(
   { now, ...deps }: IssuingDeps & { now: Date },
 ): Promise<IdentityInvite> {
   const { id, accountId, environmentId, email, organizationId } = invite;
-  await expireOverdue(tx, { accountId, environmentId, email, organizationId }, now); // another one, whose end nobody wrote down yet
+  await expireIdentityInvites(tx, { accountId, environmentId, email, organizationId }, now); // another one, whose end nobody wrote down yet
   const was = await tx.findOneByOrFail(IdentityInvite, { id });
   const waiting = {
     status: 'pending' as const,
@@ -86,8 +86,8 @@ export async function issueAgain(
   if (was.status !== 'pending') await countPending(tx, [invite], 1);
   const renewed = { ...invite, ...waiting };
   await recordInvite(tx, 'resent', renewed);
-  await queueEmail(tx, inviteEmail(renewed), now);
-  await startLater(tx, 'inviteExpiry', { ...processInput(renewed, now), news: 'resent' });
+  await queueEmail(tx, identityInviteEmail(renewed), now);
+  await startLater(tx, 'inviteExpiry', { ...identityInviteInput(renewed, now), news: 'resent' });
   return renewed;
 }
 
@@ -97,8 +97,8 @@ export async function withdraw(
   invites: readonly IdentityInvite[],
   { reason, now }: { reason: string; now: Date },
 ): Promise<void> {
-  const revoked = await revokeInvites(tx, invites, { reason, at: now });
-  const news = revoked.map((invite) => ({ ...processInput(invite, now), news: 'revoked' as const }));
+  const revoked = await revokeIdentityInvites(tx, invites, { reason, at: now });
+  const news = revoked.map((invite) => ({ ...identityInviteInput(invite, now), news: 'revoked' as const }));
   await startAllLater(tx, 'inviteExpiry', news);
 }
 

@@ -17,7 +17,7 @@ import { settleProvedAddress } from '../passwords/new-password.js';
 import type { EnvironmentScope } from '../scope.js';
 import { addMembership, insertIdentity } from '../sign-ups/sign-up.js';
 import { countPending, recordInvite } from './events.js';
-import { processInput } from './process.js';
+import { identityInviteInput } from './process.js';
 import type { Invited } from './standing.js';
 
 export interface Joining {
@@ -32,7 +32,7 @@ export interface Joining {
 }
 
 /** Lets somebody in where the invite leads, and ends the invite, in the caller's transaction, which has locked it. */
-export async function join(tx: EntityManager, joining: Joining): Promise<void> {
+export async function joinEnvironment(tx: EntityManager, joining: Joining): Promise<void> {
   const { invite, invited, scope, now } = joining;
   const { intent, id } = invite;
   const identityId = invited.identity?.id ?? uuidv7();
@@ -50,7 +50,7 @@ export async function join(tx: EntityManager, joining: Joining): Promise<void> {
     await tx.update(IdentityInvite, { id }, { status: 'accepted', identityId, endedAt: now });
     await countPending(tx, [invite], -1);
     await recordInvite(tx, 'accepted', invite, { metadata: { identity_id: identityId, role_ids: given } });
-    await startLater(tx, 'inviteExpiry', { ...processInput(invite, now), news: 'accepted' });
+    await startLater(tx, 'inviteExpiry', { ...identityInviteInput(invite, now), news: 'accepted' });
   });
 }
 

@@ -5,7 +5,7 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import { greetingOf } from '../emails/greeting.js';
 import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
-import { statusOf } from '../invites/process.js';
+import { inviteStatusOf } from '../invites/process.js';
 import { identityInviteLink, identityInviteToken } from './link.js';
 import { isKeptOut, toldOf } from './standing.js';
 
@@ -19,7 +19,7 @@ export interface IdentityInviteMailsDeps {
 export function identityInviteMails({ sealing, now, baseUrl }: IdentityInviteMailsDeps) {
   const open = async (tx: EntityManager, id: string, locale: 'en' | 'de') => {
     const invite = await tx.findOneBy(IdentityInvite, { id });
-    if (!invite || statusOf(invite, now()) !== 'pending' || (await isKeptOut(tx, invite))) return null;
+    if (!invite || inviteStatusOf(invite, now()) !== 'pending' || (await isKeptOut(tx, invite))) return null;
     const { placeName, inviter } = await toldOf(tx, invite);
     return {
       to: invite.email,

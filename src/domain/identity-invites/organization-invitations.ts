@@ -4,10 +4,10 @@ import { OrganizationMember } from '../../../entities/organization-member.js';
 import { type Db, within } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
 import type { Caller } from '../caller.js';
-import { localeOf } from '../emails/locale.js';
+import { defaultLocaleOf } from '../emails/locale.js';
 import { DomainError } from '../errors.js';
 import { identityIdByAddress } from '../identity-by-address.js';
-import { find as findOrganization } from '../organizations/find.js';
+import { findOrganization } from '../organizations/find.js';
 import { lockOrganization } from '../organizations/members.js';
 import type { Page } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
@@ -128,7 +128,7 @@ export function createOrganizationInvitations({
       if (roleIds.length > 0) await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId });
       await assertNoMember(tx, scope, organizationId, person.email);
       const offer = { ...person, intent: 'organization' as const, roleIds, nodeId, organizationId };
-      const spoken = locale ?? (await localeOf(tx, scope));
+      const spoken = locale ?? (await defaultLocaleOf(tx, scope));
       return one(tx, await issue(tx, scope, caller, { ...offer, locale: spoken }, { ...issuing, now: now() }));
     });
   }

@@ -1,10 +1,10 @@
 import type { IdentityInvite } from '../../../entities/identity-invite.js';
 import type { ProcessInput } from '../../platform/process-kinds.js';
 import type { QueuedEmail } from '../emails/queue.js';
-import { timesOf } from '../invites/process.js';
+import { inviteTimesOf } from '../invites/process.js';
 
 /** What the process of an invite is told when it starts, or when something happened to the invite (`news`). */
-export const processInput = (
+export const identityInviteInput = (
   { id, accountId, environmentId, expiresAt }: Pick<IdentityInvite, 'id' | 'accountId' | 'environmentId' | 'expiresAt'>,
   now: Date,
 ): ProcessInput<'inviteExpiry'> => ({
@@ -12,7 +12,7 @@ export const processInput = (
   inviteId: id,
   accountId,
   environmentId,
-  ...timesOf(expiresAt, now),
+  ...inviteTimesOf(expiresAt, now),
 });
 
 type Mailed = Pick<IdentityInvite, 'id' | 'accountId' | 'environmentId' | 'locale' | 'linkNumber'>;
@@ -25,13 +25,13 @@ const mailOf = ({ id, accountId, environmentId, locale }: Mailed) => ({
 });
 
 /** One mail for each link. */
-export const inviteEmail = (invite: Mailed): QueuedEmail => ({
+export const identityInviteEmail = (invite: Mailed): QueuedEmail => ({
   ...mailOf(invite),
   template: 'identity-invite',
   cause: `identity-invite/${invite.id}/link/${invite.linkNumber}`,
 });
 
-export const reminderEmail = (invite: Mailed): QueuedEmail => ({
+export const identityInviteReminder = (invite: Mailed): QueuedEmail => ({
   ...mailOf(invite),
   template: 'identity-invite-reminder',
   cause: `identity-invite/${invite.id}/reminder/${invite.linkNumber}`,

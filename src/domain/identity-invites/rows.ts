@@ -2,7 +2,7 @@ import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import { Environment } from '../../../entities/environment.js';
 import { IdentityInvite } from '../../../entities/identity-invite.js';
 import { within } from '../../platform/database/db.js';
-import { statusOf } from '../invites/process.js';
+import { inviteStatusOf } from '../invites/process.js';
 import type { AccountScope } from '../scope.js';
 import { environmentStands } from '../standing-environment.js';
 
@@ -68,7 +68,7 @@ export async function shown(
   const names = new Map(environments.map(({ id, name }) => [id, name]));
   return invites.map((invite) => ({
     ...invite,
-    status: statusOf(invite, now),
+    status: inviteStatusOf(invite, now),
     environmentName: names.get(invite.environmentId) ?? '',
   }));
 }

@@ -13,7 +13,7 @@ import { applicationNameOf } from '../emails/brand.js';
 import { DomainError } from '../errors.js';
 import { fullNameOf } from '../full-name.js';
 import { identityByAddress } from '../identity-by-address.js';
-import { statusOf } from '../invites/process.js';
+import { inviteStatusOf } from '../invites/process.js';
 import { isVerificationOnlyAsserted } from '../passwords/asserted-verification.js';
 import { wasJustDone } from '../sent-twice.js';
 
@@ -35,7 +35,7 @@ export async function inviteOf(tx: EntityManager, token: string): Promise<Identi
 /** @throws DomainError invite.link_invalid, alike for every token that does not work */
 export async function pendingOf(tx: EntityManager, token: string, now: Date): Promise<IdentityInvite> {
   const invite = await inviteOf(tx, token);
-  if (!invite || statusOf(invite, now) !== 'pending') throw new DomainError('invite.link_invalid');
+  if (!invite || inviteStatusOf(invite, now) !== 'pending') throw new DomainError('invite.link_invalid');
   return invite;
 }
 

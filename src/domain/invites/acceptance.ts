@@ -12,8 +12,8 @@ import { type Passwords, passwordLength } from '../passwords/passwords.js';
 import { wasJustDone } from '../sent-twice.js';
 import { adminConnectionFor } from '../sso-connections/covering.js';
 import { userByAddress } from '../user-by-address.js';
-import { join } from './join.js';
-import { statusOf } from './process.js';
+import { joinAccount } from './join.js';
+import { inviteStatusOf } from './process.js';
 
 /** What the link of an invite stands for. */
 export interface OfferedInvite {
@@ -85,7 +85,7 @@ export function createInviteAcceptance({ db, passwords, now }: InviteAcceptanceD
       const user = await userByAddress(tx, invite.email);
       const needs = await needsOf(tx, user, invite);
       if (needs.asksPassword && passwordHash === null && !needs.ssoAvailable) throw passwordRequired();
-      await join(tx, { invite, user, names, passwordHash, now: now() });
+      await joinAccount(tx, { invite, user, names, passwordHash, now: now() });
     });
     return { accountName: account.name };
   }
@@ -118,7 +118,7 @@ const inviteOf = async (tx: EntityManager, token: string): Promise<Administrator
 /** @throws DomainError invite.link_invalid, alike for every token that does not work */
 async function pendingOf(tx: EntityManager, token: string, now: Date): Promise<AdministratorInvite> {
   const invite = await inviteOf(tx, token);
-  if (!invite || statusOf(invite, now) !== 'pending') throw new DomainError('invite.link_invalid');
+  if (!invite || inviteStatusOf(invite, now) !== 'pending') throw new DomainError('invite.link_invalid');
   return invite;
 }
 

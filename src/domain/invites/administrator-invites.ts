@@ -17,10 +17,10 @@ import { startAllLater, startLater } from '../outbox.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { readRowCount } from '../row-counts.js';
 import type { AccountScope } from '../scope.js';
-import { expireOverdue } from './expiry.js';
-import { inviteToken } from './link.js';
+import { expireAdministratorInvites } from './expiry.js';
+import { administratorInviteToken } from './link.js';
 import type { MailingInvite } from './mails-to-address.js';
-import { inviteEmail, processInput, statusOf } from './process.js';
+import { administratorInviteEmail, administratorInviteInput, inviteStatusOf } from './process.js';
 
 export interface NewInvite {
   email: string;
@@ -96,7 +96,7 @@ export function createAdministratorInvites({
 
   /** The columns of a new link. */
   const link = (id: string, linkNumber: number) => {
-    const { token, keyId } = inviteToken(sealing, { id, linkNumber });
+    const { token, keyId } = administratorInviteToken(sealing, { id, linkNumber });
     return { linkNumber, tokenHash: hashSecret(token), tokenKeyId: keyId, expiresAt: after(now(), ttlMs) };
   };
 
@@ -138,7 +138,7 @@ export function createAdministratorInvites({
         await authorityOf(tx, scope, userId);
         return {
           ...invite,
-          ...(await revokeInvites(tx, scope, [invite], { reason: 'revoked_by_administrator', at: now() })),
+          ...(await revokeAdministratorInvites(tx, scope, [invite], { reason: 'revoked_by_administrator', at: now() })),
         };
       }),
   };
@@ -149,7 +149,7 @@ export function createAdministratorInvites({
       const limits = await checkedLimits(tx, scope, wanted, 'limits');
       await assertMayGive(tx, scope, await authorityOf(tx, scope, userId), { role, limits });
       await assertNoMember(tx, scope, person.email);
-      await expireOverdue(tx, { ...scope, email: person.email }, now());
+      await expireAdministratorInvites(tx, { ...scope, email: person.email }, now());
       const id = uuidv7();
       const invite: AdministratorInvite = {
         ...scope,
@@ -171,8 +171,8 @@ export function createAdministratorInvites({
         resourceId: id,
         metadata: { role_id: role.id, limits },
       });
-      await queueEmail(tx, inviteEmail(invite), now());
-      await startLater(tx, 'inviteExpiry', processInput(invite, now()));
+      await queueEmail(tx, administratorInviteEmail(invite), now());
+      await startLater(tx, 'inviteExpiry', administratorInviteInput(invite, now()));
       return shown(invite, role, now());
     });
   }
@@ -185,7 +185,7 @@ export function createAdministratorInvites({
       if (!role) throw new DomainError('administrator_invite.role_deleted');
       await assertMayGive(tx, scope, await authorityOf(tx, scope, userId), { role, limits: invite.limits });
       await assertNoMember(tx, scope, invite.email);
-      await expireOverdue(tx, { ...scope, email: invite.email }, now()); // another one, whose end nobody wrote down yet
+      await expireAdministratorInvites(tx, { ...scope, email: invite.email }, now()); // another one, whose end nobody wrote down yet
       const waiting = {
         status: 'pending' as const,
         endedReason: null,
@@ -195,15 +195,15 @@ export function createAdministratorInvites({
       await tx.update(AdministratorInvite, { ...scope, id }, waiting);
       await recordEvent(tx, 'administrator_invite.resent', { ...scope, resourceId: id });
       const renewed = { ...invite, ...waiting };
-      await queueEmail(tx, inviteEmail(renewed), now());
-      await startLater(tx, 'inviteExpiry', { ...processInput(renewed, now()), news: 'resent' });
+      await queueEmail(tx, administratorInviteEmail(renewed), now());
+      await startLater(tx, 'inviteExpiry', { ...administratorInviteInput(renewed, now()), news: 'resent' });
       return renewed;
     });
   }
 }
 
 /** Ends one that waits and that the caller holds, with its process. @returns what has changed of it */
-export async function revokeInvites(
+export async function revokeAdministratorInvites(
   tx: EntityManager,
   { accountId }: AccountScope,
   invites: readonly AdministratorInvite[],
@@ -214,7 +214,7 @@ export async function revokeInvites(
   await tx.update(AdministratorInvite, { accountId, id: Any(ids) }, ended);
   const revoked = ids.map((resourceId) => ({ accountId, resourceId }));
   await recordEvents(tx, 'administrator_invite.revoked', revoked);
-  const news = invites.map((invite) => ({ ...processInput(invite, at), news: 'revoked' as const }));
+  const news = invites.map((invite) => ({ ...administratorInviteInput(invite, at), news: 'revoked' as const }));
   await startAllLater(tx, 'inviteExpiry', news);
   return ended;
 }
@@ -223,7 +223,7 @@ const notPending = () => new DomainError('administrator_invite.not_pending');
 
 const shown = (invite: AdministratorInvite, role: AdministratorRole | null, now: Date): ShownInvite => ({
   ...invite,
-  status: statusOf(invite, now),
+  status: inviteStatusOf(invite, now),
   roleName: role && roleName(role),
 });
 

@@ -6,7 +6,7 @@ import type { Db } from '../../platform/database/db.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
 import { queueEmail } from '../emails/queue.js';
 import { recordEvent } from '../events/record.js';
-import { processInput, reminderEmail } from './process.js';
+import { administratorInviteInput, administratorInviteReminder } from './process.js';
 
 /** An invite as its process sees it: the row's word on whether it waits, and until when. */
 export interface InviteRow {
@@ -38,12 +38,12 @@ export function createAdministratorInviteExpiry({ db, now }: { db: Db; now: Cloc
     remind: (id) =>
       within(id, async (tx) => {
         const invite = await tx.findOneBy(AdministratorInvite, { id, status: 'pending' });
-        if (invite && invite.expiresAt > now()) await queueEmail(tx, reminderEmail(invite), now());
+        if (invite && invite.expiresAt > now()) await queueEmail(tx, administratorInviteReminder(invite), now());
       }),
     expire: (id) =>
       within(id, async (tx) => {
         await keepAdministrationOf(tx, id);
-        await expireOverdue(tx, { id }, now());
+        await expireAdministratorInvites(tx, { id }, now());
       }),
     cancel: (id, reason) =>
       within(id, async (tx) => {
@@ -66,7 +66,7 @@ export async function keepAdministrationOf(tx: EntityManager, id: string): Promi
 }
 
 /** Writes down that invites have ended whose time is over. The row's own date decides. */
-export async function expireOverdue(
+export async function expireAdministratorInvites(
   tx: EntityManager,
   which: { id: string } | { accountId: string; email: string },
   now: Date,
@@ -88,6 +88,6 @@ export async function expireOverdue(
 /** One that was deleted with its Account is over as well. */
 function present(invite: AdministratorInvite | null, now: Date): InviteRow {
   if (!invite) return { status: 'revoked', expiresAt: now.toISOString(), reminderAt: null };
-  const { expiresAt, reminderAt } = processInput(invite, now);
+  const { expiresAt, reminderAt } = administratorInviteInput(invite, now);
   return { status: invite.status, expiresAt, reminderAt };
 }

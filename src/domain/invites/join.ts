@@ -10,7 +10,7 @@ import { recordEvent } from '../events/record.js';
 import { startLater } from '../outbox.js';
 import { lockForPassword, writePassword } from '../passwords/password-write.js';
 import { discardWaiting } from '../registration/rivals.js';
-import { processInput } from './process.js';
+import { administratorInviteInput } from './process.js';
 
 export interface Joining {
   invite: AdministratorInvite;
@@ -26,7 +26,7 @@ export interface Joining {
  * Makes somebody an administrator with the invite's role, and ends the invite, in the caller's transaction.
  * @returns the User's id
  */
-export async function join(tx: EntityManager, joining: Joining): Promise<string> {
+export async function joinAccount(tx: EntityManager, joining: Joining): Promise<string> {
   const { invite, now } = joining;
   const { accountId, roleId, limits } = invite;
   const userId = joining.user?.id ?? uuidv7();
@@ -52,7 +52,7 @@ export async function join(tx: EntityManager, joining: Joining): Promise<string>
       resourceId: invite.id,
       metadata: { membership_id: membershipId, user_id: userId },
     });
-    await startLater(tx, 'inviteExpiry', { ...processInput(invite, now), news: 'accepted' });
+    await startLater(tx, 'inviteExpiry', { ...administratorInviteInput(invite, now), news: 'accepted' });
   });
   return userId;
 }

@@ -8,7 +8,7 @@ interface Linked {
 }
 
 /** The one-time token of an invite's link: derived, so that it is stored nowhere (docs/decisions/0004). */
-export function inviteToken(
+export function administratorInviteToken(
   sealing: Pick<Sealing, 'derive'>,
   { id, linkNumber, tokenKeyId }: Linked,
 ): { token: string; keyId: string } {
@@ -17,4 +17,5 @@ export function inviteToken(
 }
 
 /** @param baseUrl origin of the service */
-export const inviteLink = (baseUrl: string, token: string): string => `${baseUrl}/v1/auth/accept-invite?token=${token}`;
+export const administratorInviteLink = (baseUrl: string, token: string): string =>
+  `${baseUrl}/v1/auth/accept-invite?token=${token}`;

@@ -8,8 +8,8 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import { roleName } from '../accounts/members-roles.js';
 import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
-import { inviteLink, inviteToken } from './link.js';
-import { statusOf } from './process.js';
+import { administratorInviteLink, administratorInviteToken } from './link.js';
+import { inviteStatusOf } from './process.js';
 
 export interface InviteMailsDeps {
   sealing: Pick<Sealing, 'derive'>;
@@ -18,10 +18,10 @@ export interface InviteMailsDeps {
 }
 
 /** What the mails about invites say: nothing any more, once the invite has ended. A later link takes an earlier one's place. */
-export function inviteMails({ sealing, now, baseUrl }: InviteMailsDeps) {
+export function administratorInviteMails({ sealing, now, baseUrl }: InviteMailsDeps) {
   const open = async (tx: EntityManager, id: string, locale: 'en' | 'de') => {
     const invite = await tx.findOneBy(AdministratorInvite, { id });
-    if (!invite || statusOf(invite, now()) !== 'pending') return null;
+    if (!invite || inviteStatusOf(invite, now()) !== 'pending') return null;
     const account = await tx.findOneByOrFail(Account, { id: invite.accountId });
     const role = await tx.findOneByOrFail(AdministratorRole, { id: invite.roleId! });
     const inviter = invite.invitedBy && (await tx.findOneBy(User, { id: invite.invitedBy }));
@@ -32,7 +32,7 @@ export function inviteMails({ sealing, now, baseUrl }: InviteMailsDeps) {
         account_name: account.name,
         inviter: inviter ? `${inviter.firstName} ${inviter.lastName}` : account.name,
         role: roleName(role),
-        link: inviteLink(baseUrl, inviteToken(sealing, invite).token),
+        link: administratorInviteLink(baseUrl, administratorInviteToken(sealing, invite).token),
         expires_at_text: inWords(invite.expiresAt, locale),
       },
     };

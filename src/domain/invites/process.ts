@@ -9,14 +9,14 @@ type Row = Pick<AdministratorInvite, 'id' | 'accountId' | 'status' | 'createdAt'
 const remindBefore = days(2);
 
 /** What the process of an invite is told when it starts, or when something happened to the invite (`news`). */
-export const processInput = (
+export const administratorInviteInput = (
   { id, accountId, expiresAt }: Omit<Row, 'createdAt' | 'status'>,
   now: Date,
 ): ProcessInput<'inviteExpiry'> => ({
   kind: 'administrator',
   inviteId: id,
   accountId,
-  ...timesOf(expiresAt, now),
+  ...inviteTimesOf(expiresAt, now),
 });
 
 /** When somebody is reminded of an invite of whatever kind; null where that is over, or there is no time for it. */
@@ -26,19 +26,19 @@ export function reminderOf(expiresAt: Date, now: Date): Date | null {
 }
 
 /** Of an invite of whatever kind. */
-export const timesOf = (expiresAt: Date, now: Date) => ({
+export const inviteTimesOf = (expiresAt: Date, now: Date) => ({
   expiresAt: expiresAt.toISOString(),
   reminderAt: reminderOf(expiresAt, now)?.toISOString() ?? null,
 });
 
 /** As it is now: one whose time is over says so, whether or not a worker has noticed. */
-export const statusOf = ({ status, expiresAt }: Pick<Row, 'status' | 'expiresAt'>, now: Date): InviteStatus =>
+export const inviteStatusOf = ({ status, expiresAt }: Pick<Row, 'status' | 'expiresAt'>, now: Date): InviteStatus =>
   status === 'pending' && expiresAt <= now ? 'expired' : status;
 
 type Mailed = Pick<AdministratorInvite, 'id' | 'accountId' | 'locale' | 'linkNumber'>;
 
 /** One mail for each link. */
-export const inviteEmail = ({ id, accountId, locale, linkNumber }: Mailed): QueuedEmail => ({
+export const administratorInviteEmail = ({ id, accountId, locale, linkNumber }: Mailed): QueuedEmail => ({
   template: 'administrator-invite',
   locale,
   accountId,
@@ -46,7 +46,7 @@ export const inviteEmail = ({ id, accountId, locale, linkNumber }: Mailed): Queu
   cause: `administrator-invite/${id}/link/${linkNumber}`,
 });
 
-export const reminderEmail = ({ id, accountId, locale, linkNumber }: Mailed): QueuedEmail => ({
+export const administratorInviteReminder = ({ id, accountId, locale, linkNumber }: Mailed): QueuedEmail => ({
   template: 'administrator-invite-reminder',
   locale,
   accountId,

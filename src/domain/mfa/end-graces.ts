@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { MfaGrace } from '../../../entities/mfa-grace.js';
 import { startAllLater } from '../outbox.js';
-import { processInput } from './grace-rules.js';
+import { mfaGraceInput } from './grace-rules.js';
 
 /** Ends the graces of people who leave an Environment. Their processes look for the rows, and end. */
 export async function endGraces(tx: EntityManager, environmentId: string, identityIds: string[]): Promise<void> {
@@ -15,6 +15,6 @@ export async function endGraces(tx: EntityManager, environmentId: string, identi
   await startAllLater(
     tx,
     'mfaGrace',
-    running.map((row) => processInput(row, 'policyChanged')),
+    running.map((row) => mfaGraceInput(row, 'policyChanged')),
   );
 }

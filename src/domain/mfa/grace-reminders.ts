@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { MfaGrace } from '../../../entities/mfa-grace.js';
 import { after } from '../../platform/clock.js';
-import { localeOf } from '../emails/locale.js';
+import { defaultLocaleOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 
 type Span = Pick<MfaGrace, 'startedAt' | 'expiresAt'>;
@@ -22,13 +22,13 @@ export const nextMoment = (span: Span, reminders: readonly number[], now: Date):
   moments(span, reminders).find(({ at }) => at > now)?.at ?? span.expiresAt;
 
 /** Sends one reminder after the commit; once, however often it is asked for, for this end of the grace. */
-export async function reminderEmail(
+export async function graceReminder(
   tx: EntityManager,
   { id, accountId, environmentId, round, expiresAt }: MfaGrace,
   beforeMs: number,
   now: Date,
 ): Promise<void> {
-  const locale = await localeOf(tx, { accountId, environmentId });
+  const locale = await defaultLocaleOf(tx, { accountId, environmentId });
   const cause = `mfa-grace/${id}/${round}/${expiresAt.getTime()}/${beforeMs}`;
   const mail = { template: 'mfa-grace-reminder', locale, subjectId: id, cause } as const;
   await queueEmail(tx, { ...mail, accountId, environmentId }, now);

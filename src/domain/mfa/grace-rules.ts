@@ -38,7 +38,7 @@ type Row = Pick<
 >;
 
 /** What the process of a grace is told. */
-export const processInput = (
+export const mfaGraceInput = (
   { id, accountId, environmentId, identityId }: Pick<Row, 'id' | 'accountId' | 'environmentId' | 'identityId'>,
   news?: News,
 ): ProcessInput<'mfaGrace'> => ({
@@ -71,7 +71,7 @@ export async function begin(
       [uuidv7(), accountId, environmentId, identityId, now, expiresAt, anew],
     );
     if (begun[0]) {
-      await startAllLater(tx, 'mfaGrace', [processInput(begun[0], 'reset')]);
+      await startAllLater(tx, 'mfaGrace', [mfaGraceInput(begun[0], 'reset')]);
       await recordEvent(tx, anew ? 'auth.mfa_grace_reset' : 'auth.mfa_grace_started', detailsOf(begun[0], scope));
       return begun[0];
     }
@@ -188,7 +188,7 @@ async function change(tx: EntityManager, scope: EnvironmentScope, { set, where, 
   await startAllLater(
     tx,
     'mfaGrace',
-    rows.map((row) => processInput(row, news)),
+    rows.map((row) => mfaGraceInput(row, news)),
   );
   await recordEvents(
     tx,

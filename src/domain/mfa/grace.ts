@@ -3,7 +3,7 @@ import { MfaGrace } from '../../../entities/mfa-grace.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, type EnvironmentScope, within } from '../../platform/database/db.js';
 import { recordEvent } from '../events/record.js';
-import { dueReminder, nextMoment, reminderEmail } from './grace-reminders.js';
+import { dueReminder, graceReminder, nextMoment } from './grace-reminders.js';
 import { begin, isRequiredStill, type Policy, resetElsewhere, settleEnrollment, settlePolicy } from './grace-rules.js';
 
 export interface MfaGracesDeps {
@@ -85,7 +85,7 @@ export function createMfaGraces({ db, now, reminders }: MfaGracesDeps) {
         if (!(await isRequiredStill(tx, grace))) return endOf(tx, grace, { status: 'reset', reason: notRequired, at });
         if (expiresAt <= at) return endOf(tx, grace, { status: 'expired', reason: 'not_enrolled_in_time', at });
         const due = dueReminder(grace, reminders, at);
-        if (due !== null) await reminderEmail(tx, grace, due, at);
+        if (due !== null) await graceReminder(tx, grace, due, at);
         const wakeAt = nextMoment(grace, reminders, at).toISOString();
         return { status, expiresAt: expiresAt.toISOString(), wakeAt };
       }),

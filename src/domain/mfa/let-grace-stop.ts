@@ -3,7 +3,7 @@ import { type Db, type EnvironmentScope, within } from '../../platform/database/
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import type { RunningProcesses } from '../running-processes.js';
 import { waitUntilStopped } from '../wait-until-stopped.js';
-import { processInput } from './grace-rules.js';
+import { mfaGraceInput } from './grace-rules.js';
 
 /** Before somebody's time begins anew. @throws DomainError service.unavailable while the run of a cancelled one stops */
 export async function letGraceStop(
@@ -15,5 +15,5 @@ export async function letGraceStop(
   const before = await db.transaction(scope, (tx) => tx.findOneBy(MfaGrace, { ...within(scope), identityId }));
   if (!before) return;
   const wasCancelled = before.status === 'cancelled';
-  await waitUntilStopped(processes, { workflowId: workflowIdOf('mfaGrace', processInput(before)), wasCancelled });
+  await waitUntilStopped(processes, { workflowId: workflowIdOf('mfaGrace', mfaGraceInput(before)), wasCancelled });
 }

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { EnvironmentScope } from '../../platform/database/db.js';
-import { localeOf } from '../emails/locale.js';
+import { defaultLocaleOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 
 /**
@@ -13,7 +13,7 @@ export async function noticeEmail(
   eventId: string,
   now: Date,
 ): Promise<void> {
-  const locale = await localeOf(tx, { accountId, environmentId });
+  const locale = await defaultLocaleOf(tx, { accountId, environmentId });
   const cause = `security-notice/${eventId}`;
   const mail = { template: 'security-notice', locale, subjectId: eventId, cause } as const;
   await queueEmail(tx, { ...mail, accountId, environmentId }, now);

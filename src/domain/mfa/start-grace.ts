@@ -6,7 +6,7 @@ import { DomainError } from '../errors.js';
 import type { RunningProcesses } from '../running-processes.js';
 import { waitUntilStopped } from '../wait-until-stopped.js';
 import type { MfaGraces } from './grace.js';
-import { processInput } from './grace-rules.js';
+import { mfaGraceInput } from './grace-rules.js';
 
 export interface GraceStartsDeps {
   db: Db;
@@ -30,7 +30,7 @@ export function createGraceStarts({ db, graces, processes, now }: GraceStartsDep
   async function hasStopped(grace: MfaGrace): Promise<boolean> {
     try {
       await waitUntilStopped(processes, {
-        workflowId: workflowIdOf('mfaGrace', processInput(grace)),
+        workflowId: workflowIdOf('mfaGrace', mfaGraceInput(grace)),
         wasCancelled: false,
       });
       return true;

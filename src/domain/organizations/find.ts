@@ -30,7 +30,7 @@ const waiting = (at: string): string => `organization.pending_invite_count - (
     and invite.account_id = organization.account_id and invite.status = 'pending' and invite.expires_at <= ${at})`;
 
 /** Those that are seen; the total of all is kept, others are counted. */
-export function list(
+export function listOrganizations(
   db: Pick<Db, 'statementIn' | 'transaction'>,
   scope: EnvironmentScope,
   sight: Sight,
@@ -61,7 +61,7 @@ export function list(
 }
 
 /** @throws DomainError organization.not_found */
-export async function find(
+export async function findOrganization(
   tx: EntityManager,
   scope: EnvironmentScope,
   id: string,

@@ -9,7 +9,7 @@ import { containing, type Page, type PageRequest } from '../paging.js';
 import { columnsOf, type RowList, readPart, readRows, readWhole } from '../row-pages.js';
 import type { EnvironmentScope } from '../scope.js';
 import type { Bind } from '../sql-parameters.js';
-import { find } from './find.js';
+import { findOrganization } from './find.js';
 
 const shownOfIdentity = ['id', 'email', 'firstName', 'lastName', 'avatarUrl'] as const satisfies (keyof Identity)[];
 
@@ -79,7 +79,7 @@ export async function listMembers(
   const withPerson = page.sortBy !== 'created_at';
   if (q) {
     return db.transaction(scope, async (tx) => {
-      const { memberCount } = await find(tx, scope, organizationId);
+      const { memberCount } = await findOrganization(tx, scope, organizationId);
       const isCompared = memberCount <= fewMembers || isShort(q);
       const and = (put: Bind) => (isCompared ? compared(q, put) : lookedUp(q, put));
       const found = membersOf(organizationId, at, { withPerson: withPerson || isCompared, and });
@@ -89,7 +89,7 @@ export async function listMembers(
   const how = withPerson ? { withPerson } : { and: atAnyTime };
   const members = { ...membersOf(organizationId, at, how), total: kept(organizationId) };
   const found = await readWhole<Row>(db, scope, members, page, sorted);
-  if (found.itemCount === 0) await db.transaction(scope, (tx) => find(tx, scope, organizationId));
+  if (found.itemCount === 0) await db.transaction(scope, (tx) => findOrganization(tx, scope, organizationId));
   return membersIn(found);
 }
 
@@ -105,7 +105,7 @@ export async function findOneMember(
   { organizationId, identityId }: { organizationId: string; identityId: string },
   at: Date,
 ): Promise<Member> {
-  await find(tx, scope, organizationId);
+  await findOrganization(tx, scope, organizationId);
   const one = membersOf(organizationId, at, { and: (put) => `member.identity_id = ${put(identityId)}` });
   const from = `organization_members member ${person} ${membership}`;
   const [row] = await readRows<Row>(tx, scope, { ...one, from }, '');

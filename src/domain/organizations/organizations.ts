@@ -16,8 +16,8 @@ import type { Sight } from '../hierarchy/sight.js';
 import type { Page } from '../paging.js';
 import type { EnvironmentScope } from '../scope.js';
 import {
-  find,
-  list,
+  findOrganization,
+  listOrganizations,
   type OrganizationNode,
   type OrganizationPage,
   type ShownOrganization,
@@ -34,11 +34,11 @@ export type OrganizationChanges = Omit<NodeChanges, 'status' | 'parentId'>;
 export function createOrganizations({ db, now }: { db: Db; now: Clock }) {
   return {
     list: (scope: EnvironmentScope, sight: Sight, page: OrganizationPage): Promise<Page<ShownOrganization>> =>
-      list(db, scope, sight, page, now()),
+      listOrganizations(db, scope, sight, page, now()),
 
     /** @throws DomainError organization.not_found */
     get: (scope: EnvironmentScope, id: string): Promise<OrganizationNode> =>
-      db.transaction(scope, async (tx) => withCounts(tx, scope, await find(tx, scope, id), now())),
+      db.transaction(scope, async (tx) => withCounts(tx, scope, await findOrganization(tx, scope, id), now())),
 
     /**
      * @throws DomainError nodes.node_not_found for the parent; nodes.type_unknown, nodes.type_not_allowed, nodes.too_deep,
@@ -62,7 +62,7 @@ export function createOrganizations({ db, now }: { db: Db; now: Clock }) {
     ): Promise<OrganizationNode> =>
       db
         .transaction(scope, async (tx) => {
-          await find(tx, scope, id);
+          await findOrganization(tx, scope, id);
           const changing = change(tx, scope, { id, version, changes, at: now() });
           return withCounts(
             tx,
@@ -82,7 +82,7 @@ export function createOrganizations({ db, now }: { db: Db; now: Clock }) {
     async remove(scope: EnvironmentScope, id: string, version: number, cascade: boolean): Promise<void> {
       const removing = (work: (tx: EntityManager) => Promise<Left>) =>
         db.transaction(scope, async (tx) => {
-          await find(tx, scope, id);
+          await findOrganization(tx, scope, id);
           return work(tx).catch(shown((node) => withCounts(tx, scope, node, now())));
         });
       await removeInParts(removing, scope, { id, version, cascade, now });

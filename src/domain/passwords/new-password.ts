@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { Identity } from '../../../entities/identity.js';
 import type { Actor } from '../../platform/context.js';
 import type { EnvironmentScope } from '../../platform/database/db.js';
-import { localeOf } from '../emails/locale.js';
+import { defaultLocaleOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 import { recordOfIdentity } from '../events/identity-events.js';
 import { forgetFactors } from '../mfa/forget-factors.js';
@@ -148,7 +148,7 @@ export async function settleNewPassword(
   if (isNews) await endWaysInOfBefore(tx, { ...scope, identityId }, { by: actor, provenFor, now });
   if (membershipId === null) return;
   // As other notices (`mfa/notices.ts`): whoever changed it has no say in which language the owner is told.
-  const locale = await localeOf(tx, scope);
+  const locale = await defaultLocaleOf(tx, scope);
   const mail = { template: 'identity-password-changed', locale, subjectId: membershipId } as const;
   const cause = `identity-password-changed/${uuidv7()}`; // one mail for each change
   await queueEmail(tx, { ...mail, cause, accountId, environmentId }, now);

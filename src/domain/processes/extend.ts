@@ -4,7 +4,7 @@ import { AdministratorRole } from '../../../entities/administrator-role.js';
 import { after, days } from '../../platform/clock.js';
 import { assertMayGive, authorityOf } from '../capabilities/roles-authority.js';
 import { DomainError, invalidField } from '../errors.js';
-import { processInput } from '../invites/process.js';
+import { administratorInviteInput } from '../invites/process.js';
 import { startLater } from '../outbox.js';
 import type { ProcessRow } from './kind.js';
 
@@ -38,6 +38,6 @@ export async function extendInvite(
   if (expiresAt > after(now, longest)) throw invalidField(field, 'process.too_late', 'must be within 30 days from now');
   await tx.update(AdministratorInvite, { ...scope, id, status: 'pending' }, { expiresAt });
   const renewed = { ...invite, expiresAt };
-  await startLater(tx, 'inviteExpiry', { ...processInput(renewed, now), news: 'resent' }); // a new deadline, no new link
+  await startLater(tx, 'inviteExpiry', { ...administratorInviteInput(renewed, now), news: 'resent' }); // a new deadline, no new link
   return expiresAt;
 }

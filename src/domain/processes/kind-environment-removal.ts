@@ -1,10 +1,11 @@
 import { dbWithin } from '../../platform/database/db-within.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
-import { processInput } from '../environments/removal-process.js';
+import { environmentRemovalInput } from '../environments/removal-process.js';
 import { createRemovals } from '../removals/removals.js';
 import type { Kind, ProcessRow } from './kind.js';
 
-const inputOf = ({ id, accountId, subjectId }: ProcessRow) => processInput({ id, accountId, environmentId: subjectId });
+const inputOf = ({ id, accountId, subjectId }: ProcessRow) =>
+  environmentRemovalInput({ id, accountId, environmentId: subjectId });
 
 /** Deletions of Environments. Theirs is the subject: the Environment that it would be in is gone. */
 export const environmentRemovalKind: Kind = {

@@ -1,10 +1,10 @@
 import { dbWithin } from '../../platform/database/db-within.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
-import { createErasures, processInput } from '../erasures/erasures.js';
+import { createErasures, erasureInput } from '../erasures/erasures.js';
 import { assertNotBack } from '../erasures/staying.js';
 import type { Kind, ProcessRow } from './kind.js';
 
-const inputOf = ({ id, accountId, subjectId }: ProcessRow) => processInput({ id, accountId, identityId: subjectId });
+const inputOf = ({ id, accountId, subjectId }: ProcessRow) => erasureInput({ id, accountId, identityId: subjectId });
 
 /** Deletions of identities. */
 export const erasureKind: Kind = {

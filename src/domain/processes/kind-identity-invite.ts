@@ -1,7 +1,7 @@
 import { IdentityInvite } from '../../../entities/identity-invite.js';
 import { keepOrganizationOf } from '../identity-invites/expiry.js';
 import { withdraw } from '../identity-invites/issue.js';
-import { processInput } from '../identity-invites/process.js';
+import { identityInviteInput } from '../identity-invites/process.js';
 import { invitesOf } from './any-invite.js';
 import type { Kind } from './kind.js';
 
@@ -14,7 +14,7 @@ export const identityInviteKind: Kind = {
     subjectType: 'identity_invite',
     environmentId: 'environment_id',
     inputOf: ({ id, accountId, environmentId, deadline }, now) =>
-      processInput({ id, accountId, environmentId: environmentId!, expiresAt: deadline! }, now),
+      identityInviteInput({ id, accountId, environmentId: environmentId!, expiresAt: deadline! }, now),
   }),
   verbs: { cancel: ['pending'] },
   lockFirst: keepOrganizationOf,

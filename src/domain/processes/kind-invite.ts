@@ -1,13 +1,13 @@
 import { AdministratorInvite } from '../../../entities/administrator-invite.js';
 import { dbWithin } from '../../platform/database/db-within.js';
 import { createAdministratorInviteExpiry, keepAdministrationOf } from '../invites/expiry.js';
-import { processInput } from '../invites/process.js';
+import { administratorInviteInput } from '../invites/process.js';
 import { startLater } from '../outbox.js';
 import { invitesOf } from './any-invite.js';
 import type { Kind, ProcessRow } from './kind.js';
 
 const inputOf = ({ id, accountId, deadline }: ProcessRow, now: Date) =>
-  processInput({ id, accountId, expiresAt: deadline! }, now);
+  administratorInviteInput({ id, accountId, expiresAt: deadline! }, now);
 
 /** Invites of administrators. */
 export const inviteKind: Kind = {

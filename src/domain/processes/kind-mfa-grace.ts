@@ -3,12 +3,12 @@ import { dbWithin } from '../../platform/database/db-within.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { createMfaGraces } from '../mfa/grace.js';
 import { nextMoment } from '../mfa/grace-reminders.js';
-import { processInput } from '../mfa/grace-rules.js';
+import { mfaGraceInput } from '../mfa/grace-rules.js';
 import { startLater } from '../outbox.js';
 import type { Kind, ProcessRow } from './kind.js';
 
 const inputOf = ({ id, accountId, environmentId, subjectId }: ProcessRow) =>
-  processInput({ id, accountId, environmentId: environmentId!, identityId: subjectId });
+  mfaGraceInput({ id, accountId, environmentId: environmentId!, identityId: subjectId });
 
 /** Times in which identities may still sign in without a second factor. */
 export const mfaGraceKind = (reminders: readonly number[]): Kind => ({

@@ -1,13 +1,13 @@
 import { RoleAssignmentWindow } from '../../../entities/role-assignment-window.js';
 import { dbWithin } from '../../platform/database/db-within.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
-import { processInput } from '../access/window-rows.js';
+import { roleWindowInput } from '../access/window-rows.js';
 import { createRoleWindows } from '../access/windows.js';
 import { startLater } from '../outbox.js';
 import type { Kind, ProcessRow } from './kind.js';
 
 const inputOf = ({ id, accountId, environmentId, subjectId }: ProcessRow) =>
-  processInput({ id, accountId, environmentId: environmentId!, identityId: subjectId });
+  roleWindowInput({ id, accountId, environmentId: environmentId!, identityId: subjectId });
 
 /** Windows of role assignments, whose moments are told as they come. Its id is that of the assignment. */
 export const roleWindowKind = (notices: readonly number[]): Kind => ({

@@ -1,7 +1,7 @@
 import { SsoDomain } from '../../../entities/sso-domain.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { startLater } from '../outbox.js';
-import { beginAnew, failClaim, processInput } from '../sso-domains/process.js';
+import { beginAnew, failClaim, ssoDomainInput } from '../sso-domains/process.js';
 import { assertRoom, takeTurns } from '../sso-domains/room.js';
 import { type DomainSchedule, timesFrom } from '../sso-domains/schedule.js';
 import type { Kind, ProcessRow, Standing } from './kind.js';
@@ -37,7 +37,7 @@ from sso_domains where account_id = $1`,
   async cancel(tx, { id, accountId }, now) {
     const claim = await tx.findOneByOrFail(SsoDomain, { accountId, id });
     await failClaim(tx, claim, 'cancelled_by_operator', now());
-    await startLater(tx, 'ssoDomainVerification', processInput(claim, 'cancelled')); // it looks at the row, and ends
+    await startLater(tx, 'ssoDomainVerification', ssoDomainInput(claim, 'cancelled')); // it looks at the row, and ends
   },
   async retry(tx, row, now) {
     await assertRoom(tx, await tx.findOneByOrFail(SsoDomain, { accountId: row.accountId, id: row.id }));
@@ -46,4 +46,4 @@ from sso_domains where account_id = $1`,
   },
 });
 
-const inputOf = ({ id, accountId, environmentId }: ProcessRow) => processInput({ id, accountId, environmentId });
+const inputOf = ({ id, accountId, environmentId }: ProcessRow) => ssoDomainInput({ id, accountId, environmentId });

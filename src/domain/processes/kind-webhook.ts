@@ -1,7 +1,7 @@
 import type { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { activeWebhook } from '../webhooks/find.js';
-import { processInput } from '../webhooks/process.js';
+import { webhookDeliveryInput } from '../webhooks/process.js';
 import { attemptNow, cancelPending } from '../webhooks/standing.js';
 import { stopOf } from '../webhooks/stops.js';
 import type { Kind, ProcessRow, Standing } from './kind.js';
@@ -58,7 +58,7 @@ from webhook_deliveries d where account_id = $1`,
   usualEnd: 'succeeded',
   verbs: { cancel: ['pending'], retry: ['failed', 'cancelled'] },
   overFor: 'webhook_deleted',
-  workflowId: (row) => workflowIdOf('webhookDelivery', processInput(deliveryIn(row))),
+  workflowId: (row) => workflowIdOf('webhookDelivery', webhookDeliveryInput(deliveryIn(row))),
   wakesUpAt: ({ nextAt }) => nextAt,
   cancel: (tx, { id, accountId }, now) => cancelPending(tx, { accountId, id }, 'cancelled_by_operator', now()),
   lockFirst: (tx, id) => tx.query(lockedWebhookOf, [id]),

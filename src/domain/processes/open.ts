@@ -14,16 +14,16 @@ import { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import type { Clock } from '../../platform/clock.js';
 import { isAwaited } from '../../platform/mail/awaited.js';
 import type { ProcessInput, ProcessName } from '../../platform/process-kinds.js';
-import { processInput as windowInput } from '../access/window-rows.js';
-import { processInput as intentInput } from '../account-intents/process.js';
-import { processInput as removalInput } from '../environments/removal-process.js';
-import { processInput as erasureInput } from '../erasures/erasures.js';
-import { processInput as identityInviteInput } from '../identity-invites/process.js';
-import { processInput as inviteInput } from '../invites/process.js';
-import { processInput as graceInput } from '../mfa/grace-rules.js';
-import { type Durations, processInput as registrationInput } from '../registration/process.js';
-import { processInput as domainInput } from '../sso-domains/process.js';
-import { processInput as deliveryInput } from '../webhooks/process.js';
+import { roleWindowInput } from '../access/window-rows.js';
+import { accountIntentInput } from '../account-intents/process.js';
+import { environmentRemovalInput } from '../environments/removal-process.js';
+import { erasureInput } from '../erasures/erasures.js';
+import { identityInviteInput } from '../identity-invites/process.js';
+import { administratorInviteInput } from '../invites/process.js';
+import { mfaGraceInput } from '../mfa/grace-rules.js';
+import { type Durations, registrationInput } from '../registration/process.js';
+import { ssoDomainInput } from '../sso-domains/process.js';
+import { webhookDeliveryInput } from '../webhooks/process.js';
 
 export interface OpenRow<P extends ProcessName> {
   id: string;
@@ -60,14 +60,14 @@ export const openKinds = ({
   accountIntent: async (tx, { id, since, take }) => {
     const where = { status: In(['parked', 'claimed']), id, createdAt: since };
     const rows = await tx.find(AccountIntent, { where, select: { id: true, expiresAt: true }, take, order });
-    return rows.map((row) => ({ id: row.id, input: intentInput(row) }));
+    return rows.map((row) => ({ id: row.id, input: accountIntentInput(row) }));
   },
   inviteExpiry: async (tx, { id, since, take }) => {
     const where = { status: 'pending' as const, id, createdAt: since };
     const administrators = await tx.find(AdministratorInvite, { where, take, order });
     const identities = await tx.find(IdentityInvite, { where, take, order });
     const rows = [
-      ...administrators.map((row) => ({ id: row.id, input: inviteInput(row, now()) })),
+      ...administrators.map((row) => ({ id: row.id, input: administratorInviteInput(row, now()) })),
       ...identities.map((row) => ({ id: row.id, input: identityInviteInput(row, now()) })),
     ];
     // Both come in the order of ids, and so does the next page begin after the last of this one.
@@ -88,11 +88,11 @@ export const openKinds = ({
   },
   environmentRemoval: async (tx, { id, since, take }) => {
     const rows = await tx.find(EnvironmentRemoval, { where: { status: 'running', id, createdAt: since }, take, order });
-    return rows.map((row) => ({ id: row.id, input: removalInput(row) }));
+    return rows.map((row) => ({ id: row.id, input: environmentRemovalInput(row) }));
   },
   mfaGrace: async (tx, { id, since, take }) => {
     const rows = await tx.find(MfaGrace, { where: { status: 'running', id, startedAt: since }, take, order });
-    return rows.map((row) => ({ id: row.id, input: graceInput(row) }));
+    return rows.map((row) => ({ id: row.id, input: mfaGraceInput(row) }));
   },
   identityErasure: async (tx, { id, since, take }) => {
     const rows = await tx.find(Erasure, { where: { status: 'running', id, createdAt: since }, take, order });
@@ -113,18 +113,18 @@ export const openKinds = ({
       .setParameters(windows.getParameters())
       .orderBy('assignment.id')
       .getMany();
-    return rows.map((row) => ({ id: row.id, input: windowInput(row) }));
+    return rows.map((row) => ({ id: row.id, input: roleWindowInput(row) }));
   },
   ssoDomainVerification: async (tx, { id, since, take }) => {
     const where = { status: Not('failed' as const), id, startedAt: since };
     const rows = await tx.find(SsoDomain, { where, take, order });
-    return rows.map((row) => ({ id: row.id, input: domainInput(row) }));
+    return rows.map((row) => ({ id: row.id, input: ssoDomainInput(row) }));
   },
   webhookDelivery: async (tx, { id, since, take }) => {
     const where = { status: 'pending' as const, id, createdAt: since };
     const select = { id: true, webhookId: true, accountId: true, environmentId: true };
     const rows = await tx.find(WebhookDelivery, { where, select, take, order });
-    return rows.map((row) => ({ id: row.id, input: deliveryInput(row) }));
+    return rows.map((row) => ({ id: row.id, input: webhookDeliveryInput(row) }));
   },
 });
 

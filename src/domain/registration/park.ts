@@ -11,7 +11,7 @@ import { planEmail } from '../emails/queue.js';
 import { recordEvent } from '../events/record.js';
 import { startLater } from '../outbox.js';
 import { registrationToken } from './link.js';
-import { type Durations, processInput, verificationEmail } from './process.js';
+import { type Durations, registrationInput, verificationEmail } from './process.js';
 import { takeTurn } from './rivals.js';
 
 export interface RegistrationRequest {
@@ -68,7 +68,7 @@ async function parkRegistration(
   };
   await tx.insert(PendingRegistration, registration);
   await planEmail(tx, verificationEmail(registration), now); // its process asks for the sending
-  await startLater(tx, 'registrationVerification', processInput(registration, durations));
+  await startLater(tx, 'registrationVerification', registrationInput(registration, durations));
 }
 
 const parkIntentOf = (

@@ -11,7 +11,7 @@ export interface Durations {
 }
 
 /** What the process of a registration is told. A reminder that would come after the end is none. */
-export function processInput(
+export function registrationInput(
   { id, createdAt, expiresAt }: Pick<PendingRegistration, 'id' | 'createdAt' | 'expiresAt'>,
   { reminderAfterMs }: Pick<Durations, 'reminderAfterMs'>,
 ): ProcessInput<'registrationVerification'> {
@@ -32,7 +32,7 @@ export const verificationEmail = ({ id, locale }: Addressed): QueuedEmail => ({
   cause: `registration/${id}/verification`,
 });
 
-export const reminderEmail = ({ id, locale }: Addressed): QueuedEmail => ({
+export const registrationReminder = ({ id, locale }: Addressed): QueuedEmail => ({
   template: 'registration-reminder',
   locale,
   subjectId: id,

@@ -13,7 +13,7 @@ import { recordEvent } from '../events/record.js';
 import { mostLinkTries } from '../link-proof.js';
 import { ended, statusAt } from './ended.js';
 import { park, type RegistrationRequest } from './park.js';
-import { type Durations, processInput, reminderEmail, verificationEmail } from './process.js';
+import { type Durations, registrationInput, registrationReminder, verificationEmail } from './process.js';
 import { type ProvisionedRegistration, provision } from './provision.js';
 import { tellDiscarded } from './rivals.js';
 
@@ -143,7 +143,7 @@ export function createRegistrations({ db, sealing, now, ...durations }: Registra
           isOpen: status === 'pending' || isUnanswered,
           signedInAt: made?.signedInAt ?? null,
           accountSlug: made?.accountSlug ?? null,
-          process: processInput(found, durations),
+          process: registrationInput(found, durations),
         };
       });
     },
@@ -184,7 +184,7 @@ export function createRegistrations({ db, sealing, now, ...durations }: Registra
     queueVerificationEmail: (id: string) => queue(id, verificationEmail),
 
     /** Sends the reminder, once; answers whether it still waits or how it has ended. */
-    queueReminderEmail: (id: string) => queue(id, reminderEmail),
+    queueReminderEmail: (id: string) => queue(id, registrationReminder),
   };
 }
 

@@ -14,10 +14,10 @@ import { assertSpeaksFor } from '../admin-mfa/other-sign-in.js';
 import { createProof } from '../admin-mfa/proof.js';
 import type { SignedInAdmin } from '../admin-mfa/signed-in-admin.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
-import { localeOf } from '../emails/locale.js';
+import { defaultLocaleOf } from '../emails/locale.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
-import { revokeInvites } from '../invites/administrator-invites.js';
+import { revokeAdministratorInvites } from '../invites/administrator-invites.js';
 import type { AccountScope } from '../scope.js';
 import { removeConnection } from '../sso-connections/ending.js';
 import { lockRequestsOf } from '../sso-connections/find.js';
@@ -61,7 +61,7 @@ export function createAccountClosing({ db, now }: { db: Db; now: Clock }) {
         const at = now();
         // No slug that anybody could ask for, and keep from them by that: those have no underscore.
         const slug = `closed_${accountId}`;
-        const locale = await localeOf(tx, scope);
+        const locale = await defaultLocaleOf(tx, scope);
         for (const { userId } of owners) await noticeAdmin(tx, { userId, eventId, locale, now: at });
         await endAll(tx, scope, at);
         await tx.update(Account, { id: accountId }, { closedAt: at, slug, updatedAt: at });
@@ -73,7 +73,7 @@ export function createAccountClosing({ db, now }: { db: Db; now: Clock }) {
 async function endAll(tx: EntityManager, { accountId }: AccountScope, at: Date): Promise<void> {
   const held = { order: { id: 'ASC' }, lock: { mode: 'pessimistic_write' } } as const;
   const invites = await tx.find(AdministratorInvite, { where: { accountId, status: 'pending' }, ...held });
-  await revokeInvites(tx, { accountId }, invites, { reason: 'account_closed', at });
+  await revokeAdministratorInvites(tx, { accountId }, invites, { reason: 'account_closed', at });
   for (const claim of await tx.find(SsoDomain, { where: { accountId, organizationId: IsNull() }, ...held }))
     await releaseClaim(tx, claim);
   for (const connection of await tx.find(SsoConnection, { where: adminConnections(accountId), ...held }))

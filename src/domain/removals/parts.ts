@@ -3,9 +3,9 @@ import type { EnvironmentRemoval } from '../../../entities/environment-removal.j
 import type { IdentityInvite } from '../../../entities/identity-invite.js';
 import type { SsoDomain } from '../../../entities/sso-domain.js';
 import type { ProcessInput, ProcessName } from '../../platform/process-kinds.js';
-import { processInput as inviteInput } from '../identity-invites/process.js';
+import { identityInviteInput } from '../identity-invites/process.js';
 import { startAllLater } from '../outbox.js';
-import { processInput as domainInput } from '../sso-domains/process.js';
+import { ssoDomainInput } from '../sso-domains/process.js';
 import { removePeople } from './people.js';
 
 /** Deletes some of what is in an Environment, in the caller's transaction. @returns whether there may be more */
@@ -46,10 +46,10 @@ const waiting =
  */
 export const parts: readonly Part[] = [
   waiting('identity_invites', 'expires_at as "expiresAt"', 'inviteExpiry', (row: IdentityInvite) =>
-    row.status === 'pending' ? { ...inviteInput(row, row.expiresAt), news: 'revoked' } : null,
+    row.status === 'pending' ? { ...identityInviteInput(row, row.expiresAt), news: 'revoked' } : null,
   ),
   waiting('sso_domains', 'domain', 'ssoDomainVerification', (row: SsoDomain) =>
-    row.status === 'failed' ? null : domainInput(row, 'released'),
+    row.status === 'failed' ? null : ssoDomainInput(row, 'released'),
   ),
   rowsOf('webhook_deliveries'),
   (tx, removal, batchSize) => removePeople(tx, removal, Math.ceil(batchSize / 5)),

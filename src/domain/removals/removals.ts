@@ -9,7 +9,7 @@ import { type Clock, seconds } from '../../platform/clock.js';
 import type { AccountScope, Db } from '../../platform/database/db.js';
 import { actForRequester } from '../act-for-requester.js';
 import { lockApplication, removeEmptyApplication } from '../environments/begin-removal.js';
-import { processInput } from '../environments/removal-process.js';
+import { environmentRemovalInput } from '../environments/removal-process.js';
 import { recordEvent } from '../events/record.js';
 import { startLater } from '../outbox.js';
 import { parts } from './parts.js';
@@ -110,7 +110,7 @@ export function createRemovals({ db, now, batchSize = 1000, stepMs = seconds(5) 
           { id },
           { status: 'running', endedReason: null, rest: null, endedAt: null },
         );
-        await startLater(tx, 'environmentRemoval', processInput(removal));
+        await startLater(tx, 'environmentRemoval', environmentRemovalInput(removal));
       }),
   };
 }

@@ -13,7 +13,7 @@ import type { Caller } from '../caller.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 import { schemaFor } from '../hierarchy/schema-row.js';
-import { find as findOrganization } from '../organizations/find.js';
+import { findOrganization } from '../organizations/find.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { lockDirectory } from '../scim-roles/directories.js';
 import { settleRoles } from '../scim-roles/granting.js';

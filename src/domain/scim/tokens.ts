@@ -7,7 +7,7 @@ import { hashSecret, isSecret, newSecret } from '../../platform/crypto/one-time-
 import { type Db, within } from '../../platform/database/db.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events/record.js';
-import { find as findOrganization } from '../organizations/find.js';
+import { findOrganization } from '../organizations/find.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { readRowCount } from '../row-counts.js';
 import type { AccountScope, EnvironmentScope } from '../scope.js';

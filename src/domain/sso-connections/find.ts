@@ -6,7 +6,7 @@ import { lockExclusively, sharedLockSql } from '../../platform/database/advisory
 import { within } from '../../platform/database/db.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
-import { find as findOrganization } from '../organizations/find.js';
+import { findOrganization } from '../organizations/find.js';
 import { lockOrganization } from '../organizations/members.js';
 import { readRowCount } from '../row-counts.js';
 import type { AccountScope, EnvironmentScope } from '../scope.js';

@@ -5,7 +5,7 @@ import { User } from '../../../entities/user.js';
 import { applicationOf } from '../application-of.js';
 import { managersAt } from '../capabilities/managers.js';
 import { inWords } from '../emails/in-words.js';
-import { localeOf } from '../emails/locale.js';
+import { defaultLocaleOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import { lastEndOf, warnings } from './certificates.js';
@@ -27,7 +27,7 @@ async function tell(
   now: Date,
 ) {
   const { id, accountId, environmentId } = connection;
-  const locale = await localeOf(tx, { accountId, environmentId });
+  const locale = await defaultLocaleOf(tx, { accountId, environmentId });
   for (const recipientId of await managersOf(tx, connection)) {
     const cause = `sso-connection/${id}/${causes[template]}/${now.getTime()}/${recipientId}`;
     // Not as a mail of the Environment: its brand is for end users.

@@ -4,7 +4,7 @@ import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/database/db.js';
 import { recordEvent } from '../events/record.js';
 import { type CodeHashing, createRecoveryCodeHashes } from '../mfa/recovery-code-hashes.js';
-import { find as findOrganization } from '../organizations/find.js';
+import { findOrganization } from '../organizations/find.js';
 import { lockOrganization } from '../organizations/members.js';
 import type { EnvironmentScope } from '../scope.js';
 

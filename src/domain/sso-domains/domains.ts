@@ -6,7 +6,7 @@ import { type Db, within } from '../../platform/database/db.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
 import { actorOf, type Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
-import { find as findOrganization } from '../organizations/find.js';
+import { findOrganization } from '../organizations/find.js';
 import { lockOrganization } from '../organizations/members.js';
 import { startLater } from '../outbox.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
@@ -17,7 +17,7 @@ import { waitUntilStopped } from '../wait-until-stopped.js';
 import { newToken } from './challenge.js';
 import type { DomainChecks, DomainLook } from './checks.js';
 import { claimableDomain, domainIn } from './domain-name.js';
-import { beginAnew, processInput, recordDomainEvent, releaseClaim } from './process.js';
+import { beginAnew, recordDomainEvent, releaseClaim, ssoDomainInput } from './process.js';
 import { assertRoom, takeTurns } from './room.js';
 import { type DomainSchedule, timesFrom } from './schedule.js';
 
@@ -28,7 +28,7 @@ export interface SsoDomainsDeps {
   checks: Pick<DomainChecks, 'check'>;
   processes: Pick<RunningProcesses, 'describe'> & {
     /** Has the claim's process look now. @throws DomainError service.unavailable soon: whoever asks can look for themselves */
-    checkDomain(input: ReturnType<typeof processInput>): Promise<DomainLook>;
+    checkDomain(input: ReturnType<typeof ssoDomainInput>): Promise<DomainLook>;
   };
 }
 
@@ -56,7 +56,7 @@ export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDo
     if (claim.status !== 'failed') return;
     const wasCancelled = claim.failureReason === 'cancelled_by_operator';
     await waitUntilStopped(processes, {
-      workflowId: workflowIdOf('ssoDomainVerification', processInput(claim)),
+      workflowId: workflowIdOf('ssoDomainVerification', ssoDomainInput(claim)),
       wasCancelled,
     });
   };
@@ -100,7 +100,7 @@ export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDo
         const claim = known ?? newClaim(of, caller, { domain, createdAt: at, ...timesFrom(at, schedule) });
         if (!known) await tx.insert(SsoDomain, claim);
         await recordDomainEvent(tx, 'sso.domain.claimed', claim);
-        await startLater(tx, 'ssoDomainVerification', processInput(claim, known ? 'claimed_again' : undefined));
+        await startLater(tx, 'ssoDomainVerification', ssoDomainInput(claim, known ? 'claimed_again' : undefined));
         return find(tx, of, domain);
       });
     },
@@ -119,7 +119,7 @@ export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDo
         return found;
       });
       await letFailedStop(claim);
-      await processes.checkDomain(processInput(claim)).catch(async (error: unknown) => {
+      await processes.checkDomain(ssoDomainInput(claim)).catch(async (error: unknown) => {
         if (!(error instanceof DomainError) || error.code !== 'service.unavailable') throw error;
         await letFailedStop(await read()); // the answer may be missing since somebody has cancelled it meanwhile
         return checks.check(claim.id);

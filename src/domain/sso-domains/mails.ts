@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { Event } from '../../../entities/event.js';
 import { SsoDomain } from '../../../entities/sso-domain.js';
 import { greetingOf } from '../emails/greeting.js';
-import { localeOf } from '../emails/locale.js';
+import { defaultLocaleOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import { recordOf } from './challenge.js';
@@ -18,7 +18,7 @@ export async function lapseEmail(
   { id, accountId, environmentId }: SsoDomain,
   { eventId, now }: { eventId: string; now: Date },
 ): Promise<void> {
-  const locale = await localeOf(tx, { accountId, environmentId });
+  const locale = await defaultLocaleOf(tx, { accountId, environmentId });
   const mail = {
     template: 'sso-domain-lapsed',
     locale,

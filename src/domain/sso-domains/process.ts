@@ -6,7 +6,7 @@ import { recordEvent } from '../events/record.js';
 import { startLater } from '../outbox.js';
 
 /** What the process of a claim is told. */
-export const processInput = (
+export const ssoDomainInput = (
   { id, accountId, environmentId }: Pick<SsoDomain, 'id' | 'accountId' | 'environmentId'>,
   news?: ProcessInput<'ssoDomainVerification'>['news'],
 ): ProcessInput<'ssoDomainVerification'> => ({ claimId: id, accountId, environmentId, ...(news && { news }) });
@@ -33,7 +33,7 @@ export async function recordDomainEvent(
 export async function releaseClaim(tx: EntityManager, claim: SsoDomain): Promise<void> {
   await tx.delete(SsoDomain, { accountId: claim.accountId, id: claim.id });
   await recordDomainEvent(tx, 'sso.domain.deleted', claim, { previous_status: claim.status });
-  await startLater(tx, 'ssoDomainVerification', processInput(claim, 'released'));
+  await startLater(tx, 'ssoDomainVerification', ssoDomainInput(claim, 'released'));
 }
 
 /** Ends a claim for an operator's reason, in the caller's transaction: nobody looks for it, and it verifies nothing any more. */

@@ -9,7 +9,7 @@ import type { User } from '../../../entities/user.js';
 import { actAs } from '../../platform/context.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
 import { recordEvent } from '../events/record.js';
-import { join, saveUser } from '../invites/join.js';
+import { joinAccount, saveUser } from '../invites/join.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 import { isAdministrator, openInvite, recognizeAdministrator, strangerRefusal } from './administrator-recognition.js';
 import { newProfile } from './profile.js';
@@ -61,7 +61,7 @@ async function settle(tx: EntityManager, admitting: Admitting): Promise<string |
   const invite = await openInvite(tx, { accountId, email }, now);
   if (invite) {
     const { firstName, lastName } = invite;
-    return join(tx, { invite, user, names: { firstName, lastName }, passwordHash: null, now });
+    return joinAccount(tx, { invite, user, names: { firstName, lastName }, passwordHash: null, now });
   }
   return connection.jitProvisioningEnabled ? provision(tx, admitting) : null;
 }

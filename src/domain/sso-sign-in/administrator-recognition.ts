@@ -4,7 +4,7 @@ import { Membership } from '../../../entities/membership.js';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { SsoLink } from '../../../entities/sso-link.js';
 import { User } from '../../../entities/user.js';
-import { statusOf } from '../invites/process.js';
+import { inviteStatusOf } from '../invites/process.js';
 import { isMailAddress } from '../logins/address.js';
 import { covers } from '../sso-connections/covering.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
@@ -60,7 +60,7 @@ export async function openInvite(
   now: Date,
 ): Promise<AdministratorInvite | null> {
   const invite = await tx.findOneBy(AdministratorInvite, { accountId, email, status: 'pending' });
-  return invite && statusOf(invite, now) === 'pending' ? invite : null;
+  return invite && inviteStatusOf(invite, now) === 'pending' ? invite : null;
 }
 
 /** Why nobody is let in who is neither a member of the Account nor invited, by a connection that makes nobody. */

@@ -16,7 +16,7 @@ import type { RunningProcesses } from '../running-processes.js';
 import { waitUntilStopped } from '../wait-until-stopped.js';
 import { type DeliveryPage, listDeliveries, type ShownDelivery } from './delivery-rows.js';
 import { activeWebhook, findWebhook, ownOf, type WebhookScope } from './find.js';
-import { processInput } from './process.js';
+import { webhookDeliveryInput } from './process.js';
 import { attemptNow } from './standing.js';
 import { asItStands } from './stops.js';
 
@@ -77,7 +77,7 @@ export function createWebhookDeliveryLog({ db, rateLimits, now, processes }: Del
       });
       await count('retry', scope, webhookId);
       if (before.status === 'cancelled') {
-        const workflowId = workflowIdOf('webhookDelivery', processInput(before));
+        const workflowId = workflowIdOf('webhookDelivery', webhookDeliveryInput(before));
         await waitUntilStopped(processes, { workflowId, wasCancelled: before.endedReason === 'cancelled_by_operator' });
       }
       return db.transaction(scope, async (tx) => {
@@ -107,7 +107,7 @@ export function createWebhookDeliveryLog({ db, rateLimits, now, processes }: Del
         const eventId = await recordEvent(tx, 'webhook.tested', { ...placeOf(scope), resourceId: webhookId });
         const delivery = testOf(webhook, eventId, now());
         await tx.insert(WebhookDelivery, delivery);
-        await startLater(tx, 'webhookDelivery', processInput(delivery));
+        await startLater(tx, 'webhookDelivery', webhookDeliveryInput(delivery));
         return { ...delivery, attempts: [] };
       });
     },

@@ -4,14 +4,14 @@ import { User } from '../../../entities/user.js';
 import { Webhook } from '../../../entities/webhook.js';
 import { managersAt } from '../capabilities/managers.js';
 import { inWords } from '../emails/in-words.js';
-import { localeOf } from '../emails/locale.js';
+import { defaultLocaleOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 
 /** Has everybody who may manage a subscription told by mail, after the commit, that nothing reached it for days. */
 export async function tellAdministrators(tx: EntityManager, webhook: Webhook, now: Date): Promise<void> {
   const { id, accountId, environmentId } = webhook;
-  const locale = await localeOf(tx, { accountId, environmentId });
+  const locale = await defaultLocaleOf(tx, { accountId, environmentId });
   for (const recipientId of await managersOf(tx, webhook)) {
     const cause = `webhook/${id}/disabled/${now.getTime()}/${recipientId}`;
     // Not as a mail of the Environment: its brand is for end users.

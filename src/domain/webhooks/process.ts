@@ -1,7 +1,7 @@
 import type { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 
 /** What the process of a delivery is started with. The fan-out writes the same, in SQL. */
-export const processInput = ({
+export const webhookDeliveryInput = ({
   id,
   webhookId,
   accountId,

@@ -2,7 +2,7 @@ import { type EntityManager, LessThan } from 'typeorm';
 import { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import { DomainError } from '../errors.js';
 import { startLater } from '../outbox.js';
-import { processInput } from './process.js';
+import { webhookDeliveryInput } from './process.js';
 
 export type CancelReason = 'webhook_deleted' | 'webhook_disabled' | 'webhook_gone' | 'cancelled_by_operator';
 
@@ -28,7 +28,7 @@ const mostAttempts = 50;
  */
 export async function attemptNow(
   tx: EntityManager,
-  delivery: Parameters<typeof processInput>[0],
+  delivery: Parameters<typeof webhookDeliveryInput>[0],
   now: Date,
 ): Promise<Pick<WebhookDelivery, 'status' | 'endedReason' | 'settledAt' | 'nextAttemptAt'>> {
   const again = { status: 'pending', endedReason: null, settledAt: null, nextAttemptAt: now } as const;
@@ -36,6 +36,6 @@ export async function attemptNow(
   const open = { accountId: delivery.accountId, id: delivery.id, attemptCount: LessThan(mostAttempts) };
   const { affected } = await tx.update(WebhookDelivery, open, { ...again, retriedAt });
   if (!affected) throw new DomainError('webhook.too_many_attempts');
-  await startLater(tx, 'webhookDelivery', { ...processInput(delivery), news: 'retryNow' });
+  await startLater(tx, 'webhookDelivery', { ...webhookDeliveryInput(delivery), news: 'retryNow' });
   return again;
 }

@@ -3,11 +3,11 @@ import type { DomainError } from '../../domain/errors.js';
 import type { InviteAcceptance, OfferedInvite } from '../../domain/invites/acceptance.js';
 import { adminAppOf } from '../../platform/admin-app.js';
 import type { TextKey } from '../../platform/mail/texts.js';
-import { refusalOf, statusOf } from '../errors.js';
+import { httpStatusOf, refusalOf } from '../errors.js';
 import { passwordErrorOf } from '../pages/password-errors.js';
 import type { AdminPages } from './origin.js';
 import { sendPageOrError } from './page-errors.js';
-import { localeOf, sendPage, wantsPage } from './pages.js';
+import { adminLocaleOf, sendAdminPage, wantsPage } from './pages.js';
 
 interface Shown {
   token: string;
@@ -25,7 +25,7 @@ export function sendInvitePage(request: FastifyRequest, reply: FastifyReply, { t
   };
   const action = request.url.split('?', 1)[0] as string;
   const values = { action, token, accountName, email, ...names, asksNames, asksPassword, passwordOptional, error };
-  return sendPage(reply, 'accept-invite', values, localeOf(request, locale));
+  return sendAdminPage(reply, 'accept-invite', values, adminLocaleOf(request, locale));
 }
 
 /** A refusal in the form that the request is in. What a person can mend is said on the form itself. */
@@ -34,7 +34,7 @@ export const acceptInviteError =
   async (error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const nextUrl = adminAppOf(pages);
     const refusal = refusalOf(error);
-    if (!wantsPage(request) || !refusal || statusOf(refusal.code) !== 400)
+    if (!wantsPage(request) || !refusal || httpStatusOf(refusal.code) !== 400)
       return sendPageOrError(pages)(error, request, reply);
     const token = textOf((request.body as Record<string, unknown> | null)?.token);
     const wrong = token && wrongWith(refusal);
@@ -42,10 +42,15 @@ export const acceptInviteError =
     // A form that was sent twice has accepted it.
     const isVoid = token && request.method === 'POST' && refusal.code === 'invite.link_invalid';
     const done = isVoid ? await invites.justAccepted(token) : null;
-    if (done) return sendPage(reply.code(200), 'invite-accepted', { ...done, nextUrl }, localeOf(request));
+    if (done) return sendAdminPage(reply.code(200), 'invite-accepted', { ...done, nextUrl }, adminLocaleOf(request));
     reply.code(400);
     if (!wrong || !invite)
-      return sendPage(reply, 'invite-invalid', { nextUrl, isAccepted: false, client: null }, localeOf(request));
+      return sendAdminPage(
+        reply,
+        'invite-invalid',
+        { nextUrl, isAccepted: false, client: null },
+        adminLocaleOf(request),
+      );
     return sendInvitePage(request, reply, { token, invite, error: wrong });
   };
 

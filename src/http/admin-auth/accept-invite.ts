@@ -8,7 +8,7 @@ import { Html } from './answers.js';
 import { InviteToken } from './invite-info.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
-import { isForm, localeOf, sendPage } from './pages.js';
+import { adminLocaleOf, isForm, sendAdminPage } from './pages.js';
 
 const perIp = { name: 'admin-accept-invite', points: 5, windowSeconds: 3600 };
 const tags = ['Admin authentication'];
@@ -88,7 +88,12 @@ export const acceptInvite: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
         ...(password !== undefined && { password }),
       });
       if (isForm(request))
-        return sendPage(reply, 'invite-accepted', { accountName, nextUrl: adminAppOf(pages) }, localeOf(request));
+        return sendAdminPage(
+          reply,
+          'invite-accepted',
+          { accountName, nextUrl: adminAppOf(pages) },
+          adminLocaleOf(request),
+        );
       return reply.send({ data: { message: 'You are an administrator of the account now. Sign in to go on.' } });
     },
   );

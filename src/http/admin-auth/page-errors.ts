@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { DomainError } from '../../domain/errors.js';
 import { adminAppOf } from '../../platform/admin-app.js';
-import { refusalOf, sendError, statusOf } from '../errors.js';
+import { httpStatusOf, refusalOf, sendError } from '../errors.js';
 import type { Pages } from '../pages/pages.js';
 import type { AdminPages } from './origin.js';
-import { localeOf, sendPage, wantsPage } from './pages.js';
+import { adminLocaleOf, sendAdminPage, wantsPage } from './pages.js';
 
 interface Refusing extends AdminPages {
   /** False where people come by an application's own request, whose developers are told what is wrong with it. */
@@ -26,22 +26,22 @@ function sendAsPage(
   const refusal = refusalOf(error);
   if (!refusal) request.log.error({ err: error }, 'unexpected error');
   const { retryAfter } = refusal?.options ?? {};
-  const status = refusal ? statusOf(refusal.code) : 500;
+  const status = refusal ? httpStatusOf(refusal.code) : 500;
   reply.code(status);
   if (retryAfter !== undefined) reply.header('retry-after', Math.max(1, Math.ceil(retryAfter)));
 
-  const locale = localeOf(request);
+  const locale = adminLocaleOf(request);
   const isWrongRequest = !isMailed && refusal?.code === 'validation.failed';
   const texts = isWrongRequest ? ofRequest : textsFor(status);
   // Whatever else is wrong with a link, to a person it is one that does not work.
   if (!texts) {
     const isOfPassword = refusal?.code === 'password.link_invalid';
-    return sendPage(reply, 'link-invalid', { nextUrl: adminAppOf(pages), isOfPassword }, locale);
+    return sendAdminPage(reply, 'link-invalid', { nextUrl: adminAppOf(pages), isOfPassword }, locale);
   }
   const retryAfterSeconds = retryAfter === undefined ? {} : { retryAfterSeconds: retryAfter };
   const code = refusal?.code ?? 'internal';
   const detail = isWrongRequest ? wrongIn(refusal) : null;
-  return sendPage(reply, 'error', { ...texts, detail, code, requestId: request.id, ...retryAfterSeconds }, locale);
+  return sendAdminPage(reply, 'error', { ...texts, detail, code, requestId: request.id, ...retryAfterSeconds }, locale);
 }
 
 const ofRequest = { title: 'error.request.title', message: 'error.request.message' } as const;

@@ -15,10 +15,10 @@ export const wantsPage = (request: FastifyRequest): boolean =>
   request.method === 'POST' ? isForm(request) : !wantsJson(request);
 
 /** The browser's language, or else the one of the registration. */
-export const localeOf = ({ headers }: FastifyRequest, registered: Locale | null = null): Locale =>
+export const adminLocaleOf = ({ headers }: FastifyRequest, registered: Locale | null = null): Locale =>
   chooseLocale({ acceptLanguage: headers['accept-language'] ?? null, default: registered });
 
-export function sendPage<P extends keyof Pages>(
+export function sendAdminPage<P extends keyof Pages>(
   reply: FastifyReply,
   page: P,
   values: Pages[P],

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { Type } from 'typebox';
 import { DomainError } from '../../domain/errors.js';
 import { adminAppOf } from '../../platform/admin-app.js';
-import { statusOf } from '../errors.js';
+import { httpStatusOf } from '../errors.js';
 import { errors } from '../operation.js';
 import { passwordErrorOf } from '../pages/password-errors.js';
 import { Body, Message } from '../schemas.js';
@@ -11,7 +11,7 @@ import { Html } from './answers.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 import { sendPageOrError } from './page-errors.js';
-import { isForm, localeOf, sendPage } from './pages.js';
+import { adminLocaleOf, isForm, sendAdminPage } from './pages.js';
 import { Password } from './password.js';
 
 const perIp = { name: 'admin-password-reset', points: 20, windowSeconds: 3600 };
@@ -39,11 +39,11 @@ export const passwordReset: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
       const { token } = request.query;
       const { locale, purpose, email } = await users.passwords.link.preview(token);
       const action = request.url.split('?', 1)[0] as string;
-      return sendPage(
+      return sendAdminPage(
         reply,
         'choose-password',
         { action, token, purpose, email, error: null },
-        localeOf(request, locale),
+        adminLocaleOf(request, locale),
       );
     },
   );
@@ -82,16 +82,16 @@ export const passwordReset: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
         await users.passwords.link.reset(request.body);
       } catch (error) {
         if (isForm(request) && isVoid(error) && (await users.passwords.link.hasJustSet(request.body))) {
-          return sendPage(reply, 'password-saved', { nextUrl }, localeOf(request)); // by the same form, sent twice
+          return sendAdminPage(reply, 'password-saved', { nextUrl }, adminLocaleOf(request)); // by the same form, sent twice
         }
         const wrong = isForm(request) && passwordErrorOf(error);
         if (!wrong) throw error;
         const { locale, purpose, email } = await users.passwords.link.preview(token);
-        (reply as FastifyReply).code(statusOf('password.breached'));
+        (reply as FastifyReply).code(httpStatusOf('password.breached'));
         const values = { action: request.url, token, purpose, email, error: wrong };
-        return sendPage(reply, 'choose-password', values, localeOf(request, locale));
+        return sendAdminPage(reply, 'choose-password', values, adminLocaleOf(request, locale));
       }
-      if (isForm(request)) return sendPage(reply, 'password-saved', { nextUrl }, localeOf(request));
+      if (isForm(request)) return sendAdminPage(reply, 'password-saved', { nextUrl }, adminLocaleOf(request));
       return reply.send({ data: { message: 'Your password is set, and all your sessions were signed out.' } });
     },
   );

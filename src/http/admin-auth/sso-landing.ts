@@ -6,7 +6,7 @@ import { presentSignedIn } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminPages } from './origin.js';
 import { presentOutcome } from './outcomes.js';
-import { localeOf, sendPage } from './pages.js';
+import { adminLocaleOf, sendAdminPage } from './pages.js';
 
 /** Where a browser is left that has signed an administrator in by an identity provider. */
 export function createAdminLanding(pages: AdminPages) {
@@ -18,7 +18,12 @@ export function createAdminLanding(pages: AdminPages) {
     cookies.set(reply, session);
     if (wantsJson(request)) return reply.send({ data: { outcome: 'authenticated', ...presentSignedIn(session) } });
     if (app !== null) return redirect(request, reply, app);
-    return sendPage(reply, 'admin-signed-in', { accountName: session.account?.name ?? '' }, localeOf(request));
+    return sendAdminPage(
+      reply,
+      'admin-signed-in',
+      { accountName: session.account?.name ?? '' },
+      adminLocaleOf(request),
+    );
   }
 
   return {
@@ -30,7 +35,7 @@ export function createAdminLanding(pages: AdminPages) {
     arrived(request: FastifyRequest, reply: FastifyReply, result: SignInOutcome): FastifyReply {
       if (result.outcome === 'mfa_required') {
         if (wantsJson(request)) return reply.send({ data: presentOutcome(result) });
-        if (app === null) return sendPage(reply, 'admin-mfa-elsewhere', {}, localeOf(request));
+        if (app === null) return sendAdminPage(reply, 'admin-mfa-elsewhere', {}, adminLocaleOf(request));
         const { outcome, challengeToken } = result;
         const fragment = new URLSearchParams({ outcome, challenge_token: challengeToken });
         return redirect(request, reply, `${app}#${fragment}`);
@@ -44,7 +49,7 @@ export function createAdminLanding(pages: AdminPages) {
       }));
       const values = { action: '/v1/auth/sso/select-application', token: result.selectionToken, applications };
       // The form's answer leads to the administrators' application.
-      return sendPage(reply, 'choose-application', values, localeOf(request), [app ?? pages.baseUrl]);
+      return sendAdminPage(reply, 'choose-application', values, adminLocaleOf(request), [app ?? pages.baseUrl]);
     },
   };
 }

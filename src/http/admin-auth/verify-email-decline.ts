@@ -5,7 +5,7 @@ import { Body, Message } from '../schemas.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 import { sendPageOrError } from './page-errors.js';
-import { isForm, localeOf, sendPage } from './pages.js';
+import { adminLocaleOf, isForm, sendAdminPage } from './pages.js';
 
 /** The way out for somebody with whose address a stranger has registered (docs/decisions/0011). */
 export const verifyEmailDecline: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, ...pages }) => {
@@ -38,7 +38,7 @@ export const verifyEmailDecline: FastifyPluginAsyncTypebox<AdminAuthOptions> = a
     },
     async (request, reply) => {
       await users.email.decline(request.body.token);
-      if (isForm(request)) return sendPage(reply, 'registration-declined', {}, localeOf(request));
+      if (isForm(request)) return sendAdminPage(reply, 'registration-declined', {}, adminLocaleOf(request));
       return reply.send({ data: { message: 'The registration is discarded. Nothing was created.' } });
     },
   );

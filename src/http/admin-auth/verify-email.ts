@@ -6,7 +6,7 @@ import { type HeldRegistrationLink, isLinkInvalid } from '../../domain/users/con
 import { adminAppOf } from '../../platform/admin-app.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { browserOf } from '../browser-of.js';
-import { statusOf } from '../errors.js';
+import { httpStatusOf } from '../errors.js';
 import { errors } from '../operation.js';
 import type { Pages } from '../pages/pages.js';
 import { Body, single } from '../schemas.js';
@@ -17,7 +17,7 @@ import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
 import { sameOrigin } from './origin.js';
 import { sendPageOrError } from './page-errors.js';
-import { isForm, localeOf, sendPage } from './pages.js';
+import { adminLocaleOf, isForm, sendAdminPage } from './pages.js';
 
 const tags = ['Admin authentication'];
 
@@ -102,14 +102,14 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (a
         if (done) return sendVerified(request, reply, done); // without another session
         const asked = isForm(request) && error instanceof DomainError ? asksAgain[error.code] : undefined;
         if (asked === undefined) throw error;
-        (reply as FastifyReply).code(statusOf('password.wrong'));
+        (reply as FastifyReply).code(httpStatusOf('password.wrong'));
         return sendConfirm(request, reply, { ...held, error: asked });
       }
     },
   );
 
   const sendVerified = (request: FastifyRequest, reply: FastifyReply, made: Omit<Pages['email-verified'], 'nextUrl'>) =>
-    sendPage(reply, 'email-verified', { ...made, nextUrl }, localeOf(request));
+    sendAdminPage(reply, 'email-verified', { ...made, nextUrl }, adminLocaleOf(request));
 
   async function sendConfirm(
     request: FastifyRequest,
@@ -120,7 +120,7 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (a
     const action = request.url.split('?', 1)[0] as string;
     const declineAction = canDecline ? `${action}/decline` : null;
     const values = { ...shown, token: held.token, action, declineAction, error };
-    return sendPage(reply, 'verify-email', values, localeOf(request, locale));
+    return sendAdminPage(reply, 'verify-email', values, adminLocaleOf(request, locale));
   }
 };
 

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { DomainError } from '../../domain/errors.js';
 import { OAuthError, type OAuthErrorCode } from '../../domain/oidc/oauth-error.js';
 import { faultOf, framesOf } from '../../platform/faults.js';
-import { refusalOf, statusOf, tellWhen } from '../errors.js';
+import { httpStatusOf, refusalOf, tellWhen } from '../errors.js';
 
 const statuses: Partial<Record<OAuthErrorCode, number>> = {
   access_denied: 403,
@@ -24,7 +24,7 @@ export function oauthCodeOf(error: unknown): OAuthErrorCode {
   if (error instanceof OAuthError) return error.code;
   const refusal = refusalOf(error);
   if (!refusal) return 'server_error';
-  const status = statusOf(refusal.code);
+  const status = httpStatusOf(refusal.code);
   return status === 503 || status === 429 ? 'temporarily_unavailable' : 'invalid_request';
 }
 
@@ -52,5 +52,5 @@ export function sendOAuthRefusal(reply: FastifyReply, refusal: DomainError): Fas
   const isOtherType = refusal.code === 'body.unsupported_media_type';
   const description = isOtherType ? 'send the body as application/x-www-form-urlencoded' : refusal.message;
   const answer = { error: oauthCodeOf(refusal), error_description: description };
-  return noStore(reply).code(statusOf(refusal.code)).send(answer);
+  return noStore(reply).code(httpStatusOf(refusal.code)).send(answer);
 }

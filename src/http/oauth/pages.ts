@@ -7,7 +7,7 @@ import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { readParameters } from '../../domain/oidc/parameters.js';
 import { withParameters } from '../../domain/oidc/redirect-uris.js';
 import { faultOf, framesOf } from '../../platform/faults.js';
-import { refusalOf, statusOf, tellWhen } from '../errors.js';
+import { httpStatusOf, refusalOf, tellWhen } from '../errors.js';
 import { chooseLocale, type Locale } from '../pages/locale.js';
 import type { Pages } from '../pages/pages.js';
 import { type Branding, type PageScript, renderPage } from '../pages/render.js';
@@ -76,7 +76,7 @@ export function sendPage<P extends keyof Pages>(
   }: PageOptions = {},
 ): FastifyReply {
   const nonce = randomBytes(16).toString('base64');
-  const locale = localeOf(request, { client, asked: { parameters: { ui_locales: uiLocales } } });
+  const locale = readerLocaleOf(request, { client, asked: { parameters: { ui_locales: uiLocales } } });
   const branding = client ? brandingOf(client) : null;
   const logo = Boolean(client?.logoUrl || branding?.logo_url);
   const kept = isKept(request, name);
@@ -94,7 +94,7 @@ interface Reader {
 }
 
 /** The language that whoever sent a request reads, on pages and in mails. */
-export const localeOf = ({ headers }: FastifyRequest, { client, asked: { parameters } }: Reader): Locale =>
+export const readerLocaleOf = ({ headers }: FastifyRequest, { client, asked: { parameters } }: Reader): Locale =>
   chooseLocale({
     uiLocales: parameters.ui_locales,
     acceptLanguage: headers['accept-language'],
@@ -145,7 +145,11 @@ export function sendErrorPage(
   reply: FastifyReply,
   refusal: OAuthError | DomainError | null,
 ): FastifyReply {
-  const status = !refusal ? 500 : refusal instanceof OAuthError ? oauthStatusOf(refusal.code) : statusOf(refusal.code);
+  const status = !refusal
+    ? 500
+    : refusal instanceof OAuthError
+      ? oauthStatusOf(refusal.code)
+      : httpStatusOf(refusal.code);
   const code = refusal?.code ?? 'server_error';
   const detail = refusal?.message ?? null;
   const retryAfterSeconds = refusal instanceof DomainError ? refusal.options.retryAfter : undefined;

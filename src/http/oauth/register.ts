@@ -9,7 +9,7 @@ import { assertOwnOrigin } from '../origin.js';
 import { secretCookie } from '../secret-cookie.js';
 import { captchaField, wrongWithCaptcha } from './captcha.js';
 import type { HostedOptions } from './options.js';
-import { localeOf, wantsJson } from './pages.js';
+import { readerLocaleOf, wantsJson } from './pages.js';
 import { newPasswordErrorOf } from './password/errors.js';
 import { sendSignUp } from './register-page.js';
 import { throttled } from './throttles.js';
@@ -65,7 +65,7 @@ export const register: FastifyPluginAsyncTypebox<HostedOptions> = async (app, op
         password,
         firstName: typed.firstName || null,
         lastName: typed.lastName || null,
-        locale: localeOf(request, visit),
+        locale: readerLocaleOf(request, visit),
         parameters: flowOf(visit),
       });
       browserCookie.set(reply, browser, after(now(), identityLinkLife.verify_email), now());

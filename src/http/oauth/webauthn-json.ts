@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { faultOf, framesOf } from '../../platform/faults.js';
-import { refusalOf, statusOf, tellWhen } from '../errors.js';
+import { httpStatusOf, refusalOf, tellWhen } from '../errors.js';
 
 /** Refusals that have a status of their own; every other one is 400 here (spec, "Errors"). */
 const ownStatuses = [403, 413, 415, 429, 503];
@@ -31,7 +31,7 @@ export function answerWebauthnInJson(app: FastifyInstance): void {
       request.log.error({ fault: faultOf(error), frames: framesOf(error) }, 'unexpected error');
       return refuseInJson(reply, 'server_error', 500);
     }
-    const status = statusOf(refusal.code);
+    const status = httpStatusOf(refusal.code);
     tellWhen(reply, refusal);
     return refuseInJson(reply, refusal.code, ownStatuses.includes(status) ? status : 400);
   });

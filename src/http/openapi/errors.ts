@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { DomainError, type ErrorCode, errorCodes } from '../../domain/errors.js';
-import { ErrorEnvelope, shownCode, statusOf } from '../errors.js';
+import { ErrorEnvelope, httpStatusOf, shownCode } from '../errors.js';
 import { PageRefusal } from '../oauth/documentation/json.js';
 import { Page } from '../oauth/documentation/page.js';
 import type { DocumentedOperation, DocumentedResponse, OpenApiDocument, Schema } from './document.js';
@@ -57,7 +57,7 @@ export function transportCodes(method: string, { parameters = [], responses }: D
 /** Has an operation document these refusals too, besides those that it declares. */
 export function addErrors(operation: DocumentedOperation, codes: readonly ErrorCode[]): void {
   for (const code of codes) {
-    const status = String(statusOf(code));
+    const status = String(httpStatusOf(code));
     const response = (operation.responses[status] ?? { description: '' }) as DocumentedResponse;
     const schema = (response.content?.[json]?.schema ?? {}) as Schema;
     const named = schema['x-error-codes'] ?? [];
@@ -78,7 +78,7 @@ export function addRefusalsInForm(method: string, { responses }: DocumentedOpera
   if (!shown) return;
   const codes: ErrorCode[] = ['rate_limit.exceeded', 'service.unavailable'];
   if (method.toLowerCase() !== 'get') codes.push('body.too_large', 'body.unsupported_media_type');
-  for (const status of codes.map((code) => String(statusOf(code)))) {
+  for (const status of codes.map((code) => String(httpStatusOf(code)))) {
     if (status < '500' && responses['4XX']) continue;
     responses[status] ??= { description: reasonOf(status), content: structuredClone(shown) as typeof declared.content };
   }
@@ -110,7 +110,7 @@ export function describeErrors(
   media.examples = Object.fromEntries(codes.map((code) => [code, exampleReference(code, document, at)]));
   const shown = [...new Set(codes.map(shownCode))];
   const named = shown.map((code) => (code ? `\`${code}\`` : 'without a code'));
-  response.description = `${reasonOf(String(statusOf(codes[0] as ErrorCode)))}: ${named.join(', ')}`;
+  response.description = `${reasonOf(String(httpStatusOf(codes[0] as ErrorCode)))}: ${named.join(', ')}`;
   response['x-error-codes'] = shown;
 }
 
@@ -127,7 +127,7 @@ function exampleReference(code: ErrorCode, document: OpenApiDocument, at: { path
 
 const exampleEnvelope = (code: ErrorCode, { path, method }: { path: string; method: string }) => ({
   error: {
-    statusCode: statusOf(code),
+    statusCode: httpStatusOf(code),
     code: shownCode(code),
     message: new DomainError(code).message,
     timestamp: '2026-11-21T09:30:00.000Z',

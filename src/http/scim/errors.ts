@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import { type ScimRefusalKind, ScimRefused } from '../../domain/scim/refusal.js';
-import { refusalOf, statusOf, tellWhen } from '../errors.js';
+import { httpStatusOf, refusalOf, tellWhen } from '../errors.js';
 
 export const scimType = 'application/scim+json; charset=utf-8';
 const errorSchema = 'urn:ietf:params:scim:api:messages:2.0:Error';
@@ -44,7 +44,7 @@ function failureOf(refusal: DomainError | ScimRefused): ScimFailure {
   const detail = first
     ? [`${refusal.message}:`, first.field, first.message].filter((part) => part !== '').join(' ')
     : refusal.message;
-  return { status: statusOf(refusal.code), type: typeOf(refusal.code), detail };
+  return { status: httpStatusOf(refusal.code), type: typeOf(refusal.code), detail };
 }
 
 /** Answers an error as RFC 7644 §3.12 has it. */

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { AdministratorRole } from '../../../entities/administrator-role.js';
 import { provisionAccount } from '../../../src/domain/accounts/provisioning.js';
 import { createEnvironments } from '../../../src/domain/environments/environments.js';
-import { createErasures, processInput } from '../../../src/domain/erasures/erasures.js';
+import { createErasures, erasureInput } from '../../../src/domain/erasures/erasures.js';
 import { createIdentityInvites } from '../../../src/domain/identity-invites/identity-invites.js';
 import { createAdministratorInvites } from '../../../src/domain/invites/administrator-invites.js';
 import { createMailingInvite } from '../../../src/domain/invites/mails-to-address.js';
@@ -206,7 +206,7 @@ const erasureRun =
     const erasure = await createErasures({ db: database.db, now }).request(scope, id);
     const workflowId = identityErasureId(erasure.id);
     if (cancelled) {
-      await processes.start('identityErasure', processInput(erasure)); // before its first step: there is no worker yet
+      await processes.start('identityErasure', erasureInput(erasure)); // before its first step: there is no worker yet
       await processes.client.workflow.getHandle(workflowId).cancel();
     }
     const row = {

@@ -4,7 +4,7 @@ import { presentFactor } from '../../mfa-schemas.js';
 import { errors } from '../../operation.js';
 import { Body, Id, Label, single } from '../../schemas.js';
 import type { AdminAuthOptions } from '../options.js';
-import { localeOf } from '../pages.js';
+import { adminLocaleOf } from '../pages.js';
 import { subjectOf, userOf } from '../signed-in.js';
 import { common, FactorView, unprovenErrors } from './shared.js';
 
@@ -86,7 +86,7 @@ export const factors: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, 
       },
     },
     async (request, reply) => {
-      await own.remove(subjectOf(request), request.params.id, localeOf(request));
+      await own.remove(subjectOf(request), request.params.id, adminLocaleOf(request));
       return reply.code(204).send(null);
     },
   );

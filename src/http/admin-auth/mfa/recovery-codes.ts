@@ -4,7 +4,7 @@ import { RecoveryCodes } from '../../mfa-schemas.js';
 import { errors } from '../../operation.js';
 import { single } from '../../schemas.js';
 import type { AdminAuthOptions } from '../options.js';
-import { localeOf } from '../pages.js';
+import { adminLocaleOf } from '../pages.js';
 import { subjectOf } from '../signed-in.js';
 import { common, unprovenErrors } from './shared.js';
 
@@ -34,7 +34,7 @@ export const recoveryCodes: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
       },
     },
     async (request, reply) => {
-      const codes = await users.mfa.own.renewRecoveryCodes(subjectOf(request), localeOf(request));
+      const codes = await users.mfa.own.renewRecoveryCodes(subjectOf(request), adminLocaleOf(request));
       return reply.code(201).send({ data: { recovery_codes: codes } });
     },
   );

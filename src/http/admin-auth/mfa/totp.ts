@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { presentAdded, presentTotpEnrollment, TotpConfirmation, TotpEnrollmentView } from '../../mfa-schemas.js';
 import { Body, single } from '../../schemas.js';
 import type { AdminAuthOptions } from '../options.js';
-import { localeOf } from '../pages.js';
+import { adminLocaleOf } from '../pages.js';
 import { subjectOf } from '../signed-in.js';
 import { addedAnswers, beginErrors, common } from './shared.js';
 
@@ -43,7 +43,7 @@ export const totp: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { u
     },
     async (request, reply) => {
       const { enrollment_token: sealed, code } = request.body;
-      const added = await users.mfa.own.confirmTotp(subjectOf(request), { sealed, code }, localeOf(request));
+      const added = await users.mfa.own.confirmTotp(subjectOf(request), { sealed, code }, adminLocaleOf(request));
       return reply.code(201).send({ data: presentAdded(added) });
     },
   );

@@ -3,7 +3,7 @@ import { mfaLimit } from '../../mfa-limits.js';
 import { presentAdded, WebauthnConfirmation, WebauthnOptionsView } from '../../mfa-schemas.js';
 import { Body, single } from '../../schemas.js';
 import type { AdminAuthOptions } from '../options.js';
-import { localeOf } from '../pages.js';
+import { adminLocaleOf } from '../pages.js';
 import { subjectOf } from '../signed-in.js';
 import { addedAnswers, beginErrors, common } from './shared.js';
 
@@ -48,7 +48,7 @@ export const webauthn: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
     async (request, reply) => {
       const { enrollment_token: token, response: sent, label = null } = request.body;
       const answer = { token, sent, label };
-      const added = await users.mfa.own.confirmWebauthn(subjectOf(request), answer, localeOf(request));
+      const added = await users.mfa.own.confirmWebauthn(subjectOf(request), answer, adminLocaleOf(request));
       return reply.code(201).send({ data: presentAdded(added) });
     },
   );

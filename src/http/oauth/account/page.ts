@@ -1,12 +1,12 @@
 import type { AccountPages } from '../../pages/account-pages.js';
 import type { Pages } from '../../pages/pages.js';
 import type { PageScript } from '../../pages/render.js';
-import { localeOf as localeOfReader, sendPage } from '../pages.js';
+import { readerLocaleOf, sendPage } from '../pages.js';
 import type { AccountVisit } from './visit.js';
 
 /** The language of the person's pages, for what is mailed to them. */
-export const localeOf = ({ request, client, uiLocales }: AccountVisit) =>
-  localeOfReader(request, { client, asked: { parameters: { ui_locales: uiLocales } } });
+export const accountLocaleOf = ({ request, client, uiLocales }: AccountVisit) =>
+  readerLocaleOf(request, { client, asked: { parameters: { ui_locales: uiLocales } } });
 
 type Common = 'params' | 'query' | 'client';
 

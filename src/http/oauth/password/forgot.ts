@@ -4,7 +4,7 @@ import { isMailable } from '../../../platform/mail/addresses.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
 import { assertOwnOrigin } from '../../origin.js';
 import type { HostedOptions } from '../options.js';
-import { localeOf, pageOptions, sendPage, wantsJson } from '../pages.js';
+import { pageOptions, readerLocaleOf, sendPage, wantsJson } from '../pages.js';
 import { refusalInJson } from '../refusal-in-json.js';
 import { throttled } from '../throttles.js';
 import { typedEmail } from '../typed-email.js';
@@ -33,7 +33,7 @@ export const passwordForgot: FastifyPluginAsyncTypebox<HostedOptions> = async (a
     if (!isMailable(email) || email.length > 320) {
       return sendForgot(visit, { email, error: 'sign_up.error.email_invalid' });
     }
-    const locale = localeOf(request, visit);
+    const locale = readerLocaleOf(request, visit);
     await logins.passwordReset.forgot({ client, email, locale, parameters: flowOf(visit) });
     if (wantsJson(request)) return reply.header('cache-control', 'no-store').send({ status: 'check_your_email' });
     return signInPage.send(visit, { email, error: 'sign_in.notice.reset_mail' });

@@ -6,7 +6,7 @@ import { assertOwnOrigin } from '../../origin.js';
 import { secretCookie } from '../../secret-cookie.js';
 import { linkPageOptions, linkVisit, shownClient } from '../link-pages.js';
 import type { HostedOptions } from '../options.js';
-import { localeOf, sendPage, wantsJson } from '../pages.js';
+import { readerLocaleOf, sendPage, wantsJson } from '../pages.js';
 import { throttled } from '../throttles.js';
 import { typedEmail } from '../typed-email.js';
 import { flowOf } from '../visit.js';
@@ -33,7 +33,7 @@ export const verifyEmailResend: FastifyPluginAsyncTypebox<HostedOptions> = async
       await resend.withTicket({
         client: visit.client,
         ticket: form.get('ticket') ?? '',
-        locale: localeOf(request, visit),
+        locale: readerLocaleOf(request, visit),
         parameters: flowOf(visit),
       });
       if (wantsJson(request)) return sendStatus(reply);

@@ -8,7 +8,7 @@ import { single } from '../../../schemas.js';
 import { createAdminCookies } from '../../cookies.js';
 import type { AdminAuthOptions } from '../../options.js';
 import { ChallengeOutcome, presentEntered } from '../../outcomes.js';
-import { localeOf } from '../../pages.js';
+import { adminLocaleOf } from '../../pages.js';
 
 export const ChallengeFields = {
   challenge_token: Type.String({ maxLength: 200, description: 'From the outcome `mfa_required`.' }),
@@ -41,7 +41,7 @@ export function answerWith({ users, baseUrl }: Pick<AdminAuthOptions, 'users' | 
     const entered = await users.signIn.answerChallenge({
       challengeToken,
       proof,
-      locale: localeOf(request),
+      locale: adminLocaleOf(request),
       ...browserOf(request),
     });
     if ('refreshToken' in entered) cookies.set(reply, entered);

@@ -4,7 +4,7 @@ import { givingBack } from '../../../../domain/rate-limits.js';
 import type { TextKey } from '../../../../platform/mail/texts.js';
 import { wantsJson } from '../../pages.js';
 import type { AccountOptions } from '../options.js';
-import { localeOf, sendAccountPage } from '../page.js';
+import { accountLocaleOf, sendAccountPage } from '../page.js';
 import type { AccountVisit } from '../visit.js';
 import { createAdding } from './add.js';
 
@@ -42,7 +42,7 @@ export const emailOtp: FastifyPluginAsyncTypebox<AccountOptions> = async (app, o
     // With a code it may be the form that has just set it up, sent twice.
     if (code === undefined && (await isThere(visit))) return reply;
     if (code === undefined) {
-      await logins.emailFactor.send(scope, 'mfa_enrollment', { ...ofSession, locale: localeOf(visit) });
+      await logins.emailFactor.send(scope, 'mfa_enrollment', { ...ofSession, locale: accountLocaleOf(visit) });
       return show(visit, { isSent: true, isAgain: form.has('again') });
     }
     try {

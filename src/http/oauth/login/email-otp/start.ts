@@ -4,7 +4,7 @@ import { onlyOnce, readParameters } from '../../../../domain/oidc/parameters.js'
 import { assertOwnOrigin } from '../../../origin.js';
 import { captchaErrorOf, captchaField } from '../../captcha.js';
 import type { HostedOptions } from '../../options.js';
-import { localeOf, wantsJson } from '../../pages.js';
+import { readerLocaleOf, wantsJson } from '../../pages.js';
 import { throttled } from '../../throttles.js';
 import { typedEmail } from '../../typed-email.js';
 import { boundParametersOf, letsSignUp } from '../../visit.js';
@@ -38,7 +38,7 @@ export const emailOtpStart: FastifyPluginAsyncTypebox<HostedOptions> = async (ap
         email,
         bound: boundParametersOf(visit),
         token,
-        locale: localeOf(request, visit),
+        locale: readerLocaleOf(request, visit),
         createsIdentities: letsSignUp(visit) && createsIdentities(settings),
       });
       return sendCodeSent(visit, { ...started, email, isAgain: token !== null }, captcha);

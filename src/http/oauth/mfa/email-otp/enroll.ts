@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DomainError } from '../../../../domain/errors.js';
 import { givingBack } from '../../../../domain/rate-limits.js';
 import type { HostedOptions } from '../../options.js';
-import { localeOf } from '../../pages.js';
+import { readerLocaleOf } from '../../pages.js';
 import { throttled } from '../../throttles.js';
 import { createMfaSteps } from '../steps.js';
 import { sendEmailEnrollment } from './enrollment-page.js';
@@ -20,7 +20,7 @@ export const mfaEmailOtpEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async
       if (!step) return reply;
       const { visit, pending, form } = step;
       const { id: flow, identityId } = pending;
-      const locale = localeOf(request, visit);
+      const locale = readerLocaleOf(request, visit);
       const error = await logins.emailFactor.send(pending, 'mfa_enrollment', { identityId, flow, locale }).then(
         () => null,
         (refusal) => {

@@ -3,7 +3,7 @@ import { DomainError, type ErrorCode } from '../../../../domain/errors.js';
 import { OAuthError } from '../../../../domain/oidc/oauth-error.js';
 import type { TextKey } from '../../../../platform/mail/texts.js';
 import type { HostedOptions } from '../../options.js';
-import { localeOf } from '../../pages.js';
+import { readerLocaleOf } from '../../pages.js';
 import { throttled } from '../../throttles.js';
 import { sendChallenge } from '../challenge-page.js';
 import { createMfaSteps, type Step } from '../steps.js';
@@ -34,7 +34,7 @@ export const mfaEmailOtpSend: FastifyPluginAsyncTypebox<HostedOptions> = async (
     if (!step) return reply;
     assertReplayed(step);
     const { visit, pending, token, form } = step;
-    const error = await logins.mfaChallenges.sendEmailCode(pending, localeOf(request, visit)).then(
+    const error = await logins.mfaChallenges.sendEmailCode(pending, readerLocaleOf(request, visit)).then(
       () => null,
       (refusal) => {
         const text = refusal instanceof DomainError ? failures[refusal.code] : undefined;
