@@ -1,7 +1,7 @@
-import type { Removals } from '../src/domain/removals/removals.js';
+import type { Removals } from '../src/domain/environment-removals/removals.js';
 import { settled } from './settled.js';
 
-export type { RemovalOutcome } from '../src/domain/removals/removals.js';
+export type { RemovalOutcome } from '../src/domain/environment-removals/removals.js';
 export type RemovalActivities = ReturnType<typeof createRemovalActivities>;
 
 export const createRemovalActivities = ({ removals }: { removals: Omit<Removals, 'resume'> }) => ({

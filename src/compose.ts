@@ -16,6 +16,7 @@ import { createAccounts } from './domain/accounts/account.js';
 import { createMemberMfaReset } from './domain/accounts/member-mfa.js';
 import { createAccountMembers } from './domain/accounts/members.js';
 import { createAdministratorRoles } from './domain/accounts/roles.js';
+import { createAdministratorInvites } from './domain/administrator-invites/administrator-invites.js';
 import { apiKeysChannel } from './domain/api-keys/announce.js';
 import { createApiKeyManagement } from './domain/api-keys/api-keys.js';
 import { createApiKeyAuthentication } from './domain/api-keys/authenticate.js';
@@ -37,7 +38,6 @@ import { createAccountIdentityInvites } from './domain/identity-invites/account-
 import { createIdentityInvites } from './domain/identity-invites/identity-invites.js';
 import { withdrawFromMember } from './domain/identity-invites/issue.js';
 import { createOrganizationInvitations } from './domain/identity-invites/organization-invitations.js';
-import { createAdministratorInvites } from './domain/invites/administrator-invites.js';
 import { createMailingInvite } from './domain/invites/mails-to-address.js';
 import { createLargeMessages } from './domain/large-messages.js';
 import { createApiLogins } from './domain/logins/api-logins.js';

@@ -1,9 +1,9 @@
 import { roleWindowMails } from '../domain/access/window-mails.js';
 import { accountIntentMails } from '../domain/account-intents/mails.js';
 import { adminMfaMails } from '../domain/admin-mfa/mails.js';
+import { administratorInviteMails } from '../domain/administrator-invites/mails.js';
 import type { EmailSubjects } from '../domain/emails/subjects.js';
 import { identityInviteMails } from '../domain/identity-invites/mails.js';
-import { administratorInviteMails } from '../domain/invites/mails.js';
 import { loginMails } from '../domain/logins/mails.js';
 import { mfaMails } from '../domain/mfa/mails.js';
 import { registrationMails } from '../domain/registration/mails.js';

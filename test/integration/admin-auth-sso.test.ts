@@ -10,7 +10,7 @@ import { PendingRegistration } from '../../entities/pending-registration.js';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { SsoDomain } from '../../entities/sso-domain.js';
 import { User } from '../../entities/user.js';
-import { administratorInviteToken } from '../../src/domain/invites/link.js';
+import { administratorInviteToken } from '../../src/domain/administrator-invites/link.js';
 import { hours } from '../../src/platform/clock.js';
 import { hashSecret } from '../../src/platform/crypto/one-time-secret.js';
 import { type AdminAuth, bearer, newAdminAuth } from '../support/admin-auth.js';

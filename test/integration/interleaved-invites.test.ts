@@ -1,5 +1,5 @@
+import { createAdministratorInviteExpiry } from '../../src/domain/administrator-invites/expiry.js';
 import { createIdentityInviteExpiry } from '../../src/domain/identity-invites/expiry.js';
-import { createAdministratorInviteExpiry } from '../../src/domain/invites/expiry.js';
 import { days } from '../../src/platform/clock.js';
 import { invite, rolesByKey } from '../support/administrators.js';
 import { outcomeOf } from '../support/answers.js';

@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 import { EntityManager } from 'typeorm';
-import { createAdministratorInviteExpiry } from '../../src/domain/invites/expiry.js';
+import { createAdministratorInviteExpiry } from '../../src/domain/administrator-invites/expiry.js';
 import { dbWithin } from '../../src/platform/database/db-within.js';
 import { invite, newMember, rolesByKey, tokenOf } from '../support/administrators.js';
 import { outcomeOf, outcomesOf, shape } from '../support/answers.js';

@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import { saveUser } from '../../src/domain/invites/join.js';
+import { saveUser } from '../../src/domain/administrator-invites/join.js';
 import { provision } from '../../src/domain/registration/provision.js';
 import { hours, minutes } from '../../src/platform/clock.js';
 import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';

@@ -5,7 +5,7 @@ import { Membership } from '../../entities/membership.js';
 import { MembershipRole, type RoleLimits } from '../../entities/membership-role.js';
 import { User } from '../../entities/user.js';
 import { UserSession } from '../../entities/user-session.js';
-import { administratorInviteToken } from '../../src/domain/invites/link.js';
+import { administratorInviteToken } from '../../src/domain/administrator-invites/link.js';
 import { createSigningKeys } from '../../src/domain/oidc/keys.js';
 import { createAdminTokens } from '../../src/domain/users/admin-tokens.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';

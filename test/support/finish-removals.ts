@@ -1,4 +1,4 @@
-import { createRemovals } from '../../src/domain/removals/removals.js';
+import { createRemovals } from '../../src/domain/environment-removals/removals.js';
 import type { TestApi } from './api.js';
 import { rowsOf } from './rows.js';
 

@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createAccountIntents } from '../../src/domain/account-intents/account-intents.js';
+import { createAdministratorInviteExpiry } from '../../src/domain/administrator-invites/expiry.js';
 import { createEmails } from '../../src/domain/emails/emails.js';
 import { createIdentityInviteExpiry } from '../../src/domain/identity-invites/expiry.js';
-import { createAdministratorInviteExpiry } from '../../src/domain/invites/expiry.js';
 import { registrationToken } from '../../src/domain/registration/link.js';
 import type { RegistrationRequest } from '../../src/domain/registration/park.js';
 import { createRegistrations } from '../../src/domain/registration/registrations.js';

@@ -1,11 +1,11 @@
 import { createActivities } from '../../activities/index.js';
 import { createRoleWindows } from '../../src/domain/access/windows.js';
+import { createRemovals } from '../../src/domain/environment-removals/removals.js';
 import { createErasures } from '../../src/domain/erasures/erasures.js';
 import { createHousekeeping } from '../../src/domain/housekeeping/housekeeping.js';
 import { createMfaGraces } from '../../src/domain/mfa/grace.js';
 import { openKinds } from '../../src/domain/processes/open.js';
 import { createReconciler } from '../../src/domain/processes/reconciler.js';
-import { createRemovals } from '../../src/domain/removals/removals.js';
 import { createDomainChecks } from '../../src/domain/sso-domains/checks.js';
 import type { DomainSchedule } from '../../src/domain/sso-domains/schedule.js';
 import { createWebhookDeliveries } from '../../src/domain/webhooks/deliveries.js';

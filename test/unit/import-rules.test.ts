@@ -214,7 +214,7 @@ test('the linter refuses a file that imports itself by way of others, were it fo
 /** Where a folder of the domain uses one that uses it in turn, and why that stays. */
 const knots: Record<string, string> = {
   'hierarchy → access': 'a node that goes takes the roles held at it along (removal.ts), and roles are given at nodes',
-  'hierarchy → removals':
+  'hierarchy → node-endings':
     'a node that goes, or moves away, ends what its organization has to itself there (removal.ts, changes.ts)',
 };
 const folderOf = (path: string) => /^src\/domain\/([^/]+)\//.exec(path)?.[1];

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import type { EnvironmentRemovalStatus } from '../../entities/environment-removal.js';
-import type { RemovalOutcome } from '../../src/domain/removals/removals.js';
+import type { RemovalOutcome } from '../../src/domain/environment-removals/removals.js';
 import type { environmentRemoval } from '../../workflows/environment-removal.js';
 import { recordHistory } from '../support/histories.js';
 import { startTestTemporal, type TestTemporal } from '../support/temporal.js';

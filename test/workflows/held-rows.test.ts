@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { AdministratorRole } from '../../entities/administrator-role.js';
 import { User } from '../../entities/user.js';
 import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
-import { createAdministratorInvites } from '../../src/domain/invites/administrator-invites.js';
+import { createAdministratorInvites } from '../../src/domain/administrator-invites/administrator-invites.js';
 import { createMailingInvite } from '../../src/domain/invites/mails-to-address.js';
 import { hours } from '../../src/platform/clock.js';
 import { workerBounds } from '../../src/worker/database-bounds.js';

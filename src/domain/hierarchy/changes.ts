@@ -3,7 +3,7 @@ import { Node, type NodeStatus } from '../../../entities/node.js';
 import { within } from '../../platform/database/db.js';
 import { isSame } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
-import { endMappingsOutside, lockMappedDirectories } from '../removals/moved-mappings.js';
+import { endMappingsOutside, lockMappedDirectories } from '../node-endings/moved-mappings.js';
 import type { EnvironmentScope } from '../scope.js';
 import { assertNodeMetadata } from './metadata.js';
 import { moveSubtree } from './moves.js';

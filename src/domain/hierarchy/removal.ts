@@ -8,7 +8,7 @@ import { forgetInLimits } from '../capabilities/role-limits.js';
 import { addToCounter } from '../counters.js';
 import { DomainError } from '../errors.js';
 import { recordEvents } from '../events/record.js';
-import { endBelongings, lockSignIns } from '../removals/organization-belongings.js';
+import { endBelongings, lockSignIns } from '../node-endings/organization-belongings.js';
 import type { EnvironmentScope } from '../scope.js';
 import { metadataOf } from './node-events.js';
 import { findLocked } from './nodes.js';

@@ -1,9 +1,9 @@
 import { after, days } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { nilUuid } from '../../platform/uuid.js';
+import { sweepClosedAccount } from '../account-closing/closed-accounts.js';
 import { keepWaymarks } from '../identities/waymarks.js';
 import { sweepRemovedClients } from '../oidc/removed-clients.js';
-import { sweepClosedAccount } from '../removals/closed-accounts.js';
 import { warnOfCertificates } from '../sso-connections/certificate-warnings.js';
 import type { Swept as Step } from '../sweeping.js';
 import { endSomeStopped } from '../webhooks/stops.js';

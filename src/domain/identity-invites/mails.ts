@@ -5,7 +5,7 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import { greetingOf } from '../emails/greeting.js';
 import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
-import { inviteStatusOf } from '../invites/process.js';
+import { inviteStatusOf } from '../invites/times.js';
 import { identityInviteLink, identityInviteToken } from './link.js';
 import { isKeptOut, toldOf } from './standing.js';
 

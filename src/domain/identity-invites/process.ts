@@ -1,7 +1,7 @@
 import type { IdentityInvite } from '../../../entities/identity-invite.js';
 import type { ProcessInput } from '../../platform/process-kinds.js';
 import type { QueuedEmail } from '../emails/queue.js';
-import { inviteTimesOf } from '../invites/process.js';
+import { inviteTimesOf } from '../invites/times.js';
 
 /** What the process of an invite is told when it starts, or when something happened to the invite (`news`). */
 export const identityInviteInput = (

@@ -2,7 +2,7 @@ import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import { Environment } from '../../../entities/environment.js';
 import { IdentityInvite } from '../../../entities/identity-invite.js';
 import { within } from '../../platform/database/db.js';
-import { inviteStatusOf } from '../invites/process.js';
+import { inviteStatusOf } from '../invites/times.js';
 import type { AccountScope } from '../scope.js';
 import { environmentStands } from '../standing-environment.js';
 

@@ -13,7 +13,7 @@ import { applicationNameOf } from '../emails/brand.js';
 import { DomainError } from '../errors.js';
 import { fullNameOf } from '../full-name.js';
 import { identityByAddress } from '../identity-by-address.js';
-import { inviteStatusOf } from '../invites/process.js';
+import { inviteStatusOf } from '../invites/times.js';
 import { isVerificationOnlyAsserted } from '../passwords/asserted-verification.js';
 import { wasJustDone } from '../sent-twice.js';
 

@@ -1,7 +1,7 @@
 import type { AdministratorInvite } from '../../../entities/administrator-invite.js';
 import type { RowCountList } from '../../../entities/row-count.js';
 import { type ProcessInput, workflowIdOf } from '../../platform/process-kinds.js';
-import { reminderOf } from '../invites/process.js';
+import { reminderOf } from '../invites/times.js';
 import type { Kind, KindName, ProcessRow, Standing } from './kind.js';
 
 type Invite = Pick<AdministratorInvite, 'id' | 'createdAt' | 'expiresAt'> & { status: string };

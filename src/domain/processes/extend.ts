@@ -2,9 +2,9 @@ import type { EntityManager } from 'typeorm';
 import { AdministratorInvite } from '../../../entities/administrator-invite.js';
 import { AdministratorRole } from '../../../entities/administrator-role.js';
 import { after, days } from '../../platform/clock.js';
+import { administratorInviteInput } from '../administrator-invites/process.js';
 import { assertMayGive, authorityOf } from '../capabilities/roles-authority.js';
 import { DomainError, invalidField } from '../errors.js';
-import { administratorInviteInput } from '../invites/process.js';
 import { startLater } from '../outbox.js';
 import type { ProcessRow } from './kind.js';
 

@@ -1,7 +1,7 @@
 import { dbWithin } from '../../platform/database/db-within.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
+import { createRemovals } from '../environment-removals/removals.js';
 import { environmentRemovalInput } from '../environments/removal-process.js';
-import { createRemovals } from '../removals/removals.js';
 import type { Kind, ProcessRow } from './kind.js';
 
 const inputOf = ({ id, accountId, subjectId }: ProcessRow) =>

@@ -1,7 +1,7 @@
 import { AdministratorInvite } from '../../../entities/administrator-invite.js';
 import { dbWithin } from '../../platform/database/db-within.js';
-import { createAdministratorInviteExpiry, keepAdministrationOf } from '../invites/expiry.js';
-import { administratorInviteInput } from '../invites/process.js';
+import { createAdministratorInviteExpiry, keepAdministrationOf } from '../administrator-invites/expiry.js';
+import { administratorInviteInput } from '../administrator-invites/process.js';
 import { startLater } from '../outbox.js';
 import { invitesOf } from './any-invite.js';
 import type { Kind, ProcessRow } from './kind.js';

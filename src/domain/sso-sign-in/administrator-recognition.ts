@@ -4,7 +4,7 @@ import { Membership } from '../../../entities/membership.js';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { SsoLink } from '../../../entities/sso-link.js';
 import { User } from '../../../entities/user.js';
-import { inviteStatusOf } from '../invites/process.js';
+import { inviteStatusOf } from '../invites/times.js';
 import { isMailAddress } from '../logins/address.js';
 import { covers } from '../sso-connections/covering.js';
 import type { Assertion } from '../sso-protocols/assertion.js';

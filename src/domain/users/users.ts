@@ -1,14 +1,14 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
+import { createAccountClosing } from '../account-closing/close-account.js';
 import { createLeaving } from '../accounts/leave.js';
 import { type AdminMfa, createAdminMfa } from '../admin-mfa/admin-mfa.js';
-import { createInviteAcceptance, type InviteAcceptance } from '../invites/acceptance.js';
+import { createInviteAcceptance, type InviteAcceptance } from '../administrator-invites/acceptance.js';
 import type { SigningKeys } from '../oidc/keys.js';
 import type { RefreshTokens } from '../oidc/refresh-tokens.js';
 import type { Passwords } from '../passwords/passwords.js';
 import type { ParkedRegistration, Registrations } from '../registration/registrations.js';
-import { createAccountClosing } from '../removals/close-account.js';
 import { type AccountCreation, type AccountCreationDeps, createAccountCreation } from './account-creation.js';
 import { type AdminSubject, type AdminTokens, createAdminTokens } from './admin-tokens.js';
 import { type ConfirmEmail, type ConfirmEmailDeps, createConfirmEmail } from './confirm-email.js';

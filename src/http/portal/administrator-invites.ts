@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { ShownInvite } from '../../domain/invites/administrator-invites.js';
+import type { ShownInvite } from '../../domain/administrator-invites/administrator-invites.js';
 import { standingOfInvite } from '../../domain/processes/any-invite.js';
 import type { Services } from '../../services.js';
 import { listQuery, paginated } from '../lists.js';

@@ -1,10 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { AdministratorRole } from '../../../entities/administrator-role.js';
 import { provisionAccount } from '../../../src/domain/accounts/provisioning.js';
+import { createAdministratorInvites } from '../../../src/domain/administrator-invites/administrator-invites.js';
 import { createEnvironments } from '../../../src/domain/environments/environments.js';
 import { createErasures, erasureInput } from '../../../src/domain/erasures/erasures.js';
 import { createIdentityInvites } from '../../../src/domain/identity-invites/identity-invites.js';
-import { createAdministratorInvites } from '../../../src/domain/invites/administrator-invites.js';
 import { createMailingInvite } from '../../../src/domain/invites/mails-to-address.js';
 import { createMfaGraces } from '../../../src/domain/mfa/grace.js';
 import { days, hours, seconds } from '../../../src/platform/clock.js';

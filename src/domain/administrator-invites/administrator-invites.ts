@@ -13,14 +13,15 @@ import { assertMayGive, authorityOf, lockAdministration } from '../capabilities/
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import { recordEvent, recordEvents } from '../events/record.js';
+import type { MailingInvite } from '../invites/mails-to-address.js';
+import { inviteStatusOf } from '../invites/times.js';
 import { startAllLater, startLater } from '../outbox.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { readRowCount } from '../row-counts.js';
 import type { AccountScope } from '../scope.js';
 import { expireAdministratorInvites } from './expiry.js';
 import { administratorInviteToken } from './link.js';
-import type { MailingInvite } from './mails-to-address.js';
-import { administratorInviteEmail, administratorInviteInput, inviteStatusOf } from './process.js';
+import { administratorInviteEmail, administratorInviteInput } from './process.js';
 
 export interface NewInvite {
   email: string;

@@ -5,10 +5,10 @@ import type { Db } from '../../platform/database/db.js';
 import { dbWithin } from '../../platform/database/db-within.js';
 import { nilUuid } from '../../platform/uuid.js';
 import { leaveIdentity } from '../access/window-rows.js';
+import { createRemovals } from '../environment-removals/removals.js';
 import { forgetInvited } from '../erasures/forget-invited.js';
 import { recordEvent } from '../events/record.js';
 import type { Swept } from '../sweeping.js';
-import { createRemovals } from './removals.js';
 
 /** How long support halts a removal in an Account that is closed: nobody could take it up there any more. */
 const haltMs = days(1);

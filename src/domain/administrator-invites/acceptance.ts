@@ -8,12 +8,12 @@ import type { Db } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
 import { DomainError, invalidField } from '../errors.js';
+import { inviteStatusOf } from '../invites/times.js';
 import { type Passwords, passwordLength } from '../passwords/passwords.js';
 import { wasJustDone } from '../sent-twice.js';
 import { adminConnectionFor } from '../sso-connections/covering.js';
 import { userByAddress } from '../user-by-address.js';
 import { joinAccount } from './join.js';
-import { inviteStatusOf } from './process.js';
 
 /** What the link of an invite stands for. */
 export interface OfferedInvite {

@@ -8,8 +8,8 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import { roleName } from '../accounts/members-roles.js';
 import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
+import { inviteStatusOf } from '../invites/times.js';
 import { administratorInviteLink, administratorInviteToken } from './link.js';
-import { inviteStatusOf } from './process.js';
 
 export interface InviteMailsDeps {
   sealing: Pick<Sealing, 'derive'>;
