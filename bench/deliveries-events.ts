@@ -10,7 +10,8 @@ import { writeRoutes } from '../src/domain/webhooks/routes.js';
 import { newWebhookSecret, secretContext } from '../src/domain/webhooks/secrets.js';
 import { parseMasterKeys } from '../src/platform/crypto/master-keys.js';
 import { createSealing } from '../src/platform/crypto/sealing.js';
-import type { Db, EnvironmentScope } from '../src/platform/database/db.js';
+import type { Db } from '../src/platform/database/db.js';
+import type { EnvironmentScope } from '../src/platform/scope.js';
 import type { Installation } from './installation.js';
 import { seed } from './seed.js';
 

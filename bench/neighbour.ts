@@ -1,6 +1,7 @@
 import { User } from '../entities/user.js';
 import { provisionAccount } from '../src/domain/accounts/provisioning.js';
-import type { Db, EnvironmentScope } from '../src/platform/database/db.js';
+import type { Db } from '../src/platform/database/db.js';
+import type { EnvironmentScope } from '../src/platform/scope.js';
 
 /** One more Account of the demo's administrator. @returns its Environment for production */
 export const newNeighbour = (db: Db): Promise<EnvironmentScope> =>

@@ -7,8 +7,8 @@ import { addToCounter } from '../src/domain/counters.js';
 import { createClientManagement, type NewClient } from '../src/domain/oidc/client-management.js';
 import { hashPassword } from '../src/domain/passwords/hashing.js';
 import { systemClock as now } from '../src/platform/clock.js';
-import type { EnvironmentScope } from '../src/platform/database/db.js';
 import { openDb } from '../src/platform/database/open-db.js';
+import type { EnvironmentScope } from '../src/platform/scope.js';
 import { newSamlSeed, type SamlSeed } from './saml/seed.js';
 
 export interface Client {

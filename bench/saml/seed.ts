@@ -2,7 +2,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { SsoConnection } from '../../entities/sso-connection.js';
 import { SsoLink } from '../../entities/sso-link.js';
 import { newSelfSigned } from '../../src/platform/crypto/self-signed.js';
-import type { Db, EnvironmentScope } from '../../src/platform/database/db.js';
+import type { Db } from '../../src/platform/database/db.js';
+import type { EnvironmentScope } from '../../src/platform/scope.js';
 
 /** An identity provider that the load plays. */
 export interface SamlSeed {

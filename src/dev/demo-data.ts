@@ -16,8 +16,9 @@ import { createIdentities } from '../domain/identities/identities.js';
 import { createClientManagement } from '../domain/oidc/client-management.js';
 import { createPasswords } from '../domain/passwords/passwords.js';
 import { systemClock as now } from '../platform/clock.js';
-import type { Db, EnvironmentScope } from '../platform/database/db.js';
+import type { Db } from '../platform/database/db.js';
 import { openDb } from '../platform/database/open-db.js';
+import type { EnvironmentScope } from '../platform/scope.js';
 import type { DevSecrets } from './secrets.js';
 
 const applicationName = 'Acme Portal';

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { CounterName } from '../../entities/counter.js';
-import type { EnvironmentScope } from '../platform/database/db.js';
+import type { EnvironmentScope } from '../platform/scope.js';
 
 /** Enough for the connections of a process to seldom meet; a total reads so many rows at the most. */
 const stripes = 16;

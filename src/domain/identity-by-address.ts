@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { Identity } from '../../entities/identity.js';
-import type { AccountScope } from './scope.js';
+import type { AccountScope } from '../platform/scope.js';
 
 /** The id of an Account's identity whom an address belongs to. */
 export async function identityIdByAddress(

@@ -1,9 +1,9 @@
 import type { EntityManager } from 'typeorm';
 import type { Db, Statement } from '../platform/database/db.js';
 import { inSnakeCase } from '../platform/database/naming.js';
+import type { AccountScope } from '../platform/scope.js';
 import { afterCursor, type Placed, placedBy } from './cursors.js';
 import { isFollowing, type Page, pageOf, type Sorted, type Stretch, stretchForwards, stretchOf } from './paging.js';
-import type { AccountScope } from './scope.js';
 import { type Bind, bindInto } from './sql-parameters.js';
 
 /**

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import type { AccountScope } from '../platform/database/db.js';
+import type { AccountScope } from '../platform/scope.js';
 import { DomainError } from './errors.js';
 
 /**

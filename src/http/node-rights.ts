@@ -2,7 +2,7 @@ import type { Asked } from '../domain/access/rights.js';
 import type { Caller } from '../domain/caller.js';
 import { DomainError } from '../domain/errors.js';
 import { forbiddenFor } from '../domain/forbidden.js';
-import type { EnvironmentScope } from '../domain/scope.js';
+import type { EnvironmentScope } from '../platform/scope.js';
 import type { Services } from '../services.js';
 
 /**

@@ -4,8 +4,8 @@ import type { Caller } from '../domain/caller.js';
 import type { Capability } from '../domain/capabilities/administrator-roles.js';
 import type { DomainError, ErrorCode } from '../domain/errors.js';
 import type { EventAction } from '../domain/events/catalogue.js';
-import type { AccountScope, ApplicationScope, EnvironmentScope } from '../domain/scope.js';
 import { groupBy } from '../platform/group-by.js';
+import type { AccountScope, ApplicationScope, EnvironmentScope } from '../platform/scope.js';
 import type { Services } from '../services.js';
 import { ErrorEnvelope, httpStatusOf } from './errors.js';
 

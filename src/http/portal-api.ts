@@ -3,7 +3,7 @@ import type { Capability } from '../domain/capabilities/administrator-roles.js';
 import { covers } from '../domain/capabilities/role-limits.js';
 import { DomainError, type ErrorCode } from '../domain/errors.js';
 import { lacksCapability } from '../domain/forbidden.js';
-import type { EnvironmentScope } from '../domain/scope.js';
+import type { EnvironmentScope } from '../platform/scope.js';
 import type { Services } from '../services.js';
 import { type AdminPages, letAdminScriptsCall } from './admin-auth/origin.js';
 import { denied } from './denials.js';

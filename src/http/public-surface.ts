@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { DomainError } from '../domain/errors.js';
 import { forbiddenFor } from '../domain/forbidden.js';
-import type { EnvironmentScope } from '../domain/scope.js';
+import type { EnvironmentScope } from '../platform/scope.js';
 import type { Services } from '../services.js';
 import { denied } from './denials.js';
 import type { NodePermission, PermissionRule } from './operation.js';

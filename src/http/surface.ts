@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { TProperties } from 'typebox';
 import type { Caller } from '../domain/caller.js';
 import type { ErrorCode } from '../domain/errors.js';
-import type { EnvironmentScope } from '../domain/scope.js';
+import type { EnvironmentScope } from '../platform/scope.js';
 import type { Operation } from './operation.js';
 
 /** Where operations are offered, and how their callers prove that they may. */

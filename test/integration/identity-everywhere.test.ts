@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { identityLinkToken } from '../../src/domain/identity-links.js';
-import type { EnvironmentScope } from '../../src/platform/database/db.js';
+import type { EnvironmentScope } from '../../src/platform/scope.js';
 import { sealing } from '../support/administrators.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { subscribe } from '../support/api-webhooks.js';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createMfaGraces, type MfaGraces } from '../../src/domain/mfa/grace.js';
 import { mfaMails } from '../../src/domain/mfa/mails.js';
 import { days, hours } from '../../src/platform/clock.js';
-import type { EnvironmentScope } from '../../src/platform/database/db.js';
+import type { EnvironmentScope } from '../../src/platform/scope.js';
 import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { rowsAsOwner } from '../support/database.js';
 import { newOrganization, setPolicy } from '../support/organizations.js';

@@ -13,7 +13,7 @@ import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
 import { createSigningKeys } from '../../src/domain/oidc/keys.js';
 import { createAdminTokens } from '../../src/domain/users/admin-tokens.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
-import type { EnvironmentScope } from '../../src/platform/database/db.js';
+import type { EnvironmentScope } from '../../src/platform/scope.js';
 import { holdToDocument } from './conformance.js';
 import { newDatabase, type TestDatabase } from './database.js';
 import { keyKeeper } from './key-keeper.js';

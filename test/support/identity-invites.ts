@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { LightMyRequestResponse } from 'fastify';
 import { identityInviteToken } from '../../src/domain/identity-invites/link.js';
-import type { EnvironmentScope } from '../../src/domain/scope.js';
+import type { EnvironmentScope } from '../../src/platform/scope.js';
 import { sealing } from './administrators.js';
 import { outcomeOf } from './answers.js';
 import type { TestApi } from './api.js';

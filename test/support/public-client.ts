@@ -1,5 +1,5 @@
 import type { OAuthClient } from '../../entities/oauth-client.js';
-import type { EnvironmentScope } from '../../src/platform/database/db.js';
+import type { EnvironmentScope } from '../../src/platform/scope.js';
 import { send, type TestApi } from './api.js';
 
 /** A client of an app without a backend, as it is made where nothing more is said of it. */

@@ -4,7 +4,7 @@ import { Role } from '../../entities/role.js';
 import type { RoleAssignment } from '../../entities/role-assignment.js';
 import { write } from '../../src/domain/access/assigning.js';
 import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
-import type { EnvironmentScope } from '../../src/platform/database/db.js';
+import type { EnvironmentScope } from '../../src/platform/scope.js';
 import type { TestDatabase } from './database.js';
 import { rowsAsOwner } from './database.js';
 

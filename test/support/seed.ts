@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { demoAdmin, demoIdentities, demoRedirectUri, prepareDemoData } from '../../src/dev/demo-data.js';
 import { createClientManagement } from '../../src/domain/oidc/client-management.js';
 import { systemClock as now } from '../../src/platform/clock.js';
-import type { EnvironmentScope } from '../../src/platform/database/db.js';
 import { openDb } from '../../src/platform/database/open-db.js';
+import type { EnvironmentScope } from '../../src/platform/scope.js';
 
 /** On this computer, so that any port of it does; nothing has to listen there. */
 export const redirectUri = demoRedirectUri;

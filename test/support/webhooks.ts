@@ -10,7 +10,7 @@ import type { WebhookScope } from '../../src/domain/webhooks/find.js';
 import { webhookDeliveryInput } from '../../src/domain/webhooks/process.js';
 import { newWebhookSecret, secretContext } from '../../src/domain/webhooks/secrets.js';
 import type { Sealing } from '../../src/platform/crypto/sealing.js';
-import type { EnvironmentScope } from '../../src/platform/database/db.js';
+import type { EnvironmentScope } from '../../src/platform/scope.js';
 import type { TestDatabase } from './database.js';
 
 export interface Received {

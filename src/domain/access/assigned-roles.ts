@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import type { EnvironmentScope } from '../scope.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { notEnded } from './in-force.js';
 
 /** A role that an Identity holds at a node, now or at a time to come. */

@@ -6,9 +6,9 @@ import { Role } from '../../../entities/role.js';
 import { RoleAssignment } from '../../../entities/role-assignment.js';
 import { within } from '../../platform/database/db.js';
 import { insertNew } from '../../platform/database/insert-new.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError, type ErrorCode, mostNamed } from '../errors.js';
 import { recordEvents } from '../events/record.js';
-import type { EnvironmentScope } from '../scope.js';
 import { asNotFound } from './concurrent-removal.js';
 import { openWindows } from './window-rows.js';
 

@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import { RoleAssignment } from '../../../entities/role-assignment.js';
 import { type Db, within } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
-import type { EnvironmentScope } from '../scope.js';
 import type { ReachedNodes } from './rights.js';
 
 /** An assignment with the names that people know. */

@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import { violates } from '../../platform/database/postgres-errors.js';
 import { isOutage } from '../../platform/outages.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
-import type { EnvironmentScope } from '../scope.js';
 
 /** What a violated constraint of assignments means: what was there when it was looked for may be gone when it is named. */
 export function asNotFound(error: unknown): unknown {

@@ -1,9 +1,9 @@
 import type { EntityManager } from 'typeorm';
 import type { Db } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 import { cannotGrant, forbiddenFor } from '../forbidden.js';
-import type { EnvironmentScope } from '../scope.js';
 import { type Placed, place, type WantedByNewcomer } from './assigning.js';
 import type { Evaluation } from './evaluate.js';
 import { lackingAtEach, type WantedGrant } from './granting.js';

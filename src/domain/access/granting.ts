@@ -1,4 +1,4 @@
-import type { EnvironmentScope } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Caller } from '../caller.js';
 import { type Check, denied, type Evaluation } from './evaluate.js';
 import { systemPermissions } from './permissions.js';

@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
-import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { dbWithin } from '../../platform/database/db-within.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Caller } from '../caller.js';
 import { reachOf } from '../capabilities/reach.js';
 import { covers } from '../capabilities/role-limits.js';

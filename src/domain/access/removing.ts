@@ -1,8 +1,8 @@
 import { Any, type EntityManager, type FindOptionsWhere, IsNull } from 'typeorm';
 import { RoleAssignment } from '../../../entities/role-assignment.js';
 import { within } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { recordEvents } from '../events/record.js';
-import type { EnvironmentScope } from '../scope.js';
 import { metadataOf } from './assigning.js';
 import { closeWindows } from './window-rows.js';
 

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import type { EnvironmentScope } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { recordEvents } from '../events/record.js';
 
 /** A role, and the keys of the permissions that it holds from now on, and no longer. */

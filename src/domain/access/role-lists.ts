@@ -1,10 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import type { Role } from '../../../entities/role.js';
 import type { Db } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
 import { columnsOf, type RowList, readPart, readRows, readWhole } from '../row-pages.js';
-import type { EnvironmentScope } from '../scope.js';
 import type { Bind } from '../sql-parameters.js';
 import { notEnded } from './in-force.js';
 import type { ReachedNodes } from './rights.js';

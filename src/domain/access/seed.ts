@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { Permission } from '../../../entities/permission.js';
 import { Role } from '../../../entities/role.js';
 import { RolePermission } from '../../../entities/role-permission.js';
-import type { EnvironmentScope } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { permissions, systemPermissions, systemRoles } from './permissions.js';
 
 /** The system's permissions and roles of a new Environment, in the caller's transaction. */

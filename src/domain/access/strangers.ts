@@ -1,7 +1,7 @@
 import type { Db } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Caller } from '../caller.js';
 import { isActive } from '../hierarchy/active.js';
-import type { EnvironmentScope } from '../scope.js';
 import type { ReachedNodes } from './rights.js';
 
 /** What ties somebody to a part of the tree; in it or anywhere below. */

@@ -2,12 +2,12 @@ import { Any, type EntityManager } from 'typeorm';
 import { Membership } from '../../../entities/membership.js';
 import { UserApplicationState } from '../../../entities/user-application-state.js';
 import type { Db } from '../../platform/database/db.js';
+import type { AccountScope } from '../../platform/scope.js';
 import { assertSpeaksFor } from '../admin-mfa/other-sign-in.js';
 import type { SignedInAdmin } from '../admin-mfa/signed-in-admin.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
 import { DomainError } from '../errors.js';
 import { recordEvents } from '../events/record.js';
-import type { AccountScope } from '../scope.js';
 
 /** Ends the own access to an Account at once, whatever the roles. */
 export const createLeaving =

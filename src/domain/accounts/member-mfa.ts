@@ -1,6 +1,7 @@
 import { Membership } from '../../../entities/membership.js';
 import type { Clock } from '../../platform/clock.js';
-import type { AccountScope, Db } from '../../platform/database/db.js';
+import type { Db } from '../../platform/database/db.js';
+import type { AccountScope } from '../../platform/scope.js';
 import { noticeAdmin } from '../admin-mfa/mails.js';
 import { resetUserMfa } from '../admin-mfa/reset.js';
 import { authorityOf, lockAdministration } from '../capabilities/roles-authority.js';

@@ -1,9 +1,9 @@
 import { type EntityManager, In } from 'typeorm';
 import { AdministratorRole, type AdministratorRoleKey } from '../../../entities/administrator-role.js';
+import type { AccountScope } from '../../platform/scope.js';
 import { builtInRoles } from '../capabilities/administrator-roles.js';
 import { checkedLimits, type RoleLimits, sameLimits, type WantedLimits } from '../capabilities/role-limits.js';
 import { DomainError, type ErrorDetail, invalidField } from '../errors.js';
-import type { AccountScope } from '../scope.js';
 
 export interface MemberRole {
   roleId: string;

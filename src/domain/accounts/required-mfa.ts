@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
+import type { AccountScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
-import type { AccountScope } from '../scope.js';
 import { aal2 } from '../sessions/first-factor.js';
 
 /** Who decides whether an Account requires a second factor, and in which session. */

@@ -5,13 +5,13 @@ import { AdministratorRole } from '../../../entities/administrator-role.js';
 import { MembershipRole } from '../../../entities/membership-role.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
+import type { AccountScope } from '../../platform/scope.js';
 import { builtInRoles, type Capability, capabilitiesOf } from '../capabilities/administrator-roles.js';
 import { assertHolds, authorityOf, lockAdministration } from '../capabilities/roles-authority.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
-import type { AccountScope } from '../scope.js';
 
 export interface RoleInput {
   name: string;

@@ -3,8 +3,8 @@ import { Application } from '../../../entities/application.js';
 import { Environment } from '../../../entities/environment.js';
 import type { RoleLimits } from '../../../entities/membership-role.js';
 import { Node } from '../../../entities/node.js';
+import type { AccountScope } from '../../platform/scope.js';
 import { DomainError, type ErrorDetail } from '../errors.js';
-import type { AccountScope } from '../scope.js';
 
 export type { RoleLimits };
 

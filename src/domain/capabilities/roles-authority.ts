@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import type { AdministratorRole, AdministratorRoleKey } from '../../../entities/administrator-role.js';
+import type { AccountScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { cannotGrant, lacksCapability } from '../forbidden.js';
-import type { AccountScope } from '../scope.js';
 import { type Capability, capabilitiesOf } from './administrator-roles.js';
 import { covers, type Place, placesOf, type RoleLimits } from './role-limits.js';
 

@@ -1,9 +1,9 @@
 import type { Db } from '../../platform/database/db.js';
 import type { NotificationWaiters } from '../../platform/database/notifications.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { maxUuid } from '../../platform/uuid.js';
 import { DomainError } from '../errors.js';
 import type { EventAction } from '../events/catalogue.js';
-import type { EnvironmentScope } from '../scope.js';
 import { endOf, type Position, readCursor, writeCursor } from './cursor.js';
 
 export interface Change {

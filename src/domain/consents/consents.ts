@@ -1,7 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
 import type { Actor } from '../../platform/context.js';
-import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import type { Db } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 

@@ -6,7 +6,8 @@ import {
   type EnvironmentRemovalStatus,
 } from '../../../entities/environment-removal.js';
 import { type Clock, seconds } from '../../platform/clock.js';
-import type { AccountScope, Db } from '../../platform/database/db.js';
+import type { Db } from '../../platform/database/db.js';
+import type { AccountScope } from '../../platform/scope.js';
 import { actForRequester } from '../act-for-requester.js';
 import { lockApplication, removeEmptyApplication } from '../environments/begin-removal.js';
 import { environmentRemovalInput } from '../environments/removal-process.js';

@@ -3,11 +3,11 @@ import { v7 as uuidv7 } from 'uuid';
 import { Counter } from '../../../entities/counter.js';
 import { Environment } from '../../../entities/environment.js';
 import { EnvironmentSettings } from '../../../entities/environment-settings.js';
+import type { ApplicationScope } from '../../platform/scope.js';
 import { seedAccess } from '../access/seed.js';
 import { recordEvent } from '../events/record.js';
 import { type Naming, underFreeSlug } from '../free-slug.js';
 import { seedHierarchy } from '../hierarchy/seed.js';
-import type { ApplicationScope } from '../scope.js';
 import { environmentDefaults } from './defaults.js';
 
 /**

@@ -4,12 +4,12 @@ import { Application } from '../../../entities/application.js';
 import type { Environment } from '../../../entities/environment.js';
 import { EnvironmentRemoval } from '../../../entities/environment-removal.js';
 import { currentContext } from '../../platform/context.js';
+import type { AccountScope } from '../../platform/scope.js';
 import { announceApiKeys } from '../api-keys/announce.js';
 import { forgetInLimits } from '../capabilities/role-limits.js';
 import { environmentDeleted } from '../emails/brand.js';
 import { recordEvent } from '../events/record.js';
 import { startLater } from '../outbox.js';
-import type { AccountScope } from '../scope.js';
 import { silenceWebhooks } from '../webhooks/routes.js';
 import { environmentRemovalInput } from './removal-process.js';
 

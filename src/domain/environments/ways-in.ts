@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import { within } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError, type ErrorDetail, mostNamed } from '../errors.js';
-import type { EnvironmentScope } from '../scope.js';
 import { type LoginMethod, type MethodSettings, methodsOf } from './login-methods.js';
 
 const fieldOf: Record<LoginMethod, string> = {

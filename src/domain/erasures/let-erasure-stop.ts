@@ -1,8 +1,8 @@
 import { Erasure } from '../../../entities/erasure.js';
 import type { Db } from '../../platform/database/db.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
+import type { AccountScope } from '../../platform/scope.js';
 import type { RunningProcesses } from '../running-processes.js';
-import type { AccountScope } from '../scope.js';
 import { waitUntilStopped } from '../wait-until-stopped.js';
 import { erasureInput } from './erasures.js';
 

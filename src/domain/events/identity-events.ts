@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { Actor } from '../../platform/context.js';
-import type { EnvironmentScope } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { changedFields } from '../changed-fields.js';
 import type { EventAction } from './catalogue.js';
 import { type EventDetails, eventRow, eventsInsert, measureWritten, recordEvents } from './record.js';

@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import { type AccessModel, EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { within } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError, type ErrorDetail, mostNamed } from '../errors.js';
-import type { EnvironmentScope } from '../scope.js';
 import { organizationType, rootType } from './rules.js';
 import { schemaFor } from './schema-row.js';
 

@@ -1,10 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import { Node, type NodeStatus } from '../../../entities/node.js';
 import { within } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { isSame } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
 import { endMappingsOutside, lockMappedDirectories } from '../node-endings/moved-mappings.js';
-import type { EnvironmentScope } from '../scope.js';
 import { assertNodeMetadata } from './metadata.js';
 import { moveSubtree } from './moves.js';
 import { recordNodeEvent } from './node-events.js';

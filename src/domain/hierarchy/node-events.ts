@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { Node } from '../../../entities/node.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { recordEvent } from '../events/record.js';
-import type { EnvironmentScope } from '../scope.js';
 import { isOrganization } from './organization-rows.js';
 
 export type NodeVerb = 'created' | 'updated' | 'moved' | 'deleted';

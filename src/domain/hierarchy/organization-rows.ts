@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import type { Node } from '../../../entities/node.js';
 import { type AuthenticationPolicy, Organization } from '../../../entities/organization.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { addToCounter } from '../counters.js';
-import type { EnvironmentScope } from '../scope.js';
 import { organizationType } from './rules.js';
 
 /** What a new organization asks of its members: what the Environment does. */

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
 import { assertAwaited } from '../../platform/database/giving-up.js';
 import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
-import type { EnvironmentScope } from '../scope.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { type Left, removeSomeOf } from './removal.js';
 
 /** Nodes, or roles held at them, that one transaction takes: it has the lock on the tree's shape, and all else that changes the tree waits for it. */

@@ -1,6 +1,7 @@
 import { Any, type EntityManager } from 'typeorm';
 import { Node } from '../../../entities/node.js';
 import { within } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { metadataOf as metadataOfAssignment } from '../access/assigning.js';
 import { lockAssignments, removeAssignments } from '../access/removing.js';
 import { leaveNodes } from '../access/window-rows.js';
@@ -9,7 +10,6 @@ import { addToCounter } from '../counters.js';
 import { DomainError } from '../errors.js';
 import { recordEvents } from '../events/record.js';
 import { endBelongings, lockSignIns } from '../node-endings/organization-belongings.js';
-import type { EnvironmentScope } from '../scope.js';
 import { metadataOf } from './node-events.js';
 import { findLocked } from './nodes.js';
 import { isOrganization } from './organization-rows.js';

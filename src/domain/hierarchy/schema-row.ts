@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { NodeTypeSchema } from '../../../entities/node-type-schema.js';
 import { within } from '../../platform/database/db.js';
-import type { EnvironmentScope } from '../scope.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 
 /**
  * The schema of an Environment's tree, whose row is also the lock on the tree's shape (docs/decisions/0016). `new nodes`

@@ -3,11 +3,11 @@ import { type NodeType, NodeTypeSchema } from '../../../entities/node-type-schem
 import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/database/db.js';
 import { createPacing } from '../../platform/pacing.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { nilUuid } from '../../platform/uuid.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError, type ErrorDetail, mostNamed } from '../errors.js';
 import { recordEvent } from '../events/record.js';
-import type { EnvironmentScope } from '../scope.js';
 import { metadataProblems, tooSlow } from './metadata.js';
 import { compiledSchema } from './metadata-schemas.js';
 import { rootType } from './rules.js';

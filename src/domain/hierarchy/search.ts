@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { isShort } from '../identity-search.js';
 import { containing } from '../paging.js';
-import type { EnvironmentScope } from '../scope.js';
 import type { Bind } from '../sql-parameters.js';
 
 /** Where a text finds more, reading all nodes takes PostgreSQL no longer than looking up those. */

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { Node } from '../../../entities/node.js';
 import { type NodeType, NodeTypeSchema } from '../../../entities/node-type-schema.js';
-import type { EnvironmentScope } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 
 const nodeType = (key: string, name: string, allowed_parents: string[]): NodeType => ({
   key,

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { Node } from '../../../entities/node.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import type { ReachedNodes } from '../access/rights.js';
-import type { EnvironmentScope } from '../scope.js';
 import type { Bind } from '../sql-parameters.js';
 import { isActive } from './active.js';
 

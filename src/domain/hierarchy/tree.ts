@@ -1,11 +1,11 @@
 import type { EntityManager } from 'typeorm';
 import type { Node, NodeStatus } from '../../../entities/node.js';
 import type { Db } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { counterTotal } from '../counters.js';
 import { DomainError } from '../errors.js';
 import type { Page, PageRequest } from '../paging.js';
 import { columnsOf, type RowList, readManyRows, readPart, readRows, readWhole } from '../row-pages.js';
-import type { EnvironmentScope } from '../scope.js';
 import type { Bind } from '../sql-parameters.js';
 import { findNode } from './nodes.js';
 import { havingText } from './search.js';

@@ -3,8 +3,8 @@ import { EnvironmentMembership } from '../../../entities/environment-membership.
 import { Identity } from '../../../entities/identity.js';
 import { ScimUser } from '../../../entities/scim-user.js';
 import { within } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { recordEvent } from '../events/record.js';
-import type { EnvironmentScope } from '../scope.js';
 import { endSessionsFromBefore } from '../sessions/before-joining.js';
 import { lockMember } from './find.js';
 import { shutOut } from './remove.js';

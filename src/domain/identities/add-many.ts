@@ -1,8 +1,9 @@
 import { type EntityManager, In } from 'typeorm';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { Identity } from '../../../entities/identity.js';
-import { type EnvironmentScope, within } from '../../platform/database/db.js';
+import { within } from '../../platform/database/db.js';
 import { insertNew } from '../../platform/database/insert-new.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { addToCounter } from '../counters.js';
 import { DomainError, type ErrorCode } from '../errors.js';
 import { recordEvents } from '../events/record.js';

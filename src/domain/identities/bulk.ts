@@ -1,8 +1,9 @@
 import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
-import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import { isStorable } from '../../platform/database/storable.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Placed } from '../access/assigning.js';
 import type { Assignments } from '../access/assignments.js';
 import { retryWhenRemoved } from '../access/concurrent-removal.js';

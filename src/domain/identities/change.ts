@@ -1,10 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import { Identity } from '../../../entities/identity.js';
 import { inSnakeCase } from '../../platform/database/naming.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { isSame } from '../changed-fields.js';
 import { recordOfIdentity } from '../events/identity-events.js';
 import { voidIdentityLinks } from '../identity-links.js';
-import type { EnvironmentScope } from '../scope.js';
 import { lockMember } from './find.js';
 import { assertMetadata } from './metadata.js';
 import type { Profile } from './profile.js';

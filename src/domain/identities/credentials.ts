@@ -6,13 +6,13 @@ import type { SsoConnectionStatus, SsoType } from '../../../entities/sso-connect
 import { currentContext } from '../../platform/context.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { within } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import { recordOfIdentity } from '../events/identity-events.js';
 import { recordEvent } from '../events/record.js';
 import { insertIdentityLink } from '../identity-links.js';
 import { settleNewPassword } from '../passwords/new-password.js';
-import type { EnvironmentScope } from '../scope.js';
 import { type findMember, lockMember } from './find.js';
 
 /**

@@ -2,10 +2,10 @@ import type { EntityManager } from 'typeorm';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { Identity } from '../../../entities/identity.js';
 import { type Db, type Statement, within } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { environmentRule } from '../passwords/context-rows.js';
 import type { Passwords } from '../passwords/passwords.js';
-import type { EnvironmentScope } from '../scope.js';
 import type { IdentityInEnvironment } from './lists.js';
 import type { Profile } from './profile.js';
 

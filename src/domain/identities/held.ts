@@ -1,10 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import { Permission } from '../../../entities/permission.js';
 import { type Db, type Statement, within } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { inForce } from '../access/in-force.js';
 import { DomainError } from '../errors.js';
 import { isActive } from '../hierarchy/active.js';
-import type { EnvironmentScope } from '../scope.js';
 import { findMember } from './find.js';
 
 const askedNodeStatement: Statement = {

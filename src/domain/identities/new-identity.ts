@@ -1,7 +1,8 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import type { Identity } from '../../../entities/identity.js';
-import { type EnvironmentScope, within } from '../../platform/database/db.js';
+import { within } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { type Profile, profileOf } from './profile.js';
 
 export interface NewIdentity extends Partial<Profile> {

@@ -3,11 +3,11 @@ import { Identity } from '../../../entities/identity.js';
 import { OrganizationMember } from '../../../entities/organization-member.js';
 import type { Clock } from '../../platform/clock.js';
 import { dbWithin } from '../../platform/database/db-within.js';
+import type { AccountScope } from '../../platform/scope.js';
 import { createErasures } from '../erasures/erasures.js';
 import { DomainError } from '../errors.js';
 import { keepOrganizations } from '../identity-invites/events.js';
 import { waitingFor, withdraw } from '../identity-invites/issue.js';
-import type { AccountScope } from '../scope.js';
 import { removeMember } from './remove.js';
 
 interface Place {

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { counterTotal, inactiveTotal } from '../counters.js';
-import type { EnvironmentScope } from '../scope.js';
 
 /** How many members an Environment has, and of what kind. */
 export interface IdentitiesSummary {

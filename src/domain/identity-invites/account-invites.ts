@@ -1,7 +1,7 @@
 import type { Db } from '../../platform/database/db.js';
+import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
-import type { AccountScope, EnvironmentScope } from '../scope.js';
 import type { IdentityInvites, NewIdentityInvite } from './identity-invites.js';
 import type { ShownIdentityInvite } from './rows.js';
 

@@ -2,10 +2,10 @@ import type { EntityManager } from 'typeorm';
 import type { IdentityInvite } from '../../../entities/identity-invite.js';
 import { Organization } from '../../../entities/organization.js';
 import { groupBy } from '../../platform/group-by.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { applicationOf } from '../application-of.js';
 import type { EventAction } from '../events/catalogue.js';
 import { type EventDetails, recordEvent, recordEvents } from '../events/record.js';
-import type { EnvironmentScope } from '../scope.js';
 
 export type InviteHappening = 'created' | 'resent' | 'accepted' | 'expired' | 'revoked' | 'role_not_given';
 

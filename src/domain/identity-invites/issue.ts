@@ -5,10 +5,10 @@ import { IdentityInvite, type IdentityInviteIntent } from '../../../entities/ide
 import { after } from '../../platform/clock.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { actorOf, type Caller } from '../caller.js';
 import { queueEmail } from '../emails/queue.js';
 import { startAllLater, startLater } from '../outbox.js';
-import type { EnvironmentScope } from '../scope.js';
 import { countPending, recordInvite } from './events.js';
 import { expireIdentityInvites, revokeIdentityInvites } from './expiry.js';
 import { identityInviteToken } from './link.js';

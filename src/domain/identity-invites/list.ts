@@ -1,10 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import type { InviteStatus } from '../../../entities/administrator-invite.js';
 import type { Db } from '../../platform/database/db.js';
+import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
 import { rowCount } from '../row-counts.js';
 import { columnsOf, type RowList, readPart, readWhole } from '../row-pages.js';
-import type { AccountScope, EnvironmentScope } from '../scope.js';
 import type { Bind } from '../sql-parameters.js';
 import { environmentStands } from '../standing-environment.js';
 import { type ListedInvite, statusAt } from './rows.js';

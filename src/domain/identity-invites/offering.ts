@@ -1,9 +1,9 @@
 import type { EntityManager } from 'typeorm';
 import type { IdentityInvite } from '../../../entities/identity-invite.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Assignments } from '../access/assignments.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
-import type { EnvironmentScope } from '../scope.js';
 
 export const notPending = () => new DomainError('identity_invite.not_pending');
 

@@ -2,8 +2,8 @@ import type { EntityManager, SelectQueryBuilder } from 'typeorm';
 import { Environment } from '../../../entities/environment.js';
 import { IdentityInvite } from '../../../entities/identity-invite.js';
 import { within } from '../../platform/database/db.js';
+import type { AccountScope } from '../../platform/scope.js';
 import { inviteStatusOf } from '../invites/times.js';
-import type { AccountScope } from '../scope.js';
 import { environmentStands } from '../standing-environment.js';
 
 /** What is shown of an invite: its status as of now, and what its row does not say. */

@@ -1,9 +1,9 @@
 import { hours } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { createLimiter } from '../../platform/limiter.js';
+import type { AccountScope } from '../../platform/scope.js';
 import { countedAddress } from '../counted-address.js';
 import { countUse } from '../rate-limits.js';
-import type { AccountScope } from '../scope.js';
 
 const windowSeconds = hours(1) / 1000;
 /** Mails of invites to one address, from one Account and from all: whoever invites chooses whose mailbox it is. */

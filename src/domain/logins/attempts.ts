@@ -1,7 +1,8 @@
 import type { FirstFactorMethod } from '../../../entities/pending-sign-in.js';
 import { type Clock, minutes } from '../../platform/clock.js';
-import type { AccountScope, Db, EnvironmentScope } from '../../platform/database/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { subscriberOf } from '../../platform/database/subscriber.js';
+import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
 import { countedAddress } from '../counted-address.js';
 import { recordEvent, recordEvents } from '../events/record.js';
 import { createGuesses } from '../guesses.js';

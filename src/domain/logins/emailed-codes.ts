@@ -4,8 +4,9 @@ import { EmailedCode, type EmailedCodePurpose } from '../../../entities/emailed-
 import { after, type Clock, minutes } from '../../platform/clock.js';
 import { equalInConstantTime, hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import type { Db } from '../../platform/database/db.js';
 import type { EmailTemplates } from '../../platform/mail/templates.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { queueEmail } from '../emails/queue.js';
 import { recordEvent } from '../events/record.js';
 import { wasJustDone } from '../sent-twice.js';

@@ -1,6 +1,7 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import type { Db } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { isInProduction } from '../access/production-people.js';
 import { createIdentityInviteAcceptance, type IdentityInviteAcceptance } from '../identity-invites/acceptance.js';
 import type { MfaGraces } from '../mfa/grace.js';

@@ -1,5 +1,6 @@
 import type { Clock } from '../../platform/clock.js';
-import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import type { Db } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { assertNotByTestProvider } from '../access/production-people.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';

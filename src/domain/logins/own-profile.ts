@@ -1,4 +1,5 @@
-import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import type { Db } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 
 /** What a signed-in person is shown of themselves. */
 export interface OwnProfile {

@@ -3,7 +3,8 @@ import type { PublicKeyCredentialRequestOptionsJSON } from '@simplewebauthn/serv
 import { after, type Clock, minutes } from '../../platform/clock.js';
 import { openSealedJson } from '../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import type { Db } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { recordEvent } from '../events/record.js';
 import type { Webauthn } from '../mfa/webauthn.js';
 import { spend } from '../spent-tokens.js';

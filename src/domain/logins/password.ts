@@ -1,6 +1,7 @@
 import { byPosition, createBatcher } from '../../platform/database/batching.js';
-import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { hashesRefused } from '../../platform/metrics/metrics.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import type { Passwords } from '../passwords/passwords.js';
 import { verifyTyped } from '../passwords/verify-typed.js';

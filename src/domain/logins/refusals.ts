@@ -1,5 +1,6 @@
 import type { FirstFactorMethod } from '../../../entities/pending-sign-in.js';
-import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import type { Db } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { recordEvent } from '../events/record.js';
 
 /** What was proved, by whom, and why it is not enough. */

@@ -1,6 +1,7 @@
 import { byPosition, createBatcher } from '../../platform/database/batching.js';
-import type { AccountScope, Db } from '../../platform/database/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { uuidArray } from '../../platform/database/uuid-array.js';
+import type { AccountScope } from '../../platform/scope.js';
 import { noStanding, type Standing, standingSql } from '../mfa/standing.js';
 import { type SignInPolicy, signInPolicySql } from '../organizations/sign-in-policy.js';
 

@@ -1,8 +1,9 @@
 import type { EntityManager } from 'typeorm';
 import type { FactorKind } from '../../../entities/environment-settings.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { dbWithin } from '../../platform/database/db-within.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 import type { OpenSignIn, PendingSignIns } from '../logins/pending-sign-ins.js';

@@ -1,4 +1,5 @@
-import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import type { Db } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import type { EmailedCodes } from '../logins/emailed-codes.js';
 import type { MfaAttempts } from './attempts.js';

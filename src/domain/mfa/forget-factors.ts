@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { MfaFactor } from '../../../entities/mfa-factor.js';
 import { RecoveryCode } from '../../../entities/recovery-code.js';
-import type { AccountScope } from '../../platform/database/db.js';
+import type { AccountScope } from '../../platform/scope.js';
 
 /**
  * Takes all of somebody's second factors and recovery codes away, in a transaction of the Account that holds the Identity's row.

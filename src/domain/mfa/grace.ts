@@ -1,7 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import { MfaGrace } from '../../../entities/mfa-grace.js';
 import type { Clock } from '../../platform/clock.js';
-import { type Db, type EnvironmentScope, within } from '../../platform/database/db.js';
+import { type Db, within } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { recordEvent } from '../events/record.js';
 import { dueReminder, graceReminder, nextMoment } from './grace-reminders.js';
 import { begin, isRequiredStill, type Policy, resetElsewhere, settleEnrollment, settlePolicy } from './grace-rules.js';

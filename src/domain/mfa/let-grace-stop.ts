@@ -1,6 +1,7 @@
 import { MfaGrace } from '../../../entities/mfa-grace.js';
-import { type Db, type EnvironmentScope, within } from '../../platform/database/db.js';
+import { type Db, within } from '../../platform/database/db.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import type { RunningProcesses } from '../running-processes.js';
 import { waitUntilStopped } from '../wait-until-stopped.js';
 import { mfaGraceInput } from './grace-rules.js';

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import type { EnvironmentScope } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { defaultLocaleOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 

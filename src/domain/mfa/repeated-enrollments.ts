@@ -1,6 +1,7 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { AccountScope, Db } from '../../platform/database/db.js';
+import type { Db } from '../../platform/database/db.js';
+import type { AccountScope } from '../../platform/scope.js';
 import { pollUntil } from '../poll-until.js';
 import { wasJustDone } from '../sent-twice.js';
 import type { NewFactor } from './factors.js';

@@ -2,7 +2,8 @@ import { EnvironmentMembership } from '../../../entities/environment-membership.
 import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { Identity } from '../../../entities/identity.js';
 import type { Clock } from '../../platform/clock.js';
-import { type Db, type EnvironmentScope, inTransaction, within } from '../../platform/database/db.js';
+import { type Db, inTransaction, within } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { recordOfIdentity } from '../events/identity-events.js';
 import { forgetFactors } from './forget-factors.js';

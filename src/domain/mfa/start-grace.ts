@@ -1,7 +1,8 @@
 import { MfaGrace } from '../../../entities/mfa-grace.js';
 import { after, type Clock, days as inMs } from '../../platform/clock.js';
-import { type Db, type EnvironmentScope, within } from '../../platform/database/db.js';
+import { type Db, within } from '../../platform/database/db.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import type { RunningProcesses } from '../running-processes.js';
 import { waitUntilStopped } from '../wait-until-stopped.js';

@@ -1,7 +1,7 @@
 import type { MfaFactor } from '../../../entities/mfa-factor.js';
 import type { RunsStatement, Statement } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
-import type { EnvironmentScope } from '../scope.js';
 
 /** What is enrolled of second factors, without anything secret (specification, "MFA enrollment summary"). */
 export interface MfaSummary {

@@ -1,6 +1,7 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import type { Db } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { applicationNameOf } from '../emails/brand.js';
 import type { NewFactor } from './factors.js';
 import { createTotpEnrollments, type FirstCode, type StoredApp, spendCode, type TotpEnrollment } from './totp-codes.js';

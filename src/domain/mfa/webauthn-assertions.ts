@@ -1,7 +1,8 @@
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server';
 import { MfaFactor } from '../../../entities/mfa-factor.js';
 import type { Clock } from '../../platform/clock.js';
-import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import type { Db } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { recordEvent } from '../events/record.js';
 import { type AssertionCheck, amrOf, createCeremonies } from './webauthn-ceremonies.js';
 

@@ -3,7 +3,8 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
 } from '@simplewebauthn/server';
 import type { Clock } from '../../platform/clock.js';
-import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import type { Db } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import type { OpenSignIn, PendingSignIns } from '../logins/pending-sign-ins.js';
 import { createAssertions, type StoredCredential, type VerifiedAssertion } from './webauthn-assertions.js';
 import {

@@ -1,11 +1,11 @@
 import { Any, type EntityManager } from 'typeorm';
 import { ScimGroupMapping } from '../../../entities/scim-group-mapping.js';
 import { within } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { below } from '../hierarchy/subtrees.js';
 import { forgetMappings } from '../scim/mappings.js';
 import { directoryOf, lockDirectory } from '../scim-roles/directories.js';
 import { settleRoles } from '../scim-roles/granting.js';
-import type { EnvironmentScope } from '../scope.js';
 
 const ofOrganizations = `from scim_group_mappings p join nodes on nodes.id = p.node_id
   where p.account_id = $1 and p.environment_id = $2 and p.organization_id is not null and ${below('nodes')}`;

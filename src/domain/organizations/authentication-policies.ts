@@ -3,11 +3,11 @@ import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { type AuthenticationPolicy, Organization } from '../../../entities/organization.js';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import { type Db, within } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { lackingFactorToEnroll } from '../environments/factor-to-enroll.js';
 import { methodsOf } from '../environments/login-methods.js';
 import { DomainError, type ErrorDetail } from '../errors.js';
 import { recordEvent } from '../events/record.js';
-import type { EnvironmentScope } from '../scope.js';
 import { lockOrganization } from './members.js';
 
 /** A policy under its own version: what is changed of the organization besides is no change of it. */

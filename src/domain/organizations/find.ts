@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { Node } from '../../../entities/node.js';
 import { Organization } from '../../../entities/organization.js';
 import { type Db, within } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { counterTotal } from '../counters.js';
 import { DomainError } from '../errors.js';
 import { organizationType } from '../hierarchy/rules.js';
@@ -9,7 +10,6 @@ import { onlySeen, type Sight, seesAll } from '../hierarchy/sight.js';
 import { columns, type ShownNode, shownOfNode } from '../hierarchy/tree.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
 import { columnsOf, type RowList, readPart, readWhole } from '../row-pages.js';
-import type { EnvironmentScope } from '../scope.js';
 
 /** What is counted of an organization. */
 type Counts = Pick<Organization, 'memberCount' | 'pendingInviteCount'>;

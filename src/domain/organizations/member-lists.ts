@@ -2,12 +2,12 @@ import type { EntityManager } from 'typeorm';
 import type { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import type { Identity } from '../../../entities/identity.js';
 import type { Db } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { type AssignedRole, type RolesInJson, rolesInJson, rolesOfOne } from '../access/assigned-roles.js';
 import { DomainError } from '../errors.js';
 import { isShort, searchedText } from '../identity-search.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
 import { columnsOf, type RowList, readPart, readRows, readWhole } from '../row-pages.js';
-import type { EnvironmentScope } from '../scope.js';
 import type { Bind } from '../sql-parameters.js';
 import { findOrganization } from './find.js';
 

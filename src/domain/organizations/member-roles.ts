@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { write } from '../access/assigning.js';
 import { inForce, notEnded } from '../access/in-force.js';
 import { DomainError } from '../errors.js';
-import type { EnvironmentScope } from '../scope.js';
 
 /**
  * Has an Identity hold roles at a node, open in time. What it holds there already, now or at a time to come, stays as it is.

@@ -4,12 +4,12 @@ import { Node } from '../../../entities/node.js';
 import { Organization } from '../../../entities/organization.js';
 import { OrganizationMember } from '../../../entities/organization-member.js';
 import { within } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { keepMembers } from '../access/concurrent-removal.js';
 import { DomainError } from '../errors.js';
 import { recordEvent, recordEvents } from '../events/record.js';
 import { organizationType } from '../hierarchy/rules.js';
 import { groupRolesOf } from '../scim-roles/newcomers.js';
-import type { EnvironmentScope } from '../scope.js';
 import { giveRoles } from './member-roles.js';
 
 export interface NewMember {

@@ -1,9 +1,9 @@
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { type Db, within } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
 import { type RowList, readPart } from '../row-pages.js';
-import type { EnvironmentScope } from '../scope.js';
 
 /** An organization to somebody who belongs to it. */
 export interface OrganizationOfPerson {

@@ -6,6 +6,7 @@ import type { Db } from '../../platform/database/db.js';
 import { assertAwaited } from '../../platform/database/giving-up.js';
 import { violates } from '../../platform/database/postgres-errors.js';
 import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { change, type NodeChanges } from '../hierarchy/changes.js';
 import { create, type NewNode } from '../hierarchy/nodes.js';
@@ -14,7 +15,6 @@ import { removeInParts } from '../hierarchy/removal-in-parts.js';
 import { organizationType } from '../hierarchy/rules.js';
 import type { Sight } from '../hierarchy/sight.js';
 import type { Page } from '../paging.js';
-import type { EnvironmentScope } from '../scope.js';
 import {
   findOrganization,
   listOrganizations,

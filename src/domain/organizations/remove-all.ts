@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { type Left, removeSubtrees } from '../hierarchy/removal.js';
 import { schemaFor } from '../hierarchy/schema-row.js';
-import type { EnvironmentScope } from '../scope.js';
 
 /** Organizations that one transaction takes, each with all that is below it. */
 const atOnce = 100;

@@ -1,9 +1,9 @@
 import type { Db } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Rights } from '../access/rights.js';
 import { readingPeople, tiesInside } from '../access/strangers.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
-import type { EnvironmentScope } from '../scope.js';
 
 /** What managing an organization asks of a caller, at its node. */
 export const managing = {

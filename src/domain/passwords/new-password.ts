@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { Identity } from '../../../entities/identity.js';
 import type { Actor } from '../../platform/context.js';
-import type { EnvironmentScope } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { defaultLocaleOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 import { recordOfIdentity } from '../events/identity-events.js';

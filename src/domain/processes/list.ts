@@ -1,8 +1,8 @@
 import type { EntityManager } from 'typeorm';
+import type { AccountScope } from '../../platform/scope.js';
 import { afterCursor, type Placed, placedBy } from '../cursors.js';
 import { DomainError } from '../errors.js';
 import { type Page, type PageRequest, pageOf, stretchOf } from '../paging.js';
-import type { AccountScope } from '../scope.js';
 import { bindInto } from '../sql-parameters.js';
 import type { Kind, KindName, ProcessRow } from './kind.js';
 import type { Kinds } from './kinds.js';

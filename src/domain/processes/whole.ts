@@ -1,10 +1,10 @@
 import type { RowCountList } from '../../../entities/row-count.js';
 import type { Db, Statement } from '../../platform/database/db.js';
+import type { AccountScope } from '../../platform/scope.js';
 import { afterCursor, type Placed, placedBy } from '../cursors.js';
 import { isFollowing, type Page, pageOf, type Stretch, stretchForwards } from '../paging.js';
 import { rowCount } from '../row-counts.js';
 import { statementOf } from '../row-pages.js';
-import type { AccountScope } from '../scope.js';
 import { bindInto } from '../sql-parameters.js';
 import type { Kind, KindName, ProcessRow } from './kind.js';
 import type { Kinds } from './kinds.js';

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import type { EnvironmentScope } from '../scope.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 
 /** Whose people and groups a token provisions: an Environment's for the Account, or those of one organization in it. */
 export interface Directory {

@@ -1,9 +1,9 @@
 import type { EntityManager } from 'typeorm';
 import { ScimAssignment } from '../../../entities/scim-assignment.js';
 import { partsOf } from '../../platform/parts.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { type Placed, write } from '../access/assigning.js';
 import { removeAssignments } from '../access/removing.js';
-import type { EnvironmentScope } from '../scope.js';
 import type { Directory } from './directories.js';
 
 interface Held {

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import type { EnvironmentScope } from '../scope.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Directory } from './directories.js';
 
 /**

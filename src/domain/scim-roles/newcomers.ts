@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { ScimUser } from '../../../entities/scim-user.js';
 import { within } from '../../platform/database/db.js';
-import type { EnvironmentScope } from '../scope.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { directoryOf, lockDirectory } from './directories.js';
 import { settleRoles } from './granting.js';
 

@@ -7,6 +7,7 @@ import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
 import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
+import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
 import { isUuid } from '../../platform/uuid.js';
 import type { Assignments } from '../access/assignments.js';
 import type { Caller } from '../caller.js';
@@ -17,7 +18,6 @@ import { findOrganization } from '../organizations/find.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { lockDirectory } from '../scim-roles/directories.js';
 import { settleRoles } from '../scim-roles/granting.js';
-import type { AccountScope, EnvironmentScope } from '../scope.js';
 import { type Directory, directoryOf } from './directory.js';
 import { environmentScope } from './tokens.js';
 

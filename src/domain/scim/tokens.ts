@@ -5,12 +5,12 @@ import { ScimToken } from '../../../entities/scim-token.js';
 import type { Clock } from '../../platform/clock.js';
 import { hashSecret, isSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
 import { type Db, within } from '../../platform/database/db.js';
+import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 import { findOrganization } from '../organizations/find.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { readRowCount } from '../row-counts.js';
-import type { AccountScope, EnvironmentScope } from '../scope.js';
 import { environmentStands } from '../standing-environment.js';
 
 export interface NewScimToken {

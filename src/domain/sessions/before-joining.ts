@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { currentContext } from '../../platform/context.js';
-import type { EnvironmentScope } from '../scope.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { endSessions } from './own-sessions.js';
 
 const withSessions = `select distinct identity_id as id from sessions

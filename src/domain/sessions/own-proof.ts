@@ -1,7 +1,8 @@
 import type { FactorKind, MfaPolicy } from '../../../entities/environment-settings.js';
 import type { MfaFactorType } from '../../../entities/mfa-factor.js';
 import { type Clock, minutes } from '../../platform/clock.js';
-import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import type { Db } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { aal2, authTimeOf, type FirstFactor, isProvidersWord } from './first-factor.js';
 import type { SignedInPerson } from './hold.js';
 import type { HostedSession } from './sessions.js';

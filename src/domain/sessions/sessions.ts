@@ -1,7 +1,8 @@
 import { v7 as uuidv7 } from 'uuid';
 import { after, type Clock, seconds } from '../../platform/clock.js';
 import { hashSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
-import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import type { Db } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { measureEvent } from '../events/metrics.js';
 import { eventRow, recordEvent } from '../events/record.js';

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import type { EnvironmentScope } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { recordEvent } from '../events/record.js';
 
 /** Tells webhooks that somebody signed out: an application that keeps a session of its own ends it by the `sid` of its ID token. */

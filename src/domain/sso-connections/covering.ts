@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { SsoConnection } from '../../../entities/sso-connection.js';
+import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
 import { toALabels } from '../a-labels.js';
-import type { AccountScope, EnvironmentScope } from '../scope.js';
 
 /*
  * Which active connection somebody signs in by. What covers an address is a domain that is verified: of the Account for its own

@@ -1,10 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Assignments } from '../access/assignments.js';
 import { findRole } from '../access/roles.js';
 import type { Caller } from '../caller.js';
 import { invalidField } from '../errors.js';
-import type { EnvironmentScope } from '../scope.js';
 
 /**
  * Whether the caller may have a role given to everybody who comes by a connection: at the organization, or at the root.

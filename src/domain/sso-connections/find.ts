@@ -4,12 +4,12 @@ import { SsoConnection } from '../../../entities/sso-connection.js';
 import { SsoSigningKey } from '../../../entities/sso-signing-key.js';
 import { lockExclusively, sharedLockSql } from '../../platform/database/advisory-locks.js';
 import { within } from '../../platform/database/db.js';
+import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 import { findOrganization } from '../organizations/find.js';
 import { lockOrganization } from '../organizations/members.js';
 import { readRowCount } from '../row-counts.js';
-import type { AccountScope, EnvironmentScope } from '../scope.js';
 import type { providerFields } from './provider.js';
 import { type ServiceProvider, serviceProviderOf } from './service-provider.js';
 

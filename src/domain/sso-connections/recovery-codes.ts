@@ -2,11 +2,11 @@ import { v7 as uuidv7 } from 'uuid';
 import { SsoRecoveryCode } from '../../../entities/sso-recovery-code.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { recordEvent } from '../events/record.js';
 import { type CodeHashing, createRecoveryCodeHashes } from '../mfa/recovery-code-hashes.js';
 import { findOrganization } from '../organizations/find.js';
 import { lockOrganization } from '../organizations/members.js';
-import type { EnvironmentScope } from '../scope.js';
 
 /** A set of codes, as it can be told of afterwards. All zero and null where none was made yet. */
 export interface RecoverySet {

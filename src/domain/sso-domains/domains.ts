@@ -4,6 +4,7 @@ import { SsoDomain, type SsoDomainStatus } from '../../../entities/sso-domain.js
 import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/database/db.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
+import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
 import { actorOf, type Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 import { findOrganization } from '../organizations/find.js';
@@ -11,7 +12,6 @@ import { lockOrganization } from '../organizations/members.js';
 import { startLater } from '../outbox.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import type { RunningProcesses } from '../running-processes.js';
-import type { AccountScope, EnvironmentScope } from '../scope.js';
 import { holdOpen } from '../standing-account.js';
 import { waitUntilStopped } from '../wait-until-stopped.js';
 import { newToken } from './challenge.js';

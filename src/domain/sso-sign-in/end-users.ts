@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import type { Clock } from '../../platform/clock.js';
 import { alone, type Db, inTransaction } from '../../platform/database/db.js';
-import type { EnvironmentScope } from '../scope.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { identityConnectionFor } from '../sso-connections/covering.js';
 import { readConnection } from '../sso-connections/read.js';
 import type { SsoRefusal } from '../sso-protocols/assertion.js';

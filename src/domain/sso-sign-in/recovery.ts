@@ -1,9 +1,10 @@
 import { after, type Clock, minutes } from '../../platform/clock.js';
 import { openSealedJson } from '../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import type { Db } from '../../platform/database/db.js';
 import { dbWithin } from '../../platform/database/db-within.js';
 import { createLimiter } from '../../platform/limiter.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { recordEvent } from '../events/record.js';
 import { looksLikeRecoveryCode } from '../mfa/recovery-code-form.js';
 import { type CodeHashing, createRecoveryCodeHashes, type KeptCode } from '../mfa/recovery-code-hashes.js';

@@ -4,10 +4,10 @@ import { Node } from '../../../entities/node.js';
 import { UserApplicationState } from '../../../entities/user-application-state.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
+import type { ApplicationScope } from '../../platform/scope.js';
 import type { Reach } from '../capabilities/reach.js';
 import { covers } from '../capabilities/role-limits.js';
 import { DomainError } from '../errors.js';
-import type { ApplicationScope } from '../scope.js';
 
 export interface ApplicationStates {
   /** The slug of the Environment that the admin looked at last; null before the first time, or out of their reach since. */

@@ -1,6 +1,6 @@
 import { type EntityManager, type FindOperator, IsNull } from 'typeorm';
 import { Webhook } from '../../../entities/webhook.js';
-import type { AccountScope } from '../../platform/database/db.js';
+import type { AccountScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 
 /** Whose subscriptions: an Environment's, or the Account's own where there is no Environment in it. */

@@ -4,8 +4,8 @@ import type { Webhook } from '../../../entities/webhook.js';
 import type { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import type { WebhookStopReason } from '../../../entities/webhook-stop.js';
 import type { Db, Statement } from '../../platform/database/db.js';
+import type { AccountScope } from '../../platform/scope.js';
 import { nilUuid } from '../../platform/uuid.js';
-import type { AccountScope } from '../scope.js';
 import type { Swept } from '../sweeping.js';
 
 /**

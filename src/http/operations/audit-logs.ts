@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { AuditPlace } from '../../domain/audit/conditions.js';
 import type { Caller } from '../../domain/caller.js';
-import type { EnvironmentScope } from '../../domain/scope.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import {
   AuditDetailView,

@@ -4,7 +4,7 @@ import { fullNameOf } from '../../domain/full-name.js';
 import type { MemberInDetail } from '../../domain/identities/detail.js';
 import type { ListedMember } from '../../domain/identities/identities.js';
 import type { NewIdentity } from '../../domain/identities/new-identity.js';
-import type { EnvironmentScope } from '../../domain/scope.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import { Email, Id, Metadata, Nullable, Resource, Timestamp } from '../schemas.js';
 import { ListedProfileFields, ProfileFields, presentProfile, profileIn } from './identity-profile.js';

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import type { Caller } from '../../domain/caller.js';
 import { invalidField } from '../../domain/errors.js';
 import { addressTyped } from '../../domain/logins/address.js';
-import type { EnvironmentScope } from '../../domain/scope.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import { uuidPattern } from '../../platform/uuid.js';
 import type { Services } from '../../services.js';
 import { joiningEvents } from '../joining-events.js';

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import type { Caller } from '../../domain/caller.js';
 import type { Sight } from '../../domain/hierarchy/sight.js';
 import type { NodeInSight, ShownNode } from '../../domain/hierarchy/tree.js';
-import type { EnvironmentScope } from '../../domain/scope.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import { Id, Metadata, Nullable, OneOf, Resource, Timestamp } from '../schemas.js';
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { DomainError } from '../../domain/errors.js';
-import type { EnvironmentScope } from '../../domain/scope.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import { definedOnly } from '../defined-only.js';
 import { goesFar, listQuery, paginated } from '../lists.js';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { ShownOrganization } from '../../domain/organizations/organizations.js';
 import { managing } from '../../domain/organizations/strangers.js';
-import type { EnvironmentScope } from '../../domain/scope.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import { at } from '../operation.js';
 import { Id, Metadata, Nullable, Resource, Timestamp } from '../schemas.js';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import type { EnvironmentScope } from '../../domain/scope.js';
 import type { Claimant } from '../../domain/sso-domains/domains.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import { paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';

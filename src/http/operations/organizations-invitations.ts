@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { ListedInvite } from '../../domain/identity-invites/rows.js';
-import type { EnvironmentScope } from '../../domain/scope.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';

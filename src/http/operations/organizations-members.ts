@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { Member } from '../../domain/organizations/memberships.js';
-import type { EnvironmentScope } from '../../domain/scope.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import { goesFar, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';

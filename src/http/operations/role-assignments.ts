@@ -3,7 +3,7 @@ import type { AssignmentResult, WantedAssignment } from '../../domain/access/ass
 import type { NamedAssignment } from '../../domain/access/assignment-lists.js';
 import type { Caller } from '../../domain/caller.js';
 import { DomainError } from '../../domain/errors.js';
-import type { EnvironmentScope } from '../../domain/scope.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import { itemError, itemsOf } from '../bulk-items.js';
 import { listQuery, paginated } from '../lists.js';

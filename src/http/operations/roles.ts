@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { CountedRole } from '../../domain/access/role-lists.js';
 import type { Caller } from '../../domain/caller.js';
-import type { EnvironmentScope } from '../../domain/scope.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import { definedOnly } from '../defined-only.js';
 import { always, listQuery, paginated } from '../lists.js';

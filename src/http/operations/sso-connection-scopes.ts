@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { ErrorCode } from '../../domain/errors.js';
-import type { AccountScope, EnvironmentScope } from '../../domain/scope.js';
 import type { ConnectionAt } from '../../domain/sso-connections/find.js';
+import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import type { Authorization } from '../operation.js';
 import { Id } from '../schemas.js';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import type { AccountScope, EnvironmentScope } from '../../domain/scope.js';
 import type { WebhookScope } from '../../domain/webhooks/find.js';
+import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import type { Authorization } from '../operation.js';
 import { Id } from '../schemas.js';

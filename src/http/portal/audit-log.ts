@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import type { AuditPlace } from '../../domain/audit/conditions.js';
 import type { Caller } from '../../domain/caller.js';
 import { reachOf } from '../../domain/capabilities/reach.js';
-import type { AccountScope } from '../../domain/scope.js';
+import type { AccountScope } from '../../platform/scope.js';
 import {
   AuditDetailView,
   AuditExportQuery,

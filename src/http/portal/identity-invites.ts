@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { AccountScope } from '../../domain/scope.js';
+import type { AccountScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import { always, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';

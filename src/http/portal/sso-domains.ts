@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import type { AccountScope } from '../../domain/scope.js';
 import type { Claimant } from '../../domain/sso-domains/domains.js';
+import type { AccountScope } from '../../platform/scope.js';
 import { paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import {

@@ -1,19 +1,12 @@
 import type pg from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
+import type { AccountScope } from '../scope.js';
 
 /**
  * Whose rows a transaction may see. `system` is for what belongs to no tenant yet (a link, a cookie, the relay);
  * everything else names its Account, and what lives in an Environment names that too.
  */
 export type Scope = 'system' | AccountScope;
-export interface AccountScope {
-  accountId: string;
-  environmentId?: string;
-}
-export interface EnvironmentScope extends AccountScope {
-  applicationId: string;
-  environmentId: string;
-}
 
 export interface Db {
   /** Runs `work` in one transaction with row-level security set to `scope`; rolls back when it throws. */

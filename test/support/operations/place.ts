@@ -1,5 +1,5 @@
 import type { InjectOptions, LightMyRequestResponse } from 'fastify';
-import type { EnvironmentScope } from '../../../src/platform/database/db.js';
+import type { EnvironmentScope } from '../../../src/platform/scope.js';
 import { newAccount, type TestAccount, type TestApi } from '../api.js';
 import { rowsAsOwner } from '../database.js';
 import { type IdentityCaller, newIdentityCaller } from '../identity-caller.js';

@@ -8,8 +8,8 @@ import { onlyOnce, type Parameters, readParameters } from '../../../domain/oidc/
 import { aal2 } from '../../../domain/sessions/first-factor.js';
 import type { OwnProofOf, WantedFor } from '../../../domain/sessions/own-proof.js';
 import type { HostedSession } from '../../../domain/sessions/sessions.js';
-import type { EnvironmentScope } from '../../../platform/database/db.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
+import type { EnvironmentScope } from '../../../platform/scope.js';
 import { assertOwnOrigin } from '../../origin.js';
 import { sendNotKept, withoutMark } from '../not-kept-page.js';
 import { onToSignIn } from '../on-to-sign-in.js';

@@ -1,0 +1,11 @@
+/** Where something of a tenant is: in an Account, and where it lives in an Environment, in that. */
+export interface AccountScope {
+  accountId: string;
+  environmentId?: string;
+}
+export interface ApplicationScope extends AccountScope {
+  applicationId: string;
+}
+export interface EnvironmentScope extends ApplicationScope {
+  environmentId: string;
+}
