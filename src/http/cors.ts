@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Client } from '../domain/oidc/clients.js';
 import type { Provider } from '../domain/oidc/provider.js';
-import { isOriginOf, type Scripts, sendable } from './oauth/cors.js';
+import { isOriginOf, type Scripts, sendable } from './client-origins.js';
 import { claimedClientId } from './oauth/userinfo.js';
 
 const readable =

@@ -3,7 +3,7 @@ import findMyWay, { type HTTPMethod } from 'find-my-way';
 import { DomainError } from '../domain/errors.js';
 import { pathOf, sendError } from './errors.js';
 import { sendOAuthRefusal } from './oauth/oauth-error.js';
-import { sendErrorPage } from './oauth/pages.js';
+import { sendErrorPage } from './pages/error-page.js';
 
 declare module 'fastify' {
   interface FastifyInstance {

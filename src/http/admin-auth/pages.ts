@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { wantsJson } from '../oauth/pages.js';
 import { chooseLocale, type Locale } from '../pages/locale.js';
 import type { Pages } from '../pages/pages.js';
 import { renderPage } from '../pages/render.js';
 import { pageHeaders } from '../pages/security-headers.js';
 import { scriptsOf } from '../pages/traits.js';
+import { wantsJson } from '../pages/wants-json.js';
 
 export const isForm = ({ headers }: FastifyRequest): boolean =>
   /^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '');

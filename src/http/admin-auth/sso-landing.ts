@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { SignedIn, SignInOutcome } from '../../domain/users/sign-in.js';
 import { adminAppOf } from '../../platform/admin-app.js';
-import { redirect, wantsJson } from '../oauth/pages.js';
+import { redirect } from '../pages/redirect.js';
+import { wantsJson } from '../pages/wants-json.js';
 import { presentSignedIn } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminPages } from './origin.js';

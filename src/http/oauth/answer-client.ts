@@ -1,6 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RedirectedError } from '../../domain/oidc/authorize-request.js';
-import { type Looks, redirect, sendPage, wantsJson } from './pages.js';
+import { redirect } from '../pages/redirect.js';
+import { type Looks, sendPage } from '../pages/send-page.js';
+import { wantsJson } from '../pages/wants-json.js';
 
 interface Answering {
   request: FastifyRequest;

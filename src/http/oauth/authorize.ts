@@ -6,10 +6,13 @@ import { firstFactor } from '../../domain/sessions/first-factor.js';
 import type { HostedSession } from '../../domain/sessions/sessions.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { assertOwnOrigin } from '../origin.js';
+import { redirect } from '../pages/redirect.js';
+import { sendPage } from '../pages/send-page.js';
+import { wantsJson } from '../pages/wants-json.js';
 import { captchaErrorOf, captchaField } from './captcha.js';
 import { unlessGone } from './hosted-login.js';
 import type { HostedOptions } from './options.js';
-import { pageOptions, redirect, sendPage, wantsJson } from './pages.js';
+import { pageOptions } from './page-options.js';
 import { typedEmail } from './typed-email.js';
 import type { Visit } from './visit.js';
 

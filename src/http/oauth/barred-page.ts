@@ -2,7 +2,9 @@ import type { FastifyReply } from 'fastify';
 import { type LoginMethod, methodsOf } from '../../domain/environments/login-methods.js';
 import type { Barred } from '../../domain/organizations/barred.js';
 import type { OfferedConnection } from '../../domain/organizations/sign-in-policy.js';
-import { pageOptions, sendPage, wantsJson } from './pages.js';
+import { sendPage } from '../pages/send-page.js';
+import { wantsJson } from '../pages/wants-json.js';
+import { pageOptions } from './page-options.js';
 import { anotherPersonUrl, type Visit } from './visit.js';
 
 /** How pages and scripts name the ways of signing in. */

@@ -5,7 +5,7 @@ import type { Client } from '../../domain/oidc/clients.js';
 import type { Parameters } from '../../domain/oidc/parameters.js';
 import type { Captcha } from '../../platform/captcha.js';
 import type { TextKey } from '../../platform/mail/texts.js';
-import { wantsJson } from './pages.js';
+import { wantsJson } from '../pages/wants-json.js';
 import type { Visit } from './visit.js';
 
 /** What Turnstile's widget adds to the form that it stands in. */

@@ -9,10 +9,12 @@ import { learntBy } from '../../domain/oidc/scopes.js';
 import type { HostedSession } from '../../domain/sessions/sessions.js';
 import { days, seconds } from '../../platform/clock.js';
 import { assertOwnOrigin } from '../origin.js';
+import { sendPage } from '../pages/send-page.js';
+import { wantsJson } from '../pages/wants-json.js';
 import { sendNotKept, withoutMark } from './not-kept-page.js';
 import { onToSignIn } from './on-to-sign-in.js';
 import type { HostedOptions } from './options.js';
-import { pageOptions, sendPage, wantsJson } from './pages.js';
+import { pageOptions } from './page-options.js';
 import { anotherPersonUrl, type Visit } from './visit.js';
 
 /** What only our own form sends. */

@@ -12,6 +12,7 @@ import { aal2, type FirstFactor } from '../../domain/sessions/first-factor.js';
 import type { HostedSession } from '../../domain/sessions/sessions.js';
 import type { RecoveredSignIn } from '../../domain/sso-sign-in/recovery.js';
 import type { Sso } from '../../domain/sso-sign-in/sso.js';
+import { redirect } from '../pages/redirect.js';
 import { secretCookie } from '../secret-cookie.js';
 import { answerClient } from './answer-client.js';
 import { sendBarred } from './barred-page.js';
@@ -20,7 +21,6 @@ import { createCodesBrowser } from './mfa/codes-browser.js';
 import { sendEnrollment } from './mfa/enrollment-page.js';
 import { sendMfaRefused } from './mfa/refused-page.js';
 import { justSignedIn } from './not-kept-page.js';
-import { redirect } from './pages.js';
 import { boundParametersOf, createVisits, type Visit } from './visit.js';
 
 /** Whether an enrolled factor was proved already, though not one that is enough. */

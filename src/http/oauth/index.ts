@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { readForms } from '../form-bodies.js';
+import { handlePageErrors } from '../pages/error-page.js';
 import { registerEach } from '../register-each.js';
 import { account } from './account/index.js';
 import { authorize } from './authorize.js';
@@ -15,7 +16,6 @@ import { logout } from './logout.js';
 import { mfa } from './mfa/index.js';
 import { handleOAuthErrors } from './oauth-error.js';
 import type { OAuthOptions } from './options.js';
-import { handlePageErrors } from './pages.js';
 import { passwordForgot } from './password/forgot.js';
 import { passwordReset } from './password/reset.js';
 import { register } from './register.js';

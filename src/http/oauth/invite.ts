@@ -5,8 +5,9 @@ import type { OfferedIdentityInvite, PastIdentityInvite } from '../../domain/ide
 import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { assertOwnOrigin } from '../origin.js';
+import { sendPage } from '../pages/send-page.js';
+import { wantsJson } from '../pages/wants-json.js';
 import type { HostedOptions } from './options.js';
-import { sendPage, wantsJson } from './pages.js';
 import { newPasswordErrorOf } from './password/errors.js';
 import { refusalInJson } from './refusal-in-json.js';
 import { isName } from './register.js';

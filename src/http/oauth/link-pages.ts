@@ -4,7 +4,8 @@ import type { Client } from '../../domain/oidc/clients.js';
 import { initiateLoginUrl } from '../../domain/oidc/initiate-login.js';
 import type { Provider } from '../../domain/oidc/provider.js';
 import { wasJustDone } from '../../domain/sent-twice.js';
-import { sendPage, wantsJson } from './pages.js';
+import { sendPage } from '../pages/send-page.js';
+import { wantsJson } from '../pages/wants-json.js';
 
 /** A request that came with a mailed link. */
 export interface LinkVisit {

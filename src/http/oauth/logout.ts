@@ -6,10 +6,12 @@ import { siteOf, withParameters } from '../../domain/oidc/redirect-uris.js';
 import type { NamedSession } from '../../domain/sessions/sessions.js';
 import type { Onward } from '../../domain/sso-sign-in/provider-sign-out.js';
 import { assertOwnOrigin } from '../origin.js';
+import { redirect } from '../pages/redirect.js';
+import { sendPage } from '../pages/send-page.js';
+import { wantsJson } from '../pages/wants-json.js';
 import { leavingUrl } from '../provider-sign-out.js';
 import { secretCookie } from '../secret-cookie.js';
 import type { OAuthOptions } from './options.js';
-import { redirect, sendPage, wantsJson } from './pages.js';
 
 /**
  * RP-Initiated Logout 1.0: ends the browser's session in the client's Environment, the one that the ID token of the client is of, and

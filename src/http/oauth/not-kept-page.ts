@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ReadParameters } from '../../domain/oidc/parameters.js';
+import { redirect } from '../pages/redirect.js';
+import { type Looks, sendPage } from '../pages/send-page.js';
+import { wantsJson } from '../pages/wants-json.js';
 import type { SecretCookie } from '../secret-cookie.js';
-import { type Looks, redirect, sendPage, wantsJson } from './pages.js';
 
 /** What the way from a completed sign-in to a page of ours says: that its session has just begun. */
 export const justSignedIn = { signed_in: 'yes' } as const;

@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Client } from '../../domain/oidc/clients.js';
 import { withParameters } from '../../domain/oidc/redirect-uris.js';
-import { redirect, sendPage, wantsJson } from './pages.js';
+import { redirect } from '../pages/redirect.js';
+import { sendPage } from '../pages/send-page.js';
+import { wantsJson } from '../pages/wants-json.js';
 
 interface Going {
   request: FastifyRequest;

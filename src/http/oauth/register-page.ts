@@ -1,7 +1,9 @@
 import type { FastifyReply } from 'fastify';
 import type { Captcha } from '../../platform/captcha.js';
 import type { TextKey } from '../../platform/mail/texts.js';
-import { pageOptions, sendPage, wantsJson } from './pages.js';
+import { sendPage } from '../pages/send-page.js';
+import { wantsJson } from '../pages/wants-json.js';
+import { pageOptions } from './page-options.js';
 import { refusalInJson } from './refusal-in-json.js';
 import { flowOf, type Visit } from './visit.js';
 

@@ -5,9 +5,11 @@ import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { wantsSso } from '../../domain/organizations/barred.js';
 import type { Captcha } from '../../platform/captcha.js';
 import type { TextKey } from '../../platform/mail/texts.js';
+import { sendPage } from '../pages/send-page.js';
+import { wantsJson } from '../pages/wants-json.js';
 import { methodNames, sendBarred } from './barred-page.js';
 import { signInNeedsCaptcha } from './captcha.js';
-import { pageOptions, sendPage, wantsJson } from './pages.js';
+import { pageOptions } from './page-options.js';
 import { refusalInJson } from './refusal-in-json.js';
 import { codeMethodOf, isRecovery, keptMethodOf, letsSignUp, offersSso, type Visit } from './visit.js';
 

@@ -1,12 +1,12 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
 import { assertOwnOrigin } from '../origin.js';
+import { wantsJson } from '../pages/wants-json.js';
 import { sendSsoLost } from '../sso/failed-page.js';
 import { sendBarred } from './barred-page.js';
 import { recoveredBy, unlessGone } from './hosted-login.js';
 import { createCodesBrowser } from './mfa/codes-browser.js';
 import type { HostedOptions } from './options.js';
-import { wantsJson } from './pages.js';
 import { throttled } from './throttles.js';
 
 /** A recovery code of an organization whose identity provider is down, after somebody has proved who they are another way. */

@@ -4,9 +4,12 @@ import { wantsSso } from '../../domain/organizations/barred.js';
 import { SsoRefused } from '../../domain/sso-protocols/assertion.js';
 import type { Sso } from '../../domain/sso-sign-in/sso.js';
 import type { Clock } from '../../platform/clock.js';
+import { redirect } from '../pages/redirect.js';
+import { sendPage } from '../pages/send-page.js';
+import { wantsJson } from '../pages/wants-json.js';
 import { secretCookie } from '../secret-cookie.js';
 import { sendSsoFailed } from '../sso/failed-page.js';
-import { pageOptions, redirect, sendPage, wantsJson } from './pages.js';
+import { pageOptions } from './page-options.js';
 import type { Visit } from './visit.js';
 
 /** What somebody wants of their provider beside what the authorization request says. */

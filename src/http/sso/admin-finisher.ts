@@ -1,7 +1,7 @@
 import type { AdministratorSso } from '../../domain/sso-sign-in/administrators.js';
 import type { AdminLanding } from '../admin-auth/sso-landing.js';
 import { browserOf } from '../browser-of.js';
-import { redirect } from '../oauth/pages.js';
+import { redirect } from '../pages/redirect.js';
 import { sendSsoLost, sendSsoRefused } from './failed-page.js';
 import type { SsoFinisher } from './finishers.js';
 

@@ -3,8 +3,10 @@ import { methodsOf } from '../../domain/environments/login-methods.js';
 import { wantsSso } from '../../domain/organizations/barred.js';
 import type { SsoSignInRefusal } from '../../domain/sso-sign-in/end-users.js';
 import { askingWho } from '../oauth/asking-who.js';
-import { pageOptions, sendPage, wantsJson } from '../oauth/pages.js';
+import { pageOptions } from '../oauth/page-options.js';
 import { offersSso, type Visit } from '../oauth/visit.js';
+import { sendPage } from '../pages/send-page.js';
+import { wantsJson } from '../pages/wants-json.js';
 
 /** Why a sign-in by an identity provider does not go on; `stale`: it is not this browser's, was completed, or took too long. */
 export type SsoFailure = SsoSignInRefusal | 'stale' | 'no_provider';

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { redirect } from '../oauth/pages.js';
+import { redirect } from '../pages/redirect.js';
 
 /** Sends a browser that has brought a provider's answer to where it is let in, with what shows that it has. */
 export const goOnFor = (

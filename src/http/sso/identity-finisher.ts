@@ -6,7 +6,7 @@ import type { AnsweredSsoRequest } from '../../domain/sso-sign-in/requests.js';
 import type { Sso } from '../../domain/sso-sign-in/sso.js';
 import type { Clock } from '../../platform/clock.js';
 import { type HostedLogin, unlessGone } from '../oauth/hosted-login.js';
-import { redirect } from '../oauth/pages.js';
+import { redirect } from '../pages/redirect.js';
 import { sendSsoFailed, sendSsoLost } from './failed-page.js';
 import type { Answer, SsoFinisher } from './finishers.js';
 

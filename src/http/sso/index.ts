@@ -4,7 +4,7 @@ import { createAdminLanding } from '../admin-auth/sso-landing.js';
 import { declareEvents } from '../oauth/events.js';
 import { createHostedLogin } from '../oauth/hosted-login.js';
 import type { OAuthOptions } from '../oauth/options.js';
-import { handlePageErrors } from '../oauth/pages.js';
+import { handlePageErrors } from '../pages/error-page.js';
 import { createAdminFinisher } from './admin-finisher.js';
 import { backchannelLogout } from './backchannel-logout.js';
 import { complete } from './complete.js';

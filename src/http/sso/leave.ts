@@ -5,7 +5,9 @@ import type { ProviderSignOut, SignOutStep } from '../../domain/sso-sign-in/prov
 import type { Clock } from '../../platform/clock.js';
 import { isSecret } from '../../platform/crypto/one-time-secret.js';
 import { isUuid } from '../../platform/uuid.js';
-import { redirect, sendPage, wantsJson } from '../oauth/pages.js';
+import { redirect } from '../pages/redirect.js';
+import { sendPage } from '../pages/send-page.js';
+import { wantsJson } from '../pages/wants-json.js';
 import { secretCookie } from '../secret-cookie.js';
 import { textOf } from './parameters.js';
 

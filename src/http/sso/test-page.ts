@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import type { SsoTestReport } from '../../domain/sso-sign-in/test-report.js';
-import { sendPage, wantsJson } from '../oauth/pages.js';
+import { sendPage } from '../pages/send-page.js';
+import { wantsJson } from '../pages/wants-json.js';
 import { sendSsoLost } from './failed-page.js';
 
 interface Found {

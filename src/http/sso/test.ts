@@ -3,8 +3,10 @@ import { onlyOnce, readParameters } from '../../domain/oidc/parameters.js';
 import type { SsoTests } from '../../domain/sso-sign-in/tests.js';
 import type { Clock } from '../../platform/clock.js';
 import { readForms } from '../form-bodies.js';
-import { redirect, sendPage, wantsJson } from '../oauth/pages.js';
 import { assertOwnOrigin } from '../origin.js';
+import { redirect } from '../pages/redirect.js';
+import { sendPage } from '../pages/send-page.js';
+import { wantsJson } from '../pages/wants-json.js';
 import { secretCookie } from '../secret-cookie.js';
 import { sendTestDone, sendTestVoid } from './test-page.js';
 

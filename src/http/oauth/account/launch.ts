@@ -1,8 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { accountUrl } from '../../../domain/oidc/account-request.js';
 import { initiateLoginUrl } from '../../../domain/oidc/initiate-login.js';
+import { redirect } from '../../pages/redirect.js';
+import { sendPage } from '../../pages/send-page.js';
+import { wantsJson } from '../../pages/wants-json.js';
 import { shownClient } from '../link-pages.js';
-import { redirect, sendPage, wantsJson } from '../pages.js';
 import type { AccountOptions } from './options.js';
 
 /**

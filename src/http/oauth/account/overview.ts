@@ -7,7 +7,7 @@ import { mostListed } from '../../../domain/own-account.js';
 import type { OwnApplication } from '../../../domain/sessions/own-applications.js';
 import { hashSecret } from '../../../platform/crypto/one-time-secret.js';
 import { type TextKey, textKeys } from '../../../platform/mail/texts.js';
-import { wantsJson } from '../pages.js';
+import { wantsJson } from '../../pages/wants-json.js';
 import { deviceName } from './device-name.js';
 import { shownFactor } from './factor-name.js';
 import { addableBy } from './factors/addable.js';

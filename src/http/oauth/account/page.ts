@@ -1,7 +1,7 @@
 import type { AccountPages } from '../../pages/account-pages.js';
 import type { Pages } from '../../pages/pages.js';
 import type { PageScript } from '../../pages/render.js';
-import { readerLocaleOf, sendPage } from '../pages.js';
+import { readerLocaleOf, sendPage } from '../../pages/send-page.js';
 import type { AccountVisit } from './visit.js';
 
 /** The language of the person's pages, for what is mailed to them. */

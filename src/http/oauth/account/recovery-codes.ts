@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DomainError } from '../../../domain/errors.js';
-import { wantsJson } from '../pages.js';
+import { wantsJson } from '../../pages/wants-json.js';
 import type { AccountOptions } from './options.js';
 import { sendAccountPage } from './page.js';
 import { type AccountVisit, personOf } from './visit.js';

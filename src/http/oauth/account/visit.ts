@@ -11,10 +11,11 @@ import type { HostedSession } from '../../../domain/sessions/sessions.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
 import type { EnvironmentScope } from '../../../platform/scope.js';
 import { assertOwnOrigin } from '../../origin.js';
+import { redirect } from '../../pages/redirect.js';
+import { wantsJson } from '../../pages/wants-json.js';
 import { sendNotKept, withoutMark } from '../not-kept-page.js';
 import { onToSignIn } from '../on-to-sign-in.js';
 import type { HostedOptions } from '../options.js';
-import { redirect, wantsJson } from '../pages.js';
 
 /** A signed-in person on the pages of their own account. */
 export interface AccountVisit {

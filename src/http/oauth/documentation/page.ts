@@ -36,7 +36,7 @@ export const InJson = (description: string, ...schemas: TSchema[]): Answer => ({
 
 /**
  * An operation of the hosted pages. Each of them tells a script that asks for JSON where a browser would be sent, with 200, and
- * what it is refused for (`pages.ts`), so no declaration says that again.
+ * what it is refused for (`pages/error-page.ts`), so no declaration says that again.
  */
 export const page = (
   operationId: string,

@@ -4,8 +4,8 @@ import type { Provider } from '../../../domain/oidc/provider.js';
 import { after } from '../../../platform/clock.js';
 import { newSecret } from '../../../platform/crypto/one-time-secret.js';
 import { isNoBrowser } from '../../origin.js';
+import { wantsJson } from '../../pages/wants-json.js';
 import { secretCookie } from '../../secret-cookie.js';
-import { wantsJson } from '../pages.js';
 
 /** Holds what a script outside of browsers enrolled: nobody can be led to its JSON, and it may keep no cookies. */
 const script = 'script';

@@ -1,7 +1,9 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { provedIn } from '../../../domain/logins/pending-sign-ins.js';
+import { sendPage } from '../../pages/send-page.js';
+import { wantsJson } from '../../pages/wants-json.js';
 import type { HostedOptions } from '../options.js';
-import { pageOptions, sendPage, wantsJson } from '../pages.js';
+import { pageOptions } from '../page-options.js';
 import { sendEmailEnrollment } from './email-otp/enrollment-page.js';
 import { createMfaSteps, type Step } from './steps.js';
 import { sendTotpEnrollment } from './totp/enrollment-page.js';

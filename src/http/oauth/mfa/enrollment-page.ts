@@ -1,7 +1,9 @@
 import type { FastifyReply } from 'fastify';
 import type { Begun } from '../../../domain/logins/pending-sign-ins.js';
 import type { EnrollableKind } from '../../../domain/mfa/gate.js';
-import { pageOptions, sendPage, wantsJson } from '../pages.js';
+import { sendPage } from '../../pages/send-page.js';
+import { wantsJson } from '../../pages/wants-json.js';
+import { pageOptions } from '../page-options.js';
 import type { Visit } from '../visit.js';
 
 export interface ShownEnrollment extends Omit<Begun, 'email'> {

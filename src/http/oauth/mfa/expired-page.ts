@@ -6,7 +6,8 @@ import { OAuthError } from '../../../domain/oidc/oauth-error.js';
 import type { ReadParameters } from '../../../domain/oidc/parameters.js';
 import type { Provider } from '../../../domain/oidc/provider.js';
 import type { Pages } from '../../pages/pages.js';
-import { sendPage, wantsJson } from '../pages.js';
+import { sendPage } from '../../pages/send-page.js';
+import { wantsJson } from '../../pages/wants-json.js';
 
 /** Why a sign-in goes on no more, in words. */
 type Texts = Pages['mfa-expired']['texts'];

@@ -1,5 +1,7 @@
 import type { FastifyReply } from 'fastify';
-import { pageOptions, sendPage, wantsJson } from '../pages.js';
+import { sendPage } from '../../pages/send-page.js';
+import { wantsJson } from '../../pages/wants-json.js';
+import { pageOptions } from '../page-options.js';
 import { anotherPersonUrl, type Visit } from '../visit.js';
 
 /** The time to enroll a factor is over; only an admin's reset opens the door again (`mfa.enrollment_required`), to this person. */

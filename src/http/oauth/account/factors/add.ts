@@ -6,7 +6,7 @@ import type { NewFactor } from '../../../../domain/mfa/factors.js';
 import { cameByMail, type EnrollableKind } from '../../../../domain/mfa/standing.js';
 import type { AccountPage } from '../../../../domain/oidc/account-request.js';
 import type { Acr } from '../../../../domain/sessions/first-factor.js';
-import { wantsJson } from '../../pages.js';
+import { wantsJson } from '../../../pages/wants-json.js';
 import type { AccountOptions } from '../options.js';
 import { type AccountVisit, personOf } from '../visit.js';
 

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DomainError } from '../../../../domain/errors.js';
 import { givingBack } from '../../../../domain/rate-limits.js';
 import type { TextKey } from '../../../../platform/mail/texts.js';
-import { wantsJson } from '../../pages.js';
+import { wantsJson } from '../../../pages/wants-json.js';
 import type { AccountOptions } from '../options.js';
 import { accountLocaleOf, sendAccountPage } from '../page.js';
 import type { AccountVisit } from '../visit.js';

@@ -2,8 +2,10 @@ import type { FastifyReply } from 'fastify';
 import type { StartedEmailOtp } from '../../../../domain/logins/email-otp.js';
 import type { Captcha } from '../../../../platform/captcha.js';
 import type { TextKey } from '../../../../platform/mail/texts.js';
+import { sendPage } from '../../../pages/send-page.js';
+import { wantsJson } from '../../../pages/wants-json.js';
 import { signInNeedsCaptcha } from '../../captcha.js';
-import { pageOptions, sendPage, wantsJson } from '../../pages.js';
+import { pageOptions } from '../../page-options.js';
 import { refusalInJson } from '../../refusal-in-json.js';
 import { codeMethodOf, type Visit } from '../../visit.js';
 

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { DomainError } from '../../../../domain/errors.js';
 import { givingBack } from '../../../../domain/rate-limits.js';
+import { readerLocaleOf } from '../../../pages/send-page.js';
 import type { HostedOptions } from '../../options.js';
-import { readerLocaleOf } from '../../pages.js';
 import { throttled } from '../../throttles.js';
 import { createMfaSteps } from '../steps.js';
 import { sendEmailEnrollment } from './enrollment-page.js';

@@ -1,6 +1,8 @@
 import type { FastifyReply } from 'fastify';
 import type { TextKey } from '../../../../platform/mail/texts.js';
-import { pageOptions, sendPage, wantsJson } from '../../pages.js';
+import { sendPage } from '../../../pages/send-page.js';
+import { wantsJson } from '../../../pages/wants-json.js';
+import { pageOptions } from '../../page-options.js';
 import { refusalInJson } from '../../refusal-in-json.js';
 import type { Step } from '../steps.js';
 

@@ -1,24 +1,13 @@
-import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError } from '../../domain/errors.js';
-import { type AuthorizeRequest, isAuthorizeParameter } from '../../domain/oidc/authorize-request.js';
-import type { Client } from '../../domain/oidc/clients.js';
+import { isAuthorizeParameter } from '../../domain/oidc/authorize-request.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { readParameters } from '../../domain/oidc/parameters.js';
-import { withParameters } from '../../domain/oidc/redirect-uris.js';
 import { faultOf, framesOf } from '../../platform/faults.js';
 import { httpStatusOf, refusalOf, tellWhen } from '../errors.js';
-import { chooseLocale, type Locale } from '../pages/locale.js';
-import type { Pages } from '../pages/pages.js';
-import { type Branding, type PageScript, renderPage } from '../pages/render.js';
-import { pageHeaders } from '../pages/security-headers.js';
-import { isIsolated, scriptsOf } from '../pages/traits.js';
-import { oauthStatusOf } from './oauth-error.js';
-
-/** How an Environment presents itself, and a client of it. */
-export interface Looks extends Pick<Client, 'logoUrl'> {
-  settings: Pick<Client['settings'], 'branding' | 'defaultLocale'>;
-}
+import { oauthStatusOf } from '../oauth/oauth-error.js';
+import { type Looks, sendPage } from './send-page.js';
+import { wantsJson } from './wants-json.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -29,102 +18,6 @@ declare module 'fastify' {
     /** Where the own account is that it belongs to, once somebody is signed in there. */
     accountUrl?: string | null;
   }
-}
-
-interface PageOptions {
-  status?: number;
-  client?: Looks | null;
-  uiLocales?: string | null;
-  /** Where the answer to the page's form may redirect, besides the service itself. */
-  formActions?: readonly string[];
-  /** An address whose origin may show it in a frame. */
-  framedBy?: string | null;
-  scripts?: readonly PageScript[];
-  /** Whether it shows the captcha's widget, the one thing that comes from somebody else. */
-  captcha?: boolean;
-  /** Whether its form goes to somebody else, who may ask where it is from. */
-  namesOrigin?: boolean;
-}
-
-/** Whether the caller is a script that wants to be told in JSON what a browser is shown (docs/decisions/0006). */
-export const wantsJson = ({ headers: { accept = '' } }: FastifyRequest): boolean =>
-  /\bapplication\/json\b/i.test(accept) && !/\btext\/html\b/i.test(accept);
-
-/**
- * What answers a form may be gone back to, in the browser that it was shown in: it cannot be fetched again, and without a copy the
- * browser shows an error of its own, and offers to send the form with its password once more. Not so what shows a secret that
- * goes on to count, or the account of somebody who may have signed out since (docs/decisions/0006).
- */
-const isKept = ({ method }: FastifyRequest, name: keyof Pages): boolean =>
-  method === 'POST' && name !== 'mfa-enroll-totp' && name !== 'form-post' && !name.startsWith('account');
-
-/** A hosted page in the Environment's looks and the reader's language. */
-export function sendPage<P extends keyof Pages>(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  name: P,
-  values: Pages[P],
-  {
-    status = 200,
-    client = null,
-    uiLocales,
-    formActions = [],
-    framedBy = null,
-    scripts = [],
-    captcha = false,
-    namesOrigin = false,
-  }: PageOptions = {},
-): FastifyReply {
-  const nonce = randomBytes(16).toString('base64');
-  const locale = readerLocaleOf(request, { client, asked: { parameters: { ui_locales: uiLocales } } });
-  const branding = client ? brandingOf(client) : null;
-  const logo = Boolean(client?.logoUrl || branding?.logo_url);
-  const kept = isKept(request, name);
-  const webauthn = scripts.includes('webauthn');
-  const all = [...scripts, ...scriptsOf(name), ...(captcha ? ['captcha' as const] : [])];
-  const isolated = isIsolated(name);
-  const may = { formActions, framedBy, logo, scripts: all.length > 0, webauthn, captcha, namesOrigin, kept, isolated };
-  reply.headers(pageHeaders({ nonce, locale, ...may }));
-  return reply.code(status).send(renderPage(name, { locale, nonce, branding, scripts: all }, values));
-}
-
-interface Reader {
-  client: Pick<Looks, 'settings'> | null;
-  asked: { parameters: { ui_locales?: string | null } };
-}
-
-/** The language that whoever sent a request reads, on pages and in mails. */
-export const readerLocaleOf = ({ headers }: FastifyRequest, { client, asked: { parameters } }: Reader): Locale =>
-  chooseLocale({
-    uiLocales: parameters.ui_locales,
-    acceptLanguage: headers['accept-language'],
-    default: client?.settings.defaultLocale,
-  });
-
-/** What the pages of a visit have in common. */
-export const pageOptions = ({ client, asked }: { client: Client; asked: AuthorizeRequest }): PageOptions => ({
-  client,
-  uiLocales: asked.parameters.ui_locales,
-  formActions: [asked.redirectUri],
-});
-
-const brandingOf = ({ settings: { branding } }: Looks): Branding => ({ ...branding, name: branding.name ?? '' });
-
-/** Sends the browser on; a script is told where. A form's answer is fetched with GET, hence 303. */
-export function redirect(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  uri: string,
-  parameters: Record<string, string | null> = {},
-): FastifyReply {
-  const target = withParameters(uri, parameters);
-  reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer');
-  if (wantsJson(request)) return reply.send({ redirect_to: target });
-  // A header is ASCII; whatever else a registered URI holds is escaped as a browser would.
-  return reply
-    .code(303)
-    .header('location', target.replace(/[^\x21-\x7e]+/gu, encodeURIComponent))
-    .send();
 }
 
 /** Answers whatever goes wrong as a page: never a redirect, since nothing malformed is trusted with one. */

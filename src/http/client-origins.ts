@@ -1,0 +1,18 @@
+import type { Client } from '../domain/oidc/clients.js';
+import { isRegistered } from '../domain/oidc/redirect-uris.js';
+
+/** The request headers that a script of another origin may send anywhere: a page that is traced adds `traceparent` to each of its requests. */
+export const sendable = 'authorization, content-type, if-match, idempotency-key, x-request-id, traceparent, tracestate';
+
+/** What says where scripts run. */
+export interface Scripts extends Pick<Client, 'clientType' | 'redirectUris'> {
+  settings: Pick<Client['settings'], 'allowedOrigins'>;
+}
+
+/** Whether a client's scripts run there: where the Environment allows, and for a public client where its answers may go. */
+export function isOriginOf({ settings, clientType, redirectUris }: Scripts, origin: string): boolean {
+  if (origin === 'null') return false;
+  if (settings.allowedOrigins.includes(origin)) return true;
+  const redirected = redirectUris.map((uri) => new URL(uri).origin);
+  return clientType === 'public' && isRegistered(origin, redirected);
+}

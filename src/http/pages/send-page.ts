@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Client } from '../../domain/oidc/clients.js';
+import { chooseLocale, type Locale } from './locale.js';
+import type { Pages } from './pages.js';
+import { type Branding, type PageScript, renderPage } from './render.js';
+import { pageHeaders } from './security-headers.js';
+import { isIsolated, scriptsOf } from './traits.js';
+
+/** How an Environment presents itself, and a client of it. */
+export interface Looks extends Pick<Client, 'logoUrl'> {
+  settings: Pick<Client['settings'], 'branding' | 'defaultLocale'>;
+}
+
+export interface PageOptions {
+  status?: number;
+  client?: Looks | null;
+  uiLocales?: string | null;
+  /** Where the answer to the page's form may redirect, besides the service itself. */
+  formActions?: readonly string[];
+  /** An address whose origin may show it in a frame. */
+  framedBy?: string | null;
+  scripts?: readonly PageScript[];
+  /** Whether it shows the captcha's widget, the one thing that comes from somebody else. */
+  captcha?: boolean;
+  /** Whether its form goes to somebody else, who may ask where it is from. */
+  namesOrigin?: boolean;
+}
+
+/**
+ * What answers a form may be gone back to, in the browser that it was shown in: it cannot be fetched again, and without a copy the
+ * browser shows an error of its own, and offers to send the form with its password once more. Not so what shows a secret that
+ * goes on to count, or the account of somebody who may have signed out since (docs/decisions/0006).
+ */
+const isKept = ({ method }: FastifyRequest, name: keyof Pages): boolean =>
+  method === 'POST' && name !== 'mfa-enroll-totp' && name !== 'form-post' && !name.startsWith('account');
+
+/** A hosted page in the Environment's looks and the reader's language. */
+export function sendPage<P extends keyof Pages>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  name: P,
+  values: Pages[P],
+  {
+    status = 200,
+    client = null,
+    uiLocales,
+    formActions = [],
+    framedBy = null,
+    scripts = [],
+    captcha = false,
+    namesOrigin = false,
+  }: PageOptions = {},
+): FastifyReply {
+  const nonce = randomBytes(16).toString('base64');
+  const locale = readerLocaleOf(request, { client, asked: { parameters: { ui_locales: uiLocales } } });
+  const branding = client ? brandingOf(client) : null;
+  const logo = Boolean(client?.logoUrl || branding?.logo_url);
+  const kept = isKept(request, name);
+  const webauthn = scripts.includes('webauthn');
+  const all = [...scripts, ...scriptsOf(name), ...(captcha ? ['captcha' as const] : [])];
+  const isolated = isIsolated(name);
+  const may = { formActions, framedBy, logo, scripts: all.length > 0, webauthn, captcha, namesOrigin, kept, isolated };
+  reply.headers(pageHeaders({ nonce, locale, ...may }));
+  return reply.code(status).send(renderPage(name, { locale, nonce, branding, scripts: all }, values));
+}
+
+interface Reader {
+  client: Pick<Looks, 'settings'> | null;
+  asked: { parameters: { ui_locales?: string | null } };
+}
+
+/** The language that whoever sent a request reads, on pages and in mails. */
+export const readerLocaleOf = ({ headers }: FastifyRequest, { client, asked: { parameters } }: Reader): Locale =>
+  chooseLocale({
+    uiLocales: parameters.ui_locales,
+    acceptLanguage: headers['accept-language'],
+    default: client?.settings.defaultLocale,
+  });
+
+const brandingOf = ({ settings: { branding } }: Looks): Branding => ({ ...branding, name: branding.name ?? '' });
