@@ -8,7 +8,7 @@ const areas = {
       'domain/access/{evaluate,explain,explain-in-words,granting,rights,search,takeover,window-moments}',
       'platform/database/batching',
     ],
-    tests: ['unit/access-rules', 'unit/gathering'],
+    tests: ['unit/access-rules', 'unit/batching'],
   },
   assignments: {
     rules: ['domain/access/{assigned-roles,assigning,assignments,removing,window-mails,window-rows,windows}'],

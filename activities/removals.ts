@@ -1,10 +1,10 @@
-import type { Removals } from '../src/domain/environment-removals/removals.js';
+import type { EnvironmentRemovals } from '../src/domain/environment-removals/removals.js';
 import { settled } from './settled.js';
 
 export type { RemovalOutcome } from '../src/domain/environment-removals/removals.js';
 export type RemovalActivities = ReturnType<typeof createRemovalActivities>;
 
-export const createRemovalActivities = ({ removals }: { removals: Omit<Removals, 'resume'> }) => ({
+export const createRemovalActivities = ({ removals }: { removals: Omit<EnvironmentRemovals, 'resume'> }) => ({
   removeEnvironmentContents: (id: string) => settled(() => removals.advance(id)),
   completeEnvironmentRemoval: (id: string) => settled(() => removals.complete(id)),
   /** @param onlyLook for a run that finds its row ended: it may have been taken up again since, and then goes on */

@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { DomainError, type ErrorCode } from './errors.js';
 
 const longest = 63;
 const alphabet = 'abcdefghjkmnpqrstuvwxyz23456789'; // without look-alikes: people read slugs to each other
@@ -36,4 +37,27 @@ export function slugFrom(name: string, fallback: string): string {
 export function withSuffix(slug: string): string {
   const suffix = Array.from({ length: 5 }, () => alphabet[randomInt(alphabet.length)]).join('');
   return `${slug.slice(0, longest - suffix.length - 1).replace(/-+$/, '')}-${suffix}`;
+}
+
+export interface Naming {
+  name: string;
+  /** Without one, the name gives it, with an ending where that is taken. */
+  slug?: string | undefined;
+}
+
+/**
+ * Inserts under the slug that was asked for, or under the first free one that the name gives.
+ * @param insert answers false, without failing the transaction, where the slug is taken
+ * @throws DomainError `taken` for a slug that was asked for
+ */
+export async function underFreeSlug<T>(
+  { name, slug }: Naming,
+  { fallback, taken, insert }: { fallback: string; taken: ErrorCode; insert: (slug: string) => Promise<T | false> },
+): Promise<T> {
+  const wanted = slug ?? slugFrom(name, fallback);
+  for (let candidate = wanted; ; candidate = withSuffix(wanted)) {
+    const inserted = await insert(candidate);
+    if (inserted !== false) return inserted;
+    if (slug !== undefined) throw new DomainError(taken);
+  }
 }

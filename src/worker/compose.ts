@@ -5,7 +5,7 @@ import type { Config } from '../config.js';
 import { createRoleWindows } from '../domain/access/windows.js';
 import { createAdministratorInviteExpiry } from '../domain/administrator-invites/expiry.js';
 import { createEmails } from '../domain/emails/emails.js';
-import { createRemovals } from '../domain/environment-removals/removals.js';
+import { createEnvironmentRemovals } from '../domain/environment-removals/removals.js';
 import { createErasures } from '../domain/erasures/erasures.js';
 import { createHousekeeping } from '../domain/housekeeping/housekeeping.js';
 import { createIdentityInviteExpiry } from '../domain/identity-invites/expiry.js';
@@ -16,7 +16,7 @@ import { systemClock } from '../platform/clock.js';
 import type { Db } from '../platform/database/db.js';
 import { faultOf } from '../platform/faults.js';
 import type { Mailer } from '../platform/mail/mailer.js';
-import { notAhead } from '../platform/not-ahead.js';
+import { notAhead } from './not-ahead.js';
 import type { Outbound } from '../platform/outbound/fetch.js';
 import type { Processes } from '../temporal/processes.js';
 import { mailSubjects } from './mails.js';
@@ -54,7 +54,7 @@ export function composeWorker({ config, db, log, mailer, outbound, processes }: 
     }),
     mfaGraces: graces,
     reconciler: createReconciler({ db, now, kinds: openKinds({ ...registration, now }), processes }),
-    removals: createRemovals({ db, now }),
+    removals: createEnvironmentRemovals({ db, now }),
     roleWindows: createRoleWindows({ db, now, notices }),
     signingKeys: keys,
     webhookDeliveries: createWebhookDeliveries({

@@ -1,5 +1,5 @@
 import { days } from '../../src/platform/clock.js';
-import { notAhead } from '../../src/platform/not-ahead.js';
+import { notAhead } from '../../src/worker/not-ahead.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 
 let database: TestDatabase;

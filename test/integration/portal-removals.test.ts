@@ -3,7 +3,7 @@ import type { EntityManager } from 'typeorm';
 import { createApplications } from '../../src/domain/applications/applications.js';
 import { createEmails } from '../../src/domain/emails/emails.js';
 import type { EmailSubjects } from '../../src/domain/emails/subjects.js';
-import { createRemovals } from '../../src/domain/environment-removals/removals.js';
+import { createEnvironmentRemovals } from '../../src/domain/environment-removals/removals.js';
 import { createMfaGraces } from '../../src/domain/mfa/grace.js';
 import { mfaMails } from '../../src/domain/mfa/mails.js';
 import { days } from '../../src/platform/clock.js';
@@ -181,7 +181,7 @@ test('it is deleted batch by batch, and the processes that waited in it are told
     input: { removalId: removal.id, accountId, environmentId },
   });
 
-  const removals = createRemovals({ db: api.database.db, now: () => new Date(), batchSize: 3, stepMs: 0 });
+  const removals = createEnvironmentRemovals({ db: api.database.db, now: () => new Date(), batchSize: 3, stepMs: 0 });
   let steps = 0;
   expect(await removals.complete(removal.id)).toBe('more'); // people are there still
   while ((await removals.advance(removal.id)) === 'more') steps++;
@@ -218,7 +218,7 @@ test('an operator can halt it, which opens nothing again, and have it go on', as
     { rest: { identities: 4, nodes: 2 } },
   ]);
   await finishRemovals(api, accountId);
-  const removals = createRemovals({ db: api.database.db, now: () => new Date() });
+  const removals = createEnvironmentRemovals({ db: api.database.db, now: () => new Date() });
   expect(await removals.cancel(id, 'once more')).toBe('cancelled');
   await removals.resume({ accountId: randomUUID() }, id); // nobody else's to resume
   expect(await removalOf(environmentId)).toMatchObject({ status: 'cancelled', ended_reason: 'cancelled_by_operator' });
@@ -274,7 +274,7 @@ describe('an application that is deleted at the moment at which the last of its 
       'select id from environment_removals where application_id = $1 order by id',
       [account.scope.applicationId],
     );
-    const removals = createRemovals({ db: api.database.db, now: () => new Date() });
+    const removals = createEnvironmentRemovals({ db: api.database.db, now: () => new Date() });
     for (const { id } of [first!, last!]) expect(await removals.advance(id)).toBe('done');
     expect(await removals.complete(first!.id)).toBe('done');
     return last!.id;
@@ -284,7 +284,7 @@ describe('an application that is deleted at the moment at which the last of its 
     const last = await lastOne();
     const removed = await comingUpon(
       api.database,
-      (tx) => createRemovals(inTime(tx)).complete(last),
+      (tx) => createEnvironmentRemovals(inTime(tx)).complete(last),
       () => owner('DELETE', `${application}?confirm=${account.applicationSlug}`),
     );
     expect(outcomeOf(removed)).toBe('204');
@@ -296,7 +296,7 @@ describe('an application that is deleted at the moment at which the last of its 
     const completed = await comingUpon(
       api.database,
       (tx) => createApplications(inTime(tx)).remove(account.scope, account.applicationSlug),
-      () => createRemovals({ db: api.database.db, now: () => new Date() }).complete(last),
+      () => createEnvironmentRemovals({ db: api.database.db, now: () => new Date() }).complete(last),
     );
     expect(completed).toBe('done');
     expect(await there()).toEqual([]);

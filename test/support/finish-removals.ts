@@ -1,11 +1,11 @@
-import { createRemovals } from '../../src/domain/environment-removals/removals.js';
+import { createEnvironmentRemovals } from '../../src/domain/environment-removals/removals.js';
 import type { TestApi } from './api.js';
 import { rowsOf } from './rows.js';
 
 /** Does what the processes of removals do, of which there are none beside an api alone; in batches of so many rows. */
 export async function finishRemovals(api: TestApi, accountId: string, batchSize?: number): Promise<void> {
   const { db } = api.database;
-  const removals = createRemovals({ db, now: () => new Date(), ...(batchSize && { batchSize }) });
+  const removals = createEnvironmentRemovals({ db, now: () => new Date(), ...(batchSize && { batchSize }) });
   const running = `select id from environment_removals where account_id = $1 and status = 'running'`;
   for (const { id } of await rowsOf<{ id: string }>(api, running, [accountId])) {
     let outcome = await removals.advance(id);

@@ -1,6 +1,6 @@
 import { createActivities } from '../../activities/index.js';
 import { createRoleWindows } from '../../src/domain/access/windows.js';
-import { createRemovals } from '../../src/domain/environment-removals/removals.js';
+import { createEnvironmentRemovals } from '../../src/domain/environment-removals/removals.js';
 import { createErasures } from '../../src/domain/erasures/erasures.js';
 import { createHousekeeping } from '../../src/domain/housekeeping/housekeeping.js';
 import { createMfaGraces } from '../../src/domain/mfa/grace.js';
@@ -64,7 +64,7 @@ export function workerActivities(
       processes,
       ...(settledMs !== undefined && { settledMs }),
     }),
-    removals: createRemovals({ db, now }),
+    removals: createEnvironmentRemovals({ db, now }),
     roleWindows: createRoleWindows({ db, now, notices: roleNotices }),
     signingKeys: { rotate: async () => ({ created: null }) },
     webhookDeliveries: createWebhookDeliveries({ db, sealing, outbound, now, schedule, onFault: () => {} }),

@@ -1,4 +1,4 @@
-import { createPacing } from '../../src/platform/pacing.js';
+import { createPacing } from '../../src/domain/hierarchy/pacing.js';
 
 function busyFor(ms: number): string {
   const over = performance.now() + ms;

@@ -5,7 +5,7 @@ import type { Db } from '../../platform/database/db.js';
 import { dbWithin } from '../../platform/database/db-within.js';
 import { nilUuid } from '../../platform/uuid.js';
 import { leaveIdentity } from '../access/window-rows.js';
-import { createRemovals } from '../environment-removals/removals.js';
+import { createEnvironmentRemovals } from '../environment-removals/removals.js';
 import { forgetInvited } from '../erasures/forget-invited.js';
 import { recordEvent } from '../events/record.js';
 import type { Swept } from '../sweeping.js';
@@ -72,7 +72,7 @@ async function people(tx: EntityManager, accountId: string, batchSize: number): 
 async function takeUpHalted(tx: EntityManager, accountId: string, now: Clock): Promise<void> {
   const endedAt = LessThan(after(now(), -haltMs));
   const halted = await tx.findBy(EnvironmentRemoval, { accountId, status: 'cancelled', endedAt });
-  const removals = createRemovals({ db: dbWithin(tx), now });
+  const removals = createEnvironmentRemovals({ db: dbWithin(tx), now });
   for (const { id } of halted) await removals.resume({ accountId }, id);
 }
 

@@ -8,7 +8,7 @@ import type { AccountScope } from '../../platform/scope.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
-import type { Naming } from '../free-slug.js';
+import type { Naming } from '../slugs.js';
 import { assertMayRequireMfa, type DecidingAdmin } from './required-mfa.js';
 
 export type AccountChanges = Partial<Naming & { requireMfa: boolean }>;

@@ -8,7 +8,7 @@ import { Subscription } from '../../../entities/subscription.js';
 import { type AddedApplication, addApplication } from '../applications/add.js';
 import { builtInRoles } from '../capabilities/administrator-roles.js';
 import { recordEvent } from '../events/record.js';
-import { underFreeSlug } from '../free-slug.js';
+import { underFreeSlug } from '../slugs.js';
 
 export interface ProvisionAccount {
   /** Becomes the Account's first Owner. */

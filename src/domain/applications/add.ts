@@ -4,7 +4,7 @@ import { Application } from '../../../entities/application.js';
 import type { Environment, EnvironmentType } from '../../../entities/environment.js';
 import { addEnvironment } from '../environments/add.js';
 import { recordEvent } from '../events/record.js';
-import { type Naming, underFreeSlug } from '../free-slug.js';
+import { type Naming, underFreeSlug } from '../slugs.js';
 
 export interface AddedApplication {
   application: Application;

@@ -15,7 +15,7 @@ import { recordEvent } from '../events/record.js';
 import { startLater } from '../outbox.js';
 import { parts } from './parts.js';
 
-export interface RemovalsDeps {
+export interface EnvironmentRemovalsDeps {
   db: Db;
   now: Clock;
   /** Rows that one transaction takes of a table. */
@@ -27,10 +27,10 @@ export interface RemovalsDeps {
 /** Whether the step has to be repeated, or the process is over before it came to it. */
 export type RemovalOutcome = 'more' | 'done' | 'ended';
 
-export type Removals = ReturnType<typeof createRemovals>;
+export type EnvironmentRemovals = ReturnType<typeof createEnvironmentRemovals>;
 
 /** Deletes what is in an Environment that was ended (`beginRemovals`), batch by batch. */
-export function createRemovals({ db, now, batchSize = 1000, stepMs = seconds(5) }: RemovalsDeps) {
+export function createEnvironmentRemovals({ db, now, batchSize = 1000, stepMs = seconds(5) }: EnvironmentRemovalsDeps) {
   /** Something of a running one, in its own transaction and in the name of who asked for it. */
   const step = (id: string, work: (tx: EntityManager, removal: EnvironmentRemoval) => Promise<boolean>) =>
     db.transaction('system', async (tx): Promise<RemovalOutcome> => {

@@ -6,7 +6,7 @@ import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import type { ApplicationScope } from '../../platform/scope.js';
 import { seedAccess } from '../access/seed.js';
 import { recordEvent } from '../events/record.js';
-import { type Naming, underFreeSlug } from '../free-slug.js';
+import { type Naming, underFreeSlug } from '../slugs.js';
 import { seedHierarchy } from '../hierarchy/seed.js';
 import { environmentDefaults } from './defaults.js';
 

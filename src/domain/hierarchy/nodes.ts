@@ -5,7 +5,7 @@ import { within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { addToCounter } from '../counters.js';
 import { DomainError } from '../errors.js';
-import { underFreeSlug } from '../free-slug.js';
+import { underFreeSlug } from '../slugs.js';
 import { assertInAccessModel } from './access-model.js';
 import { assertNodeMetadata } from './metadata.js';
 import { recordNodeEvent } from './node-events.js';

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { type NodeType, NodeTypeSchema } from '../../../entities/node-type-schema.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/database/db.js';
-import { createPacing } from '../../platform/pacing.js';
+import { createPacing } from './pacing.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { nilUuid } from '../../platform/uuid.js';
 import { changedFields } from '../changed-fields.js';

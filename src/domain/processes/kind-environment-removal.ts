@@ -1,6 +1,6 @@
 import { dbWithin } from '../../platform/database/db-within.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
-import { createRemovals } from '../environment-removals/removals.js';
+import { createEnvironmentRemovals } from '../environment-removals/removals.js';
 import { environmentRemovalInput } from '../environments/removal-process.js';
 import type { Kind, ProcessRow } from './kind.js';
 
@@ -22,6 +22,6 @@ from environment_removals where account_id = $1`,
   verbs: { cancel: ['running'], retry: ['cancelled'] },
   workflowId: (row) => workflowIdOf('environmentRemoval', inputOf(row)),
   wakesUpAt: () => null,
-  cancel: (tx, { id }, now) => createRemovals({ db: dbWithin(tx), now }).cancel(id, 'cancelled_by_operator'),
-  retry: (tx, { accountId, id }, now) => createRemovals({ db: dbWithin(tx), now }).resume({ accountId }, id),
+  cancel: (tx, { id }, now) => createEnvironmentRemovals({ db: dbWithin(tx), now }).cancel(id, 'cancelled_by_operator'),
+  retry: (tx, { accountId, id }, now) => createEnvironmentRemovals({ db: dbWithin(tx), now }).resume({ accountId }, id),
 };

@@ -1,5 +1,4 @@
 import type { Db, Statement } from '../../platform/database/db.js';
-import { newUuid } from '../../platform/database/uuid-sql.js';
 import { outboxChannel } from '../outbox.js';
 import { accountOnlyEventTypes } from './types.js';
 
@@ -14,6 +13,13 @@ export interface FannedOut {
   /** The last place in the queue that was taken; null where nothing was. */
   latest: number | null;
 }
+
+/**
+ * SQL: a new UUIDv7 of this moment (RFC 9562 §5.7), which PostgreSQL makes by itself from 18 on: 48 bits of milliseconds, and the rest of a random one, whose
+ * version is 4 and becomes 7 by two bits.
+ */
+const newUuid = `encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
+  placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6), 52, 1), 53, 1), 'hex')::uuid`;
 
 // One statement, so that an event leaves the queue with all of its deliveries or not at all. The body is made once and kept:
 // every attempt sends and signs the same bytes. `json_build_object` keeps the order of the contract (§7).

@@ -5,7 +5,7 @@ import { browserOf } from '../browser-of.js';
 import { requestIdOf } from '../idempotency.js';
 import { errors } from '../operation.js';
 import { single } from '../schemas.js';
-import { accountEvents } from './account-events.js';
+import { accountEvents } from '../event-lists/new-account.js';
 import { presentSignedIn, SignedInFields } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';

@@ -11,7 +11,7 @@ import { errors } from '../operation.js';
 import type { Pages } from '../pages/pages.js';
 import { Body, single } from '../schemas.js';
 import { secretCookie } from '../secret-cookie.js';
-import { accountEvents } from './account-events.js';
+import { accountEvents } from '../event-lists/new-account.js';
 import { Html, presentSignedIn, SignedInFields } from './answers.js';
 import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { allowOrigins } from '../cors.js';
 import { errors } from '../operation.js';
 import { Body, Message, Name, Nullable } from '../schemas.js';
-import { acceptanceEvents } from '../sign-in-events.js';
+import { acceptanceEvents } from '../event-lists/sign-in.js';
 import { InviteToken, sentToken } from './invite-info.js';
 import type { IdentityAuthOptions } from './options.js';
 

@@ -5,7 +5,7 @@ import { allowOrigins } from '../cors.js';
 import { errors } from '../operation.js';
 import { Body, single, TypedEmail } from '../schemas.js';
 import { secretCookie } from '../secret-cookie.js';
-import { attemptEvents } from '../sign-in-events.js';
+import { attemptEvents } from '../event-lists/sign-in.js';
 import { LoginResult, presentLogin } from './answers.js';
 import { ClientFields, countedClient, namedClient } from './client.js';
 import type { IdentityAuthOptions } from './options.js';

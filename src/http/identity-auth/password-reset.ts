@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { allowOrigins } from '../cors.js';
 import { errors } from '../operation.js';
 import { Body, Message } from '../schemas.js';
-import { provedAddressEvents } from '../sign-in-events.js';
+import { provedAddressEvents } from '../event-lists/sign-in.js';
 import { ClientFields, countedClient, namedClient } from './client.js';
 import type { IdentityAuthOptions } from './options.js';
 import { Password } from './password.js';

@@ -4,7 +4,7 @@ import { allowOrigins } from '../cors.js';
 import { errors } from '../operation.js';
 import { Body, Id, single } from '../schemas.js';
 import { secretCookie } from '../secret-cookie.js';
-import { signInEvents } from '../sign-in-events.js';
+import { signInEvents } from '../event-lists/sign-in.js';
 import { LoginResult, presentLogin } from './answers.js';
 import { ClientFields, countedClient, namedClient } from './client.js';
 import type { IdentityAuthOptions } from './options.js';

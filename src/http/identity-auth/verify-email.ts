@@ -4,7 +4,7 @@ import { DomainError } from '../../domain/errors.js';
 import { allowOrigins } from '../cors.js';
 import { errors } from '../operation.js';
 import { Body, Message } from '../schemas.js';
-import { confirmationEvents } from '../sign-in-events.js';
+import { confirmationEvents } from '../event-lists/sign-in.js';
 import { ClientFields, countedClient, namedClient } from './client.js';
 import type { IdentityAuthOptions } from './options.js';
 

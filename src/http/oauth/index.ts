@@ -5,7 +5,7 @@ import { registerEach } from '../register-each.js';
 import { account } from './account/index.js';
 import { authorize } from './authorize.js';
 import { consent } from './consent.js';
-import { declareEvents } from './events.js';
+import { declareEvents } from '../event-lists/oauth.js';
 import { createHostedLogin } from './hosted-login.js';
 import { introspect } from './introspect.js';
 import { invite } from './invite.js';

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import type { BulkIdentity } from '../../domain/identities/bulk.js';
 import { itemError, itemsWith } from '../bulk-items.js';
-import { joiningEvents } from '../joining-events.js';
+import { joiningEvents } from '../event-lists/joining.js';
 import { errors, operation } from '../operation.js';
 import { Body, Nullable } from '../schemas.js';
 import { changing, NewIdentityFields, newIdentityOf } from './identities-views.js';

@@ -5,7 +5,7 @@ import { addressTyped } from '../../domain/logins/address.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { uuidPattern } from '../../platform/uuid.js';
 import type { Services } from '../../services.js';
-import { joiningEvents } from '../joining-events.js';
+import { joiningEvents } from '../event-lists/joining.js';
 import { always, goesFar, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, listOf, OneOf, single } from '../schemas.js';
@@ -24,7 +24,7 @@ import {
   viewing,
 } from './identities-views.js';
 import { ProfileFields, profileIn } from './identity-profile.js';
-import { leavingEvents } from './identity-removal-events.js';
+import { identityRemovalEvents } from '../event-lists/identity-removal.js';
 import { IdentityRowWithRoles, personSorts, rowWithRoles } from './identity-rows.js';
 
 const Status = Type.Optional(OneOf(['active', 'inactive']));
@@ -203,7 +203,7 @@ export const deleteIdentity = operation({
   description:
     'Ends the membership in this environment immediately, with its sessions and role assignments. An identity without ' +
     'any membership left in the account is erased.',
-  events: leavingEvents,
+  events: identityRemovalEvents,
   answers: { 204: Type.Null(), ...errors('identity.not_found') },
   handle: ({ services, scope, params }) => services.identityAdministration.remove(scope, params.id),
 });

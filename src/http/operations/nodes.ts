@@ -18,7 +18,7 @@ import {
   SeenNode,
   sightOf,
 } from './node-views.js';
-import { movingOutEvents, removalEvents } from './removal-events.js';
+import { movingOutEvents, nodeRemovalEvents } from '../event-lists/node-removal.js';
 
 const common = { tag: 'Hierarchy', level: 'environment', inPart: true } as const;
 const ById = Type.Object({ id: Id });
@@ -207,7 +207,7 @@ export const deleteNode = operation({
   query: Type.Object({ cascade: Type.Optional(Type.Boolean({ default: false })) }, { additionalProperties: false }),
   ifMatch: 'required',
   exists: ({ services, scope, params }) => services.hierarchy.get(scope, everything, params.id),
-  events: removalEvents,
+  events: nodeRemovalEvents,
   answers: {
     204: Type.Null(),
     ...errors(

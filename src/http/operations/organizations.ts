@@ -14,7 +14,7 @@ import {
   presentOrganization,
   viewing,
 } from './organization-views.js';
-import { removalEvents } from './removal-events.js';
+import { nodeRemovalEvents } from '../event-lists/node-removal.js';
 import { presentRole, RoleView } from './roles.js';
 
 const placing = ['nodes.node_not_found', 'nodes.type_unknown', 'nodes.type_not_allowed', 'nodes.too_deep'] as const;
@@ -98,7 +98,7 @@ export const deleteOrganizations = operation({
     { confirm: Type.Optional(Type.String({ description: 'Required: the slug of the environment.' })) },
     { additionalProperties: false },
   ),
-  events: removalEvents,
+  events: nodeRemovalEvents,
   answers: {
     204: Type.Null(),
     ...errors('organization.confirmation_required', 'organization.production_environment'),
@@ -164,7 +164,7 @@ export const deleteOrganization = operation({
   retriedWithoutAccess: true,
   ifMatch: 'required',
   query: Type.Object({ cascade: Type.Optional(Type.Boolean({ default: false })) }, { additionalProperties: false }),
-  events: removalEvents,
+  events: nodeRemovalEvents,
   answers: { 204: Type.Null(), ...errors(...conditional, 'nodes.has_children') },
   async handle({ services, scope, params, query, version }) {
     const removing = services.organizations.remove(scope, params.id, version, query.cascade ?? false);

@@ -3,7 +3,7 @@ import type { Caller } from '../../domain/caller.js';
 import { type Reach, reachOf } from '../../domain/capabilities/reach.js';
 import { covers, type Place } from '../../domain/capabilities/role-limits.js';
 import { OneOf } from '../schemas.js';
-import { administrator } from './administrator.js';
+import { adminCallerOf } from './admin-caller.js';
 
 /** What an administrator may do with a part of the Account that they are shown (contract §6). */
 export const AccessFields = {
@@ -15,7 +15,7 @@ export const AccessFields = {
 };
 
 /** Where the caller may look at applications and environments. */
-export const viewedBy = (caller: Caller): Reach => reachOf(administrator(caller).roles, 'applications.view');
+export const viewedBy = (caller: Caller): Reach => reachOf(adminCallerOf(caller).roles, 'applications.view');
 
 export function accessTo(reach: Reach, place: Place) {
   const canAccess = covers(reach, place);

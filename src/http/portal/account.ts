@@ -3,7 +3,7 @@ import type { Account } from '../../../entities/account.js';
 import { definedOnly } from '../defined-only.js';
 import { errors, operation } from '../operation.js';
 import { Body, Id, Name, Resource, Slug, single, Timestamp } from '../schemas.js';
-import { administrator } from './administrator.js';
+import { adminCallerOf } from './admin-caller.js';
 
 const AccountView = Resource('Account', {
   id: Id,
@@ -67,7 +67,7 @@ export const updateAccount = operation({
     ),
   },
   async handle({ services, scope, caller, body }) {
-    const { userId, sessionId } = administrator(caller);
+    const { userId, sessionId } = adminCallerOf(caller);
     const changes = definedOnly({ name: body.name?.trim(), slug: body.slug, requireMfa: body.require_mfa });
     return { data: present(await services.accounts.update(scope, { userId, sessionId }, changes)) };
   },

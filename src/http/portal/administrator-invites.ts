@@ -7,7 +7,7 @@ import { errors, operation } from '../operation.js';
 import { InviteState } from '../operations/invite-state.js';
 import { ProcessOfResource, presentProcess } from '../operations/process-of-resource.js';
 import { Body, Email, Id, listOf, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
-import { administrator } from './administrator.js';
+import { adminCallerOf } from './admin-caller.js';
 import { Limits, WantedLimits } from './role-limits.js';
 
 const InviteView = Resource('AdministratorInvite', {
@@ -112,7 +112,7 @@ export const createAdministratorInvite = operation({
     const { first_name: firstName, last_name: lastName, role_id: roleId, email, limits, locale = 'en' } = body;
     const person = { email, firstName: firstName.trim(), lastName: lastName.trim() };
     const wanted = { ...person, roleId, limits, locale };
-    const { userId } = administrator(caller);
+    const { userId } = adminCallerOf(caller);
     return { data: presenter(services)(await services.administratorInvites.create(scope, userId, wanted)) };
   },
 });
@@ -156,7 +156,7 @@ export const resendAdministratorInvite = operation({
     ),
   },
   async handle({ services, scope, caller, params }) {
-    const { userId } = administrator(caller);
+    const { userId } = adminCallerOf(caller);
     return { data: presenter(services)(await services.administratorInvites.resend(scope, userId, params.id)) };
   },
 });
@@ -176,7 +176,7 @@ export const revokeAdministratorInvite = operation({
     ...errors('administrator_invite.not_found', 'administrator_invite.not_pending'),
   },
   async handle({ services, scope, caller, params }) {
-    const { userId } = administrator(caller);
+    const { userId } = adminCallerOf(caller);
     return { data: presenter(services)(await services.administratorInvites.revoke(scope, userId, params.id)) };
   },
 });

@@ -5,7 +5,7 @@ import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, Description, Id, listOf, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
-import { administrator } from './administrator.js';
+import { adminCallerOf } from './admin-caller.js';
 
 const ordered = { description: 'A set: returned in an order of its own, not in that in which it was sent.' };
 const Capabilities = Type.Array(OneOf(capabilities), { uniqueItems: true, maxItems: capabilities.length, ...ordered });
@@ -65,7 +65,7 @@ export const createAdministratorRole = operation({
   },
   async handle({ services, scope, caller, body }) {
     const input = { ...body, name: body.name.trim(), description: body.description ?? null };
-    return { data: present(await services.administratorRoles.create(scope, administrator(caller).userId, input)) };
+    return { data: present(await services.administratorRoles.create(scope, adminCallerOf(caller).userId, input)) };
   },
 });
 
@@ -118,7 +118,7 @@ export const updateAdministratorRole = operation({
       description: body.description,
       capabilities: body.capabilities,
     });
-    const { userId } = administrator(caller);
+    const { userId } = adminCallerOf(caller);
     return { data: present(await services.administratorRoles.update(scope, userId, params.id, changes)) };
   },
 });
@@ -138,5 +138,5 @@ export const deleteAdministratorRole = operation({
     ...errors('administrator_role.not_found', 'administrator_role.built_in', 'administrator_role.in_use'),
   },
   handle: ({ services, scope, caller, params }) =>
-    services.administratorRoles.remove(scope, administrator(caller).userId, params.id),
+    services.administratorRoles.remove(scope, adminCallerOf(caller).userId, params.id),
 });

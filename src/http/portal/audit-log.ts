@@ -17,7 +17,7 @@ import {
 import { always, paginated } from '../lists.js';
 import { Answer, errors, operation } from '../operation.js';
 import { Id, listOf } from '../schemas.js';
-import { administrator } from './administrator.js';
+import { adminCallerOf } from './admin-caller.js';
 
 const common = { tag: 'Audit log', level: 'account', capability: 'audit.view', inPart: true } as const;
 const inReach = 'Callers whose roles have limits see what happened within them.';
@@ -26,7 +26,7 @@ const viewed = 'Reading a row is itself recorded in the log as `audit.row.viewed
 const placeOf = ({ accountId }: AccountScope, caller: Caller, surface: AuditPlace['surface']): AuditPlace => ({
   accountId,
   surface,
-  reach: reachOf(administrator(caller).roles, 'audit.view'),
+  reach: reachOf(adminCallerOf(caller).roles, 'audit.view'),
 });
 
 export const listAuditLog = operation({

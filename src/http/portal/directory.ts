@@ -4,7 +4,7 @@ import type { DirectoryEntry } from '../../domain/identities/directory.js';
 import { always, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { ListedProfileFields, presentProfile } from '../operations/identity-profile.js';
-import { leavingEvents } from '../operations/identity-removal-events.js';
+import { identityRemovalEvents } from '../event-lists/identity-removal.js';
 import { Id, idOrNone, listOf, Nullable, noneIsNull, OneOf, Resource, single, Timestamp } from '../schemas.js';
 
 const common = { tag: 'Identities', level: 'account', capability: 'identities.view' } as const;
@@ -143,7 +143,7 @@ export const deleteDirectoryIdentity = operation({
     'delete it there.',
   capability: 'identities.manage',
   params: Type.Object({ id: Id }),
-  events: leavingEvents,
+  events: identityRemovalEvents,
   answers: { 204: Type.Null(), ...errors('identity.not_found') },
   handle: ({ services, scope, params }) => services.directory.remove(scope, params.id),
 });

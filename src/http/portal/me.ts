@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { anyMember, errors, operation } from '../operation.js';
 import { Body, Id, Nullable, Slug, single } from '../schemas.js';
 import { viewedBy } from './access.js';
-import { administrator } from './administrator.js';
+import { adminCallerOf } from './admin-caller.js';
 import { Limits } from './role-limits.js';
 
 const common = { tag: 'Me' } as const;
@@ -32,7 +32,7 @@ export const getMe = operation({
     ),
   },
   async handle({ services, scope, caller }) {
-    const { userId, roles, capabilities } = administrator(caller);
+    const { userId, roles, capabilities } = adminCallerOf(caller);
     const { user, account } = await services.accountMembers.read(scope, userId);
     return {
       data: {
@@ -56,7 +56,7 @@ export const getApplicationState = operation({
   answers: { 200: single(Type.Object({ environment_slug: Nullable(Type.String()) })) },
   inPart: true,
   async handle({ services, scope, caller }) {
-    const { userId } = administrator(caller);
+    const { userId } = adminCallerOf(caller);
     return { data: { environment_slug: await services.applicationStates.read(scope, viewedBy(caller), userId) } };
   },
 });
@@ -74,7 +74,7 @@ export const putApplicationState = operation({
   events: [],
   answers: { 200: single(State), ...errors('environment.unknown_slug', 'validation.failed') },
   async handle({ services, scope, caller, body }) {
-    const { userId } = administrator(caller);
+    const { userId } = adminCallerOf(caller);
     await services.applicationStates.store(scope, viewedBy(caller), userId, body.environment_slug);
     return { data: { environment_slug: body.environment_slug } };
   },

@@ -3,7 +3,7 @@ import type { Member } from '../../domain/accounts/members.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, Id, listOf, OneOf, Resource, single, Timestamp } from '../schemas.js';
-import { administrator } from './administrator.js';
+import { adminCallerOf } from './admin-caller.js';
 import { Limits, WantedLimits } from './role-limits.js';
 
 const MemberView = Resource('Administrator', {
@@ -90,7 +90,7 @@ export const updateMember = operation({
     ),
   },
   async handle({ services, scope, caller, params, body }) {
-    const { userId } = administrator(caller);
+    const { userId } = adminCallerOf(caller);
     const roles = body.roles.map(({ role_id: roleId, limits }) => ({ roleId, limits }));
     return { data: present(await services.accountMembers.update(scope, userId, params.id, roles)) };
   },
@@ -111,7 +111,7 @@ export const removeMember = operation({
   events: ['member.removed'],
   answers: { 204: Type.Null(), ...errors('member.owner_required', 'member.not_found', 'member.last_owner') },
   handle: ({ services, scope, caller, params }) =>
-    services.accountMembers.remove(scope, administrator(caller).userId, params.id),
+    services.accountMembers.remove(scope, adminCallerOf(caller).userId, params.id),
 });
 
 export const resetMemberMfa = operation({
@@ -133,6 +133,6 @@ export const resetMemberMfa = operation({
     ...errors('member.owner_required', 'mfa.own_factors', 'member.not_found', 'member.in_other_accounts'),
   },
   handle: async ({ services, scope, caller, params }) => ({
-    data: present(await services.resetMemberMfa(scope, administrator(caller).userId, params.id)),
+    data: present(await services.resetMemberMfa(scope, adminCallerOf(caller).userId, params.id)),
   }),
 });

@@ -4,7 +4,7 @@ import { lacksCapability } from '../../domain/forbidden.js';
 import type { Extension } from '../../domain/processes/extend.js';
 import { parseDuration } from '../../platform/duration.js';
 import { instantOf } from '../schemas.js';
-import { administrator } from './administrator.js';
+import { adminCallerOf } from './admin-caller.js';
 
 /** Exactly one of the two ways to say until when. */
 export function extensionOf({ expires_in: expiresIn, until }: { expires_in?: string; until?: string }): Extension {
@@ -22,7 +22,7 @@ export function extensionOf({ expires_in: expiresIn, until }: { expires_in?: str
  * @throws DomainError account.capability_required
  */
 export function extenderOf(caller: Caller): string {
-  const { userId, capabilities } = administrator(caller);
+  const { userId, capabilities } = adminCallerOf(caller);
   if (!capabilities.includes('members.manage')) throw lacksCapability('members.manage');
   return userId;
 }

@@ -7,7 +7,7 @@ import { type Projection, projected } from '../../domain/scim/projection.js';
 import { readResource } from '../../domain/scim/values.js';
 import { directoryOf } from './directory.js';
 import { scimType } from './errors.js';
-import { groupEvents } from './events.js';
+import { groupEvents } from '../event-lists/scim.js';
 import type { ScimOptions } from './options.js';
 import { isAsked, sendResource } from './resources.js';
 import { expectedBy, listRequestOf, listResponse, projectionOf, searchOf } from './shapes.js';

@@ -8,7 +8,7 @@ import type { UserWithGroups } from '../../domain/scim/users.js';
 import { readResource } from '../../domain/scim/values.js';
 import { directoryOf } from './directory.js';
 import { scimType } from './errors.js';
-import { userEvents } from './events.js';
+import { userEvents } from '../event-lists/scim.js';
 import type { ScimOptions } from './options.js';
 import { isAsked, sendResource } from './resources.js';
 import { expectedBy, listRequestOf, listResponse, projectionOf, searchOf } from './shapes.js';

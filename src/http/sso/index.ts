@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { adminAppOf } from '../../platform/admin-app.js';
 import { createAdminLanding } from '../admin-auth/sso-landing.js';
-import { declareEvents } from '../oauth/events.js';
+import { declareEvents } from '../event-lists/oauth.js';
 import { createHostedLogin } from '../oauth/hosted-login.js';
 import type { OAuthOptions } from '../oauth/options.js';
 import { handlePageErrors } from '../pages/error-page.js';

@@ -3,7 +3,7 @@ import { mfaLimit } from '../../../mfa-limits.js';
 import { Json } from '../../../mfa-schemas.js';
 import { errors } from '../../../operation.js';
 import { Body, single } from '../../../schemas.js';
-import { challengeEvents } from '../../../sign-in-events.js';
+import { challengeEvents } from '../../../event-lists/sign-in.js';
 import type { IdentityAuthOptions } from '../../options.js';
 import { AnswerFields, allowChallenger, answerWith, ChallengeFields, challengeAnswers } from './answer.js';
 

@@ -1,4 +1,4 @@
-import type { EventAction } from '../domain/events/catalogue.js';
+import type { EventAction } from '../../domain/events/catalogue.js';
 
 /**
  * What is written when somebody becomes a member: they are there, and what they had there from before ends, such as the session of a

@@ -1,5 +1,5 @@
 /** What is written when somebody is removed from an Environment, and with the last one from the Account. */
-export const leavingEvents = [
+export const identityRemovalEvents = [
   'identity.deleted',
   'identity.sessions_revoked',
   'identity.erasure_requested',

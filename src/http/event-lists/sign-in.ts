@@ -1,5 +1,5 @@
-import type { EventAction } from '../domain/events/catalogue.js';
-import { joiningEvents } from './joining-events.js';
+import type { EventAction } from '../../domain/events/catalogue.js';
+import { joiningEvents } from './joining.js';
 
 /** What may come of a factor that an end user proved, on whichever surface: they are in, wait for another one, or are refused. */
 export const signInEvents = [

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { EventAction } from '../../domain/events/catalogue.js';
-import { joiningEvents } from '../joining-events.js';
+import { joiningEvents } from './joining.js';
 import {
   acceptanceEvents,
   attemptEvents,
@@ -10,7 +10,7 @@ import {
   provedAddressEvents,
   signInEvents,
   ssoEvents,
-} from '../sign-in-events.js';
+} from './sign-in.js';
 
 const providerLogoutEvents = [
   'auth.identity_signed_out',

@@ -1,5 +1,5 @@
 /** What is written when nodes go with all that stands at them: organizations, and what those have to themselves. */
-export const removalEvents = [
+export const nodeRemovalEvents = [
   'node.deleted',
   'organization.deleted',
   'organization.invitation_revoked',

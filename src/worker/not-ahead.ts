@@ -1,5 +1,5 @@
-import type { Clock } from './clock.js';
-import type { Db, Statement } from './database/db.js';
+import type { Clock } from '../platform/clock.js';
+import type { Db, Statement } from '../platform/database/db.js';
 
 const earlier: Statement = { name: 'earlier_clock', text: 'select least($1::timestamptz, clock_timestamp()) as at' };
 

@@ -1,5 +1,5 @@
 import type { EventAction } from '../../domain/events/catalogue.js';
-import { provedAddressEvents } from '../sign-in-events.js';
+import { provedAddressEvents } from './sign-in.js';
 
 const roleEvents = ['role_assignment.created', 'role_assignment.deleted'] as const;
 
