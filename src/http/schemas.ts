@@ -18,6 +18,8 @@ export const OneOf = <const V extends string>(
 ) => Type.Unsafe<V>({ type: 'string', enum: [...values], ...options });
 
 export const Id = Type.String({ format: 'uuid' });
+/** The parameters of a path that ends with an id. */
+export const ById = Type.Object({ id: Id });
 /** In a query: an id, or the word `none` for what has none. */
 export const idOrNone = (description: string) =>
   Type.String({ pattern: worded(`^(none|${uuidPattern})$`, 'must be a UUID or `none`'), description });
@@ -60,6 +62,8 @@ export const line = (maxLength: number, description?: string) =>
     ...(description && { description }),
   });
 export const Name = line(200);
+/** The token of a mailed link. Whatever is wrong with one, the answer is the same. */
+export const InviteToken = Type.String({ description: 'From the emailed link.' });
 /** What people call something of their own. */
 export const Label = line(100);
 /** Of whatever has one: of any number of lines, kept and answered as it was sent, so that nobody who compares sees a change. */
@@ -72,6 +76,8 @@ export const Slug = Type.String({
     'must be 1 to 63 of a-z, 0-9 and -, without - at either end',
   ),
 });
+/** Of an Account, an Application or an Environment, beside what it is part of. */
+export const NamedView = Type.Object({ id: Id, name: Type.String(), slug: Type.String() });
 export const Metadata = Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true });
 /** As it may be sent: the domain refuses what is larger (contract §1). */
 export const SentMetadata = Type.Unsafe<Record<string, unknown>>({ ...Metadata, 'x-max-bytes': 16 * 1024 });

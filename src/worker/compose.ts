@@ -16,10 +16,10 @@ import { systemClock } from '../platform/clock.js';
 import type { Db } from '../platform/database/db.js';
 import { faultOf } from '../platform/faults.js';
 import type { Mailer } from '../platform/mail/mailer.js';
-import { notAhead } from './not-ahead.js';
 import type { Outbound } from '../platform/outbound/fetch.js';
 import type { Processes } from '../temporal/processes.js';
 import { mailSubjects } from './mails.js';
+import { notAhead } from './not-ahead.js';
 
 export interface WorkerParts {
   config: Config;

@@ -7,9 +7,9 @@ import { hashSecret, isSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Db } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
-import { DomainError, invalidField } from '../errors.js';
+import { DomainError } from '../errors.js';
 import { inviteStatusOf } from '../invites/times.js';
-import { type Passwords, passwordLength } from '../passwords/passwords.js';
+import { type Passwords, passwordLength, passwordRequired } from '../passwords/passwords.js';
 import { wasJustDone } from '../sent-twice.js';
 import { adminConnectionFor } from '../sso-connections/covering.js';
 import { userByAddress } from '../user-by-address.js';
@@ -130,5 +130,3 @@ async function needsOf(tx: EntityManager, user: User | null, { accountId, email 
     asksPassword: asksNames || user.passwordHash === null,
   };
 }
-
-const passwordRequired = () => invalidField('password', 'password.required', 'is required');

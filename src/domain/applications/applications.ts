@@ -11,9 +11,9 @@ import { changedFields } from '../changed-fields.js';
 import { beginApplicationRemoval, beginRemovals } from '../environments/begin-removal.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
-import type { Naming } from '../slugs.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { assertWithinQuota } from '../quota.js';
+import type { Naming } from '../slugs.js';
 import { holdOpen } from '../standing-account.js';
 import { addApplication } from './add.js';
 

@@ -6,8 +6,8 @@ import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import type { ApplicationScope } from '../../platform/scope.js';
 import { seedAccess } from '../access/seed.js';
 import { recordEvent } from '../events/record.js';
-import { type Naming, underFreeSlug } from '../slugs.js';
 import { seedHierarchy } from '../hierarchy/seed.js';
+import { type Naming, underFreeSlug } from '../slugs.js';
 import { environmentDefaults } from './defaults.js';
 
 /**

@@ -11,9 +11,9 @@ import { covers } from '../capabilities/role-limits.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
-import type { Naming } from '../slugs.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { assertWithinQuota } from '../quota.js';
+import type { Naming } from '../slugs.js';
 import { addEnvironment } from './add.js';
 import { beginRemovals } from './begin-removal.js';
 

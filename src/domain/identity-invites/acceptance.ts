@@ -8,9 +8,8 @@ import { violates } from '../../platform/database/postgres-errors.js';
 import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import { retryWhenRemoved } from '../access/concurrent-removal.js';
 import { applicationNameOf } from '../emails/brand.js';
-import { invalidField } from '../errors.js';
 import { siteOf } from '../oidc/redirect-uris.js';
-import type { Passwords } from '../passwords/passwords.js';
+import { type Passwords, passwordRequired } from '../passwords/passwords.js';
 import { verifyTyped } from '../passwords/verify-typed.js';
 import { keepOrganizations, scopeOf } from './events.js';
 import { joinEnvironment } from './join.js';
@@ -205,5 +204,3 @@ const ruleOf = (
     settings.branding.name,
   ],
 });
-
-const passwordRequired = () => invalidField('password', 'password.required', 'is required');

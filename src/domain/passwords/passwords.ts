@@ -52,3 +52,6 @@ function assertLength(password: string, least: number, field: string) {
     throw invalidField(field, 'password.too_long', `must have at most ${passwordLength.max} characters`);
   }
 }
+
+/** Somebody who has none came without one. */
+export const passwordRequired = () => invalidField('password', 'password.required', 'is required');

@@ -2,11 +2,9 @@ import { Type } from 'typebox';
 import type { AccessToken } from '../../domain/users/admin-tokens.js';
 import type { Named } from '../../domain/users/reachable.js';
 import type { SignedIn } from '../../domain/users/sign-in.js';
-import { Id, Nullable, OneOf } from '../schemas.js';
+import { Id, NamedView, Nullable, OneOf } from '../schemas.js';
 
 export const Acr = OneOf(['urn:gatehouse:aal1', 'urn:gatehouse:aal2'], { description: '`aal2`: two factors.' });
-
-export const NamedView = Type.Object({ id: Id, name: Type.String(), slug: Type.String() });
 
 export const TokenFields = {
   access_token: Type.String({ description: 'For the Portal API, as `Authorization: Bearer`.' }),

@@ -1,13 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { errors } from '../operation.js';
-import { Body, single } from '../schemas.js';
+import { Body, InviteToken, single } from '../schemas.js';
 import type { AdminAuthOptions } from './options.js';
 
 const perIp = { name: 'admin-invite-info', points: 10, windowSeconds: 60 };
-
-/** The token of a mailed link. Whatever is wrong with one, the answer is the same. */
-export const InviteToken = Type.String({ description: 'From the emailed link.' });
 
 export const inviteInfo: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, limits }) => {
   app.post(

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { EnteredOutcome, SignInOutcome } from '../../domain/users/sign-in.js';
-import { OneOf, Timestamp } from '../schemas.js';
-import { NamedView, presentNamed, presentSignedIn, SignedInFields } from './answers.js';
+import { NamedView, OneOf, Timestamp } from '../schemas.js';
+import { presentNamed, presentSignedIn, SignedInFields } from './answers.js';
 
 const SignedInOutcome = Type.Object(
   { outcome: OneOf(['authenticated', 'account_required']), ...SignedInFields },

@@ -1,7 +1,8 @@
 import type { EventAction } from '../../domain/events/catalogue.js';
 import { provedAddressEvents } from './sign-in.js';
 
-const roleEvents = ['role_assignment.created', 'role_assignment.deleted'] as const;
+/** What a person gets or loses by their groups. */
+export const roleEvents = ['role_assignment.created', 'role_assignment.deleted'] as const;
 
 /** What a change of a User may have recorded: of the person, of what they are a member of, and of what they hold. */
 export const userEvents: readonly EventAction[] = [

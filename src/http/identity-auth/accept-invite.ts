@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { allowOrigins } from '../cors.js';
-import { errors } from '../operation.js';
-import { Body, Message, Name, Nullable } from '../schemas.js';
 import { acceptanceEvents } from '../event-lists/sign-in.js';
-import { InviteToken, sentToken } from './invite-info.js';
+import { errors } from '../operation.js';
+import { Body, InviteToken, Message, Name, Nullable } from '../schemas.js';
+import { sentToken } from './invite-info.js';
 import type { IdentityAuthOptions } from './options.js';
 
 const perIp = { name: 'identity-accept-invite', points: 5, windowSeconds: 3600 };

@@ -2,9 +2,7 @@ import { Type } from 'typebox';
 import { factorKinds } from '../../../entities/environment-settings.js';
 import type { ApiLogin } from '../../domain/logins/api-sign-in.js';
 import type { Clock } from '../../platform/clock.js';
-import { Id, Nullable, OneOf, Resource, Timestamp } from '../schemas.js';
-
-export const NamedView = Type.Object({ id: Id, name: Type.String(), slug: Type.String() });
+import { Id, NamedView, Nullable, OneOf, Resource, Timestamp } from '../schemas.js';
 
 const Challenge = Type.Object({
   challenge_token: Type.String({ description: 'For `mfa/challenge/…`; works once.' }),

@@ -4,13 +4,10 @@ import { Type } from 'typebox';
 import { identityInviteIntents } from '../../../entities/identity-invite.js';
 import { allowOrigins } from '../cors.js';
 import { errors } from '../operation.js';
-import { Body, Nullable, OneOf, single } from '../schemas.js';
+import { Body, InviteToken, Nullable, OneOf, single } from '../schemas.js';
 import type { IdentityAuthOptions } from './options.js';
 
 const perIp = { name: 'identity-invite-info', points: 10, windowSeconds: 60 };
-
-/** The token of a mailed link. Whatever is wrong with one, the answer is the same. */
-export const InviteToken = Type.String({ description: 'From the emailed link.' });
 
 /** The token, which whatever was sent may lack. */
 export const sentToken = ({ body }: FastifyRequest): string => {

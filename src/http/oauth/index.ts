@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import { declareEvents } from '../event-lists/oauth.js';
 import { readForms } from '../form-bodies.js';
 import { handlePageErrors } from '../pages/error-page.js';
 import { registerEach } from '../register-each.js';
 import { account } from './account/index.js';
 import { authorize } from './authorize.js';
 import { consent } from './consent.js';
-import { declareEvents } from '../event-lists/oauth.js';
 import { createHostedLogin } from './hosted-login.js';
 import { introspect } from './introspect.js';
 import { invite } from './invite.js';

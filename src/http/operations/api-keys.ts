@@ -5,6 +5,7 @@ import { listQuery, paginated } from '../lists.js';
 import { anyMember, errors, operation } from '../operation.js';
 import {
   Body,
+  ById,
   Description,
   Id,
   instantOf,
@@ -35,7 +36,6 @@ const WithSecret = Resource('ApiKeyWithSecret', {
   ...ApiKeyFields,
   secret: Type.String({ description: 'The complete key. Returned only once.' }),
 });
-const ById = Type.Object({ id: Id });
 
 const present = (key: ApiKey) => ({
   id: key.id,

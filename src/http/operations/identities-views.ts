@@ -6,7 +6,7 @@ import type { ListedMember } from '../../domain/identities/identities.js';
 import type { NewIdentity } from '../../domain/identities/new-identity.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
-import { Email, Id, Metadata, Nullable, Resource, Timestamp } from '../schemas.js';
+import { ById, Email, Id, Metadata, Nullable, Resource, Timestamp } from '../schemas.js';
 import { ListedProfileFields, ProfileFields, presentProfile, profileIn } from './identity-profile.js';
 import { AssignedRoleView, presentAssignedRole } from './identity-rows.js';
 
@@ -101,7 +101,6 @@ export async function detailAfter(asking: Asking, change: () => Promise<MemberIn
 }
 
 /** What operations on one Identity have alike. */
-export const ById = Type.Object({ id: Id });
 export const ofOne = {
   tag: 'Identities',
   level: 'environment',

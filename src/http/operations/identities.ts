@@ -5,6 +5,7 @@ import { addressTyped } from '../../domain/logins/address.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { uuidPattern } from '../../platform/uuid.js';
 import type { Services } from '../../services.js';
+import { identityRemovalEvents } from '../event-lists/identity-removal.js';
 import { joiningEvents } from '../event-lists/joining.js';
 import { always, goesFar, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
@@ -24,7 +25,6 @@ import {
   viewing,
 } from './identities-views.js';
 import { ProfileFields, profileIn } from './identity-profile.js';
-import { identityRemovalEvents } from '../event-lists/identity-removal.js';
 import { IdentityRowWithRoles, personSorts, rowWithRoles } from './identity-rows.js';
 
 const Status = Type.Optional(OneOf(['active', 'inactive']));

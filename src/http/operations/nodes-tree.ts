@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { always, goesFar, listQuery, paginated } from '../lists.js';
 import { Answer, at, errors, operation, somewhere } from '../operation.js';
-import { Id, listOf, OneOf, Resource, single } from '../schemas.js';
+import { ById, Id, listOf, OneOf, Resource, single } from '../schemas.js';
 import { IdentityRowWithRoles, personSorts, rowWithRoles } from './identity-rows.js';
 import { everything, presentSeen, SeenNode, SeenNodeFields, sightOf } from './node-views.js';
 import { nodeQuery } from './nodes.js';
@@ -14,7 +14,6 @@ const common = {
   inPart: true,
   capability: 'env_structure.view',
 } as const;
-const ById = Type.Object({ id: Id });
 /** Holds itself, by its name in the document. Nothing is serialized by it: what is answered has been picked field by field. */
 const NodeTree = Resource('NodeTree', {
   ...SeenNodeFields,

@@ -3,10 +3,11 @@ import { DomainError } from '../../domain/errors.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import { definedOnly } from '../defined-only.js';
+import { movingOutEvents, nodeRemovalEvents } from '../event-lists/node-removal.js';
 import { goesFar, listQuery, paginated } from '../lists.js';
 import { assertHoldsAt } from '../node-rights.js';
 import { at, errors, operation, somewhere } from '../operation.js';
-import { Body, Description, Id, listOf, Name, Nullable, SentMetadata, Slug, single } from '../schemas.js';
+import { Body, ById, Description, Id, listOf, Name, Nullable, SentMetadata, Slug, single } from '../schemas.js';
 import { conflictAs } from '../version-conflict.js';
 import {
   everything,
@@ -18,10 +19,8 @@ import {
   SeenNode,
   sightOf,
 } from './node-views.js';
-import { movingOutEvents, nodeRemovalEvents } from '../event-lists/node-removal.js';
 
 const common = { tag: 'Hierarchy', level: 'environment', inPart: true } as const;
-const ById = Type.Object({ id: Id });
 const placing = [
   'nodes.type_unknown',
   'nodes.type_not_allowed',

@@ -5,7 +5,7 @@ import { scopes } from '../../domain/oidc/scopes.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Id, LogoUrl, listOf, Name, Nullable, OneOf, Resource, single, Timestamp, Url } from '../schemas.js';
+import { ById, Id, LogoUrl, listOf, Name, Nullable, OneOf, Resource, single, Timestamp, Url } from '../schemas.js';
 
 const methods = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const;
 const Jwks = Type.Object(
@@ -74,7 +74,6 @@ const WithSecret = Resource('OAuthClientWithSecret', {
   ...ClientFields,
   client_secret: Nullable(Type.String({ description: 'Returned only once; null for a client without a secret.' })),
 });
-const ById = Type.Object({ id: Id });
 
 const present = (client: OAuthClient) => ({
   id: client.id,

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { definedOnly } from '../defined-only.js';
+import { nodeRemovalEvents } from '../event-lists/node-removal.js';
 import { goesFar, listQuery, paginated } from '../lists.js';
 import { assertHoldsAt } from '../node-rights.js';
 import { at, atRoot, errors, operation, somewhere } from '../operation.js';
@@ -14,7 +15,6 @@ import {
   presentOrganization,
   viewing,
 } from './organization-views.js';
-import { nodeRemovalEvents } from '../event-lists/node-removal.js';
 import { presentRole, RoleView } from './roles.js';
 
 const placing = ['nodes.node_not_found', 'nodes.type_unknown', 'nodes.type_not_allowed', 'nodes.too_deep'] as const;

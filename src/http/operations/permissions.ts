@@ -5,6 +5,7 @@ import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import {
   Body,
+  ById,
   Description,
   Id,
   Label,
@@ -38,7 +39,6 @@ export const PermissionView = Resource('Permission', {
   created_at: Timestamp,
   version: Type.Integer(),
 });
-const ById = Type.Object({ id: Id });
 
 export const presentPermission = (permission: Permission) => ({
   id: permission.id,

@@ -8,7 +8,7 @@ import type { Services } from '../../services.js';
 import { itemError, itemsOf } from '../bulk-items.js';
 import { listQuery, paginated } from '../lists.js';
 import { Answer, errors, operation, somewhere } from '../operation.js';
-import { Body, Id, instantOf, listOf, Nullable, Resource, single, Timestamp } from '../schemas.js';
+import { Body, ById, Id, instantOf, listOf, Nullable, Resource, single, Timestamp } from '../schemas.js';
 
 const AssignmentView = Resource('RoleAssignment', {
   assignment_id: Id,
@@ -49,7 +49,6 @@ const Wanted = {
 const Element = Body({ identity_id: Id, ...Wanted });
 const instant = (text: string | null | undefined, field: string) => (text == null ? null : instantOf(text, field));
 
-const ById = Type.Object({ id: Id });
 const rule =
   'The caller needs `rbac.assign_roles` and every permission of the role at the node. Without `node_id`, the role is ' +
   'assigned at the root; a bound of null is open. If an identical assignment exists, it is returned with 200. An ' +

@@ -2,12 +2,11 @@ import { Type } from 'typebox';
 import type { Permission } from '../../../entities/permission.js';
 import type { Role } from '../../../entities/role.js';
 import { errors, operation } from '../operation.js';
-import { Body, Id, Resource, single } from '../schemas.js';
+import { Body, ById, Id, Resource, single } from '../schemas.js';
 import { conflictAs } from '../version-conflict.js';
 import { PermissionView, presentPermission } from './permissions.js';
 import { managed, PermissionKeys, viewed } from './roles.js';
 
-const ById = Type.Object({ id: Id });
 const Held = Resource('RolePermissions', {
   role_id: Id,
   version: Type.Integer({ description: 'The version of the role, which its permissions share.' }),

@@ -6,7 +6,7 @@ import type { Services } from '../../services.js';
 import { definedOnly } from '../defined-only.js';
 import { always, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Description, Id, listOf, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
+import { Body, ById, Description, Id, listOf, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
 import { conflictAs } from '../version-conflict.js';
 import { PermissionKey } from './permissions.js';
 
@@ -30,7 +30,6 @@ export const RoleView = Resource('Role', {
       'number in that part.',
   }),
 });
-const ById = Type.Object({ id: Id });
 
 export const presentRole = (role: CountedRole) => ({
   id: role.id,

@@ -3,8 +3,8 @@ import { webhookDeliveryStatuses } from '../../../entities/webhook-delivery.js';
 import type { WebhookScope } from '../../domain/webhooks/find.js';
 import { always, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { listOf, OneOf, single } from '../schemas.js';
-import { ByDelivery, ById, exists, type WebhooksOf } from './webhook-scopes.js';
+import { ById, listOf, OneOf, single } from '../schemas.js';
+import { ByDelivery, exists, type WebhooksOf } from './webhook-scopes.js';
 import { DeliveryDetailView, DeliveryView, presentDelivery, presentDetail } from './webhook-views.js';
 
 export const testWebhook = ({ level, tag, prefix, owner, changing }: WebhooksOf) =>

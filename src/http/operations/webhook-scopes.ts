@@ -34,7 +34,6 @@ export const ofAccount: WebhooksOf = {
   changing: { capability: 'account_webhooks.manage' },
 };
 
-export const ById = Type.Object({ id: Id });
 export const ByDelivery = Type.Object({ id: Id, delivery_id: Id });
 
 /** The 404 of a webhook comes before the 400 of what is wrong with the rest. */

@@ -4,9 +4,9 @@ import { eventTypesOf } from '../../domain/webhooks/rules.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, type Operation, operation } from '../operation.js';
-import { Body, Description, listOf, single } from '../schemas.js';
+import { Body, ById, Description, listOf, single } from '../schemas.js';
 import { getWebhookDelivery, listWebhookDeliveries, retryWebhookDelivery, testWebhook } from './webhook-deliveries.js';
-import { ById, exists, ofAccount, ofEnvironment, type WebhooksOf } from './webhook-scopes.js';
+import { exists, ofAccount, ofEnvironment, type WebhooksOf } from './webhook-scopes.js';
 import {
   EventTypes,
   EventTypesView,

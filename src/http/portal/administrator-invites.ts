@@ -6,7 +6,7 @@ import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { InviteState } from '../operations/invite-state.js';
 import { ProcessOfResource, presentProcess } from '../operations/process-of-resource.js';
-import { Body, Email, Id, listOf, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
+import { Body, ById, Email, Id, listOf, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
 import { adminCallerOf } from './admin-caller.js';
 import { Limits, WantedLimits } from './role-limits.js';
 
@@ -32,7 +32,6 @@ const InviteView = Resource('AdministratorInvite', {
   created_at: Timestamp,
   process: ProcessOfResource,
 });
-const ById = Type.Object({ id: Id });
 
 const presenter =
   ({ accountProcesses }: Pick<Services, 'accountProcesses'>) =>

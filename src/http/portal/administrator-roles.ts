@@ -4,7 +4,7 @@ import { capabilities } from '../../domain/capabilities/administrator-roles.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Description, Id, listOf, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
+import { Body, ById, Description, Id, listOf, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
 import { adminCallerOf } from './admin-caller.js';
 
 const ordered = { description: 'A set: returned in an order of its own, not in that in which it was sent.' };
@@ -19,7 +19,6 @@ const RoleView = Resource('AdministratorRole', {
   created_at: Timestamp,
   updated_at: Timestamp,
 });
-const ById = Type.Object({ id: Id });
 
 const present = (role: ShownRole) => ({
   id: role.id,

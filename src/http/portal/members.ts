@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import type { Member } from '../../domain/accounts/members.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Id, listOf, OneOf, Resource, single, Timestamp } from '../schemas.js';
+import { Body, ById, Id, listOf, OneOf, Resource, single, Timestamp } from '../schemas.js';
 import { adminCallerOf } from './admin-caller.js';
 import { Limits, WantedLimits } from './role-limits.js';
 
@@ -17,7 +17,6 @@ const MemberView = Resource('Administrator', {
   status: OneOf(['active'], { description: 'Somebody who has not accepted yet is an invite, not a member.' }),
   created_at: Timestamp,
 });
-const ById = Type.Object({ id: Id });
 
 const present = ({ id, user, roles, mfaEnrolled, createdAt }: Member) => ({
   id,

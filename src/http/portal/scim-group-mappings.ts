@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
 import type { ScimGroupMapping } from '../../../entities/scim-group-mapping.js';
+import { roleEvents } from '../event-lists/scim.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Id, listOf, Name, Nullable, Resource, single, Timestamp } from '../schemas.js';
+import { Body, ById, Id, listOf, Name, Nullable, Resource, single, Timestamp } from '../schemas.js';
 
 const common = { tag: 'SCIM', level: 'account' } as const;
-const ById = Type.Object({ id: Id });
 
 const ScimGroupMappingView = Resource('ScimGroupMapping', {
   id: Id,
@@ -34,8 +34,6 @@ const refusals = [
   'role.cannot_grant',
   'scim_group_mapping.exists',
 ] as const;
-const changes = ['role_assignment.created', 'role_assignment.deleted'] as const;
-
 export const listScimGroupMappings = operation({
   ...common,
   id: 'listScimGroupMappings',
@@ -70,7 +68,7 @@ export const createScimGroupMapping = operation({
     role_id: Id,
     node_id: Type.Optional(Nullable(Id)),
   }),
-  events: ['scim_group_mapping.created', ...changes],
+  events: ['scim_group_mapping.created', ...roleEvents],
   answers: {
     201: single(ScimGroupMappingView),
     ...errors(...refusals, 'environment.not_found', 'organization.not_found'),
@@ -113,7 +111,7 @@ export const updateScimGroupMapping = operation({
   params: ById,
   body: Body({ role_id: Type.Optional(Id), node_id: Type.Optional(Id) }),
   exists: ({ services, scope, params }) => services.scimGroupMappings.get(scope, params.id),
-  events: ['scim_group_mapping.updated', ...changes],
+  events: ['scim_group_mapping.updated', ...roleEvents],
   answers: { 200: single(ScimGroupMappingView), ...errors(...refusals, 'scim_group_mapping.not_found') },
   handle: async ({ services, scope, caller, params, body }) => ({
     data: present(

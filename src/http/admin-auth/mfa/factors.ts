@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
 import { presentFactor } from '../../mfa-schemas.js';
 import { errors } from '../../operation.js';
-import { Body, Id, Label, single } from '../../schemas.js';
+import { Body, ById, Label, single } from '../../schemas.js';
 import type { AdminAuthOptions } from '../options.js';
 import { adminLocaleOf } from '../pages.js';
 import { subjectOf, userOf } from '../signed-in.js';
@@ -13,7 +13,6 @@ const Summary = Type.Object({
   recovery_codes_generation: Type.Integer({ description: '0 if there are none.' }),
   recovery_codes_remaining: Type.Integer(),
 });
-const ById = Type.Object({ id: Id });
 const refusals = [
   'auth.invalid_credentials',
   'principal.wrong_type',

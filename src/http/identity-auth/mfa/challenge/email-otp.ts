@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { Type } from 'typebox';
+import { challengeEvents } from '../../../event-lists/sign-in.js';
 import { mfaLimit } from '../../../mfa-limits.js';
 import { errors } from '../../../operation.js';
 import { chooseLocale } from '../../../pages/locale.js';
 import { Body, Message } from '../../../schemas.js';
-import { challengeEvents } from '../../../event-lists/sign-in.js';
 import { worded } from '../../../validation-words.js';
 import type { IdentityAuthOptions } from '../../options.js';
 import { AnswerFields, allowChallenger, answerWith, ChallengeFields, challengeAnswers } from './answer.js';
