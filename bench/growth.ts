@@ -1,5 +1,5 @@
 import { type Cell, loadOf } from './cells.js';
-import { aligned, bareRoute, digits, percent, type Results } from './report.js';
+import { aligned, bareRoute, digits, percent, type Results } from './report/text.js';
 
 const headings = [
   'workload',

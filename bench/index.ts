@@ -11,12 +11,12 @@ import { install } from './installation.js';
 import { measureLimits, startHellos } from './limits/index.js';
 import { type Options, type PartOption, parseOptions } from './options.js';
 import { measurePages } from './page-weights.js';
-import { type BenchPart, benchParts } from './parts.js';
+import { type BenchPart, benchParts } from './parts/index.js';
 import { targetOf, targetOfDemo } from './peers.js';
 import { isHeldAgainst } from './report/aims.js';
 import { readPeerFigures } from './report/peer-figures.js';
 import { keepResults, onServer } from './report/results.js';
-import { type Results, shareOf, tableOf } from './report.js';
+import { type Results, shareOf, textTable } from './report/text.js';
 import { seed as seedData } from './seed.js';
 import { startApis } from './service.js';
 import { openSites } from './sites.js';
@@ -165,7 +165,7 @@ async function measure(options: Options, stops: Stops): Promise<number> {
     ...(peers.length > 0 && { peers }),
   };
   const shown = [hello, ...chosen];
-  process.stdout.write(`${[tableOf(results, shown), growthTable(results)].filter(Boolean).join('\n\n')}\n`);
+  process.stdout.write(`${[textTable(results, shown), growthTable(results)].filter(Boolean).join('\n\n')}\n`);
   if (options.json) await writeFile(options.json, `${JSON.stringify(withShares(results, shown), null, 2)}\n`);
   if (!options.quick && options.only.length === 0) await keepResults('workloads', results);
   return reportErrors(cells);

@@ -1,4 +1,4 @@
-import { benchParts } from './parts.js';
+import { benchParts } from './parts/index.js';
 import type { TemporalKind } from './temporal.js';
 import { workloadNames } from './workloads/index.js';
 

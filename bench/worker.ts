@@ -78,3 +78,28 @@ async function untilReady(url: string): Promise<void> {
 
 /** How much memory it has, as a table shows it. */
 export const megabytes = (value: number | null) => (value === null ? '–' : `${value} MB`);
+
+interface Opening {
+  worker: BenchWorker;
+  /** By `performance.now()`. */
+  start: number;
+  giveUpAfterMs: number;
+  say: (line: string) => void;
+  left(): Promise<number>;
+}
+
+/** Until a worker has opened everything that was given to it. @returns how long that took, and the most memory that it had */
+export async function untilOpen({ worker, start, giveUpAfterMs, say, left }: Opening) {
+  let most = worker.rssMb();
+  for (let said = 0, waiting = 1; waiting > 0; await sleep(200)) {
+    const ms = performance.now() - start;
+    waiting = await left();
+    if (ms > giveUpAfterMs) throw new Error(`${waiting} are not open after ${giveUpAfterMs / 60_000} minutes`);
+    most = most === null ? null : Math.max(most, worker.rssMb() ?? 0);
+    if (ms - said > 30_000) {
+      said = ms;
+      say(`${waiting} are still to be opened after ${Math.round(ms / 1000)} s; the worker has ${most} MB at most`);
+    }
+  }
+  return { openedMs: performance.now() - start, openingRssMb: most };
+}

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Stops } from '../../src/dev/stops.js';
 import { type Cell, measureCell } from '../cells.js';
 import { install } from '../installation.js';
-import { digits } from '../report.js';
+import { digits } from '../report/text.js';
 import { seed as seedData } from '../seed.js';
 import { type Api, startApis } from '../service.js';
 import { openSites, type Site } from '../sites.js';

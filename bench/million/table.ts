@@ -1,7 +1,7 @@
 import { cpus } from 'node:os';
 import type { Cell } from '../cells.js';
-import { table } from '../report/markdown.js';
-import { digits } from '../report.js';
+import { markdownTable } from '../report/markdown.js';
+import { digits } from '../report/text.js';
 import type { MillionResult } from './index.js';
 import { growing } from './works.js';
 
@@ -36,8 +36,8 @@ export function millionTable(results: readonly MillionResult[]): string {
   const grown = names.filter((name) => isTenfold && !growing.has(name) && growth(name) > mostGrowth);
   const busy = results.flatMap(({ cells }) => cells.map(({ othersPercent }) => othersPercent ?? 0));
   return [
-    table(['loaded by bulk', 'seconds', 'a second', 'CPU ms each, api + PostgreSQL', 'api MB'], loadRows),
-    table(
+    markdownTable(['loaded by bulk', 'seconds', 'a second', 'CPU ms each, api + PostgreSQL', 'api MB'], loadRows),
+    markdownTable(
       [
         '16 connections, one api',
         ...results.flatMap(({ identities }) => [`${identities}: per s`, 'p50, p99 ms', 'CPU ms api + PostgreSQL']),

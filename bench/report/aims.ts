@@ -1,6 +1,6 @@
 import type { Cell } from '../cells.js';
-import type { Results, Share } from '../report.js';
 import { type PeerFigure, perSecondOf } from './peer-figures.js';
+import type { Results, Share } from './text.js';
 
 /** What another service does of the same kind, as its driver calls them. */
 interface Peer {

@@ -1,7 +1,7 @@
 import type { Cell } from '../cells.js';
-import { digits, headOf, percent, type Results, type Share } from '../report.js';
 import type { Workload } from '../workloads/index.js';
 import { type Reached, reachedAims } from './aims.js';
+import { digits, headOf, percent, type Results, type Share } from './text.js';
 
 /** A measurement that is not one of the workloads: what waiting, delivering or reading costs. */
 export interface Part {
@@ -38,7 +38,7 @@ function aimsTable(reached: readonly Reached[]): string {
     const isThere = share >= 1 ? 'yes' : '**no**';
     return [aim.workload, got, aimed, percent(share), isThere, String(processes), whatItIs({ aim, peer })];
   });
-  return table(['workload', 'a second', 'aim', 'of it', 'reached', 'processes', 'what the aim is'], rows);
+  return markdownTable(['workload', 'a second', 'aim', 'of it', 'reached', 'processes', 'what the aim is'], rows);
 }
 
 /** With the peer's own figure, where it was measured beside. */
@@ -78,13 +78,13 @@ function cellsTable(
     'CPU ms api + PostgreSQL (load)',
     'api MB',
   ];
-  return table([...headings, 'of limit', 'others', 'errors'], rows);
+  return markdownTable([...headings, 'of limit', 'others', 'errors'], rows);
 }
 
 const shareText = (share: Share | null): string => (share === null ? '' : percent(share.ofLimit));
 
 /** A Markdown table; numbers stand on the right. */
-export function table(headings: readonly string[], rows: readonly string[][]): string {
+export function markdownTable(headings: readonly string[], rows: readonly string[][]): string {
   const line = (texts: readonly string[]) => `| ${texts.join(' | ')} |`;
   const rule = headings.map((_, column) => (column === 0 ? '---' : '--:'));
   return [line(headings), line(rule), ...rows.map(line)].join('\n');

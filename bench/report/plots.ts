@@ -1,7 +1,7 @@
 import { parse, View } from 'vega';
 import { compile, type TopLevelSpec } from 'vega-lite';
 import { type Cell, loadOf } from '../cells.js';
-import type { Results, Share } from '../report.js';
+import type { Results, Share } from './text.js';
 
 /** What a plot is made of: a cell with the machine's limit beside it. */
 interface Dot {

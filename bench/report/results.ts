@@ -2,11 +2,11 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { projectRoot } from '../../src/platform/root.js';
 import { grownCells } from '../growth.js';
-import { benchParts } from '../parts.js';
-import { type Results, shareOf } from '../report.js';
+import { benchParts } from '../parts/index.js';
 import { hello, workloads } from '../workloads/index.js';
 import { type Part, partSection, workloadsSection } from './markdown.js';
 import { growthPlot, latencyPlot, speedPlot } from './plots.js';
+import { type Results, shareOf } from './text.js';
 
 /** Where the newest figures of each measurement are kept, with the report that is made of them. */
 export const resultsFolder = join(projectRoot, 'bench/results');

@@ -6,7 +6,7 @@ import { parseOptions } from '../../bench/options.js';
 import { aims } from '../../bench/report/aims.js';
 import { readPeerFigures } from '../../bench/report/peer-figures.js';
 import { keepResults } from '../../bench/report/results.js';
-import type { Results } from '../../bench/report.js';
+import type { Results } from '../../bench/report/text.js';
 import { workloadNames } from '../../bench/workloads/index.js';
 
 let folder: string;

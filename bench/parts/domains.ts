@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { hours, minutes, seconds } from '../src/platform/clock.js';
-import { install } from './installation.js';
-import { startNameServer } from './name-server.js';
-import { percentile } from './percentile.js';
-import type { Surroundings } from './surroundings.js';
-import { tableOf } from './table.js';
-import { cpuOfEach, type DurableCpu, durableCpu } from './temporal.js';
-import { type BenchWorker, megabytes, startWorker } from './worker.js';
+import { hours, minutes, seconds } from '../../src/platform/clock.js';
+import { install } from '../installation.js';
+import { startNameServer } from '../name-server.js';
+import { percentile } from '../percentile.js';
+import { markdownTable } from '../report/markdown.js';
+import type { Surroundings } from '../surroundings.js';
+import { cpuOfEach, type DurableCpu, durableCpu } from '../temporal.js';
+import { type BenchWorker, megabytes, startWorker, untilOpen } from '../worker.js';
 
 /** What that many claims of domains cost whose record is not there. */
 export interface PendingDomains {
@@ -51,7 +51,7 @@ export async function measureDomains(
     const servers = { temporal: temporal.address, smtpUrl: 'smtp://127.0.0.1:9' };
     const start = performance.now();
     const worker = await startWorker(installation, servers, stops, { DNS_SERVERS: names.address });
-    const opened = await untilOpen(owner, { worker, start, say });
+    const opened = await untilOpen({ worker, start, giveUpAfterMs, say, left: () => leftInOutbox(owner) });
     await worker.settles(); // a process that was started has a task that waits for the worker still
     const from = Date.now() + missingAfterMs; // what fell due before may be late
     await sleep(missingAfterMs);
@@ -94,23 +94,9 @@ async function seed(owner: pg.Client, pending: number): Promise<Map<string, numb
   return new Map(rows.map(({ domain, started_at }) => [`_svc-verification.${domain}`, started_at.getTime()]));
 }
 
-/** Until the relay has started all of them. */
-async function untilOpen(
-  owner: pg.Client,
-  { worker, start, say }: { worker: BenchWorker; start: number; say: (line: string) => void },
-): Promise<Pick<PendingDomains, 'openedMs' | 'openingRssMb'>> {
-  let most = worker.rssMb();
-  for (let said = 0, left = 1; left > 0; await sleep(200)) {
-    const ms = performance.now() - start;
-    left = (await owner.query<{ left: number }>('select count(*)::int as left from outbox')).rows[0]!.left;
-    if (ms > giveUpAfterMs) throw new Error(`${left} are not open after ${giveUpAfterMs / 60_000} minutes`);
-    most = most === null ? null : Math.max(most, worker.rssMb() ?? 0);
-    if (ms - said > 30_000) {
-      said = ms;
-      say(`${left} are still to be opened after ${Math.round(ms / 1000)} s; the worker has ${most} MB at most`);
-    }
-  }
-  return { openedMs: performance.now() - start, openingRssMb: most };
+/** How many the relay has not started yet. */
+async function leftInOutbox(owner: pg.Client): Promise<number> {
+  return (await owner.query<{ left: number }>('select count(*)::int as left from outbox')).rows[0]!.left;
 }
 
 async function mostWhile(worker: BenchWorker, ms: number): Promise<number | null> {
@@ -144,7 +130,7 @@ function looksAt(
 
 /** Markdown, a line for each number of claims. */
 export function domainsTable(results: readonly PendingDomains[]): string {
-  const lines = results.map(({ pending, openedMs, openingRssMb, rssMb, pollingCpu, due, looked, lateMs }) =>
+  const rows = results.map(({ pending, openedMs, openingRssMb, rssMb, pollingCpu, due, looked, lateMs }) =>
     [
       pending,
       `${(openedMs / 1000).toFixed(1)} s`,
@@ -154,10 +140,17 @@ export function domainsTable(results: readonly PendingDomains[]): string {
       lateMs ? `${Math.round(lateMs.p50)} ms` : '–',
       lateMs ? `${Math.round(lateMs.p99)} ms` : '–',
       cpuOfEach(pollingCpu, (polledForMs + missingAfterMs) / 1000),
-    ].join(' | '),
+    ].map(String),
   );
-  const head =
-    'pending claims | to open them | worker meanwhile | worker while it polls | looks in five minutes | late: p50 | p99 | ' +
-    'CPU ms a second: worker + Temporal + PostgreSQL';
-  return tableOf(head, lines);
+  const headings = [
+    'pending claims',
+    'to open them',
+    'worker meanwhile',
+    'worker while it polls',
+    'looks in five minutes',
+    'late: p50',
+    'p99',
+    'CPU ms a second: worker + Temporal + PostgreSQL',
+  ];
+  return markdownTable(headings, rows);
 }

@@ -1,8 +1,8 @@
-import type { Cell } from './cells.js';
-import type { Limit, Limits } from './limits/index.js';
-import type { PageWeight } from './page-weights.js';
-import type { PeerFigure } from './report/peer-figures.js';
-import type { Workload } from './workloads/index.js';
+import type { Cell } from '../cells.js';
+import type { Limit, Limits } from '../limits/index.js';
+import type { PageWeight } from '../page-weights.js';
+import type { Workload } from '../workloads/index.js';
+import type { PeerFigure } from './peer-figures.js';
 
 export interface Results {
   at: string;
@@ -71,7 +71,7 @@ const headings = [
 ];
 
 /** The results as a person reads them. */
-export function tableOf(results: Results, workloads: readonly Workload[]): string {
+export function textTable(results: Results, workloads: readonly Workload[]): string {
   const rows = workloads.flatMap((workload) =>
     results.cells
       .filter((cell) => cell.workload === workload.name)

@@ -3,17 +3,17 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
-import { Webhook } from '../entities/webhook.js';
-import type { Stops } from '../src/dev/stops.js';
-import { recordEvent } from '../src/domain/events/record.js';
-import { writeRoutes } from '../src/domain/webhooks/routes.js';
-import { newWebhookSecret, secretContext } from '../src/domain/webhooks/secrets.js';
-import { parseMasterKeys } from '../src/platform/crypto/master-keys.js';
-import { createSealing } from '../src/platform/crypto/sealing.js';
-import type { Db } from '../src/platform/database/db.js';
-import type { EnvironmentScope } from '../src/platform/scope.js';
-import type { Installation } from './installation.js';
-import { seed } from './seed.js';
+import { Webhook } from '../../entities/webhook.js';
+import type { Stops } from '../../src/dev/stops.js';
+import { recordEvent } from '../../src/domain/events/record.js';
+import { writeRoutes } from '../../src/domain/webhooks/routes.js';
+import { newWebhookSecret, secretContext } from '../../src/domain/webhooks/secrets.js';
+import { parseMasterKeys } from '../../src/platform/crypto/master-keys.js';
+import { createSealing } from '../../src/platform/crypto/sealing.js';
+import type { Db } from '../../src/platform/database/db.js';
+import type { EnvironmentScope } from '../../src/platform/scope.js';
+import type { Installation } from '../installation.js';
+import { seed } from '../seed.js';
 
 const types = { 'for all': 'role.created', 'for one': 'role.deleted' } as const;
 

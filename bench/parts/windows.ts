@@ -1,24 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
-import { Identity } from '../entities/identity.js';
-import { Node } from '../entities/node.js';
-import { Role } from '../entities/role.js';
-import { RoleAssignment } from '../entities/role-assignment.js';
-import { openWindows } from '../src/domain/access/window-rows.js';
-import { after, hours, seconds } from '../src/platform/clock.js';
-import type { Db } from '../src/platform/database/db.js';
-import { openDb } from '../src/platform/database/open-db.js';
-import { partsOf } from '../src/platform/parts.js';
-import type { EnvironmentScope } from '../src/platform/scope.js';
+import { Identity } from '../../entities/identity.js';
+import { Node } from '../../entities/node.js';
+import { Role } from '../../entities/role.js';
+import { RoleAssignment } from '../../entities/role-assignment.js';
+import { openWindows } from '../../src/domain/access/window-rows.js';
+import { after, hours, seconds } from '../../src/platform/clock.js';
+import type { Db } from '../../src/platform/database/db.js';
+import { openDb } from '../../src/platform/database/open-db.js';
+import { partsOf } from '../../src/platform/parts.js';
+import type { EnvironmentScope } from '../../src/platform/scope.js';
+import { install } from '../installation.js';
+import { newNeighbour } from '../neighbour.js';
+import { percentile } from '../percentile.js';
+import { markdownTable } from '../report/markdown.js';
+import { seed } from '../seed.js';
+import type { Surroundings } from '../surroundings.js';
+import { cpuOfEach, type DurableCpu, durableCpu } from '../temporal.js';
+import { startWorker } from '../worker.js';
 import { createEventSource, loneEventsOf } from './deliveries-events.js';
-import { install } from './installation.js';
-import { newNeighbour } from './neighbour.js';
-import { percentile } from './percentile.js';
-import { seed } from './seed.js';
-import type { Surroundings } from './surroundings.js';
-import { tableOf } from './table.js';
-import { cpuOfEach, type DurableCpu, durableCpu } from './temporal.js';
-import { startWorker } from './worker.js';
 
 /** What it costs that so many roles end at the same moment, as those of contractors do at the end of a quarter. */
 export interface EndingRoles {
@@ -148,7 +148,7 @@ async function untilTold(db: Db, { environmentId }: EnvironmentScope, ending: nu
 
 /** Markdown, a line for each number of roles. */
 export function windowsTable(results: readonly EndingRoles[]): string {
-  const lines = results.map(({ ending, openedMs, lateMs, neighbourMs, cpu }) =>
+  const rows = results.map(({ ending, openedMs, lateMs, neighbourMs, cpu }) =>
     [
       ending,
       `${(openedMs / 1000).toFixed(1)} s`,
@@ -157,12 +157,18 @@ export function windowsTable(results: readonly EndingRoles[]): string {
       inSeconds(neighbourMs.p50),
       inSeconds(neighbourMs.most),
       cpuOfEach(cpu, ending),
-    ].join(' | '),
+    ].map(String),
   );
-  const head =
-    "roles that end | to open them | told after: p50 | last | another Account's delivery meanwhile: p50 | slowest of twenty | " +
-    'CPU ms of each: worker + Temporal + PostgreSQL';
-  return tableOf(head, lines);
+  const headings = [
+    'roles that end',
+    'to open them',
+    'told after: p50',
+    'last',
+    "another Account's delivery meanwhile: p50",
+    'slowest of twenty',
+    'CPU ms of each: worker + Temporal + PostgreSQL',
+  ];
+  return markdownTable(headings, rows);
 }
 
 const inSeconds = (ms: number) => `${(ms / 1000).toFixed(2)} s`;

@@ -1,5 +1,5 @@
 // The configuration of the OpenID Foundation's conformance suite for a service that `npm start` runs, on standard output:
-// node scripts/openid-conformance.mjs https://localhost.emobix.co.uk:8443 > gatehouse.json
+// node scripts/openid-conformance.js https://localhost.emobix.co.uk:8443 > gatehouse.json
 // It makes three clients in the demo Environment, and has the suite's own browser sign in as the first demo identity and
 // see that error pages and signed-out pages are what they should be. How it is used: docs/openid-certification.md.
 import { readFile } from 'node:fs/promises';

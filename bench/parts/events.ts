@@ -1,11 +1,11 @@
 import pg from 'pg';
-import type { Stops } from '../src/dev/stops.js';
-import { nilUuid } from '../src/platform/uuid.js';
-import { type Installation, install } from './installation.js';
-import { percentile } from './percentile.js';
-import { percent } from './report.js';
-import { type Seed, seed } from './seed.js';
-import { type Api, startApis } from './service.js';
+import type { Stops } from '../../src/dev/stops.js';
+import { nilUuid } from '../../src/platform/uuid.js';
+import { type Installation, install } from '../installation.js';
+import { percentile } from '../percentile.js';
+import { percent } from '../report/text.js';
+import { type Seed, seed } from '../seed.js';
+import { type Api, startApis } from '../service.js';
 
 /** What it costs to read an Environment's events, of which there are so many. */
 export interface EventReads {

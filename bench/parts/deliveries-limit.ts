@@ -1,6 +1,6 @@
 import { Client, Connection } from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker';
-import { ensureWorkflowBundle } from '../src/temporal/workflow-bundle.js';
+import { ensureWorkflowBundle } from '../../src/temporal/workflow-bundle.js';
 
 const startsAtOnce = 20; // as the relay
 

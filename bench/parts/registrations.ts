@@ -1,16 +1,15 @@
 import { createHash } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { SMTPServer } from 'smtp-server';
-import type { Stops } from '../src/dev/stops.js';
-import { hours } from '../src/platform/clock.js';
-import { freePort } from '../src/platform/embedded/ports.js';
-import { createProcesses, type Processes } from '../src/temporal/processes.js';
-import { install } from './installation.js';
-import type { Surroundings } from './surroundings.js';
-import { tableOf } from './table.js';
-import { cpuOfEach, type DurableCpu, durableCpu } from './temporal.js';
-import { type BenchWorker, megabytes, startWorker } from './worker.js';
+import type { Stops } from '../../src/dev/stops.js';
+import { hours } from '../../src/platform/clock.js';
+import { freePort } from '../../src/platform/embedded/ports.js';
+import { createProcesses, type Processes } from '../../src/temporal/processes.js';
+import { install } from '../installation.js';
+import { markdownTable } from '../report/markdown.js';
+import type { Surroundings } from '../surroundings.js';
+import { cpuOfEach, type DurableCpu, durableCpu } from '../temporal.js';
+import { megabytes, startWorker, untilOpen } from '../worker.js';
 
 /** What that many registrations cost that wait for their link. */
 export interface OpenRegistrations {
@@ -58,7 +57,13 @@ export async function measureRegistrations(
     const ids = await seed(owner, open, installation.masterKeys.split(':')[0]!);
     const first = await startWorker(installation, servers, stops);
     const cpu = durableCpu(first, temporal, installation);
-    const opened = await untilOpen(owner, { open, worker: first, say });
+    const opened = await untilOpen({
+      worker: first,
+      start: performance.now(),
+      giveUpAfterMs,
+      say,
+      left: () => leftToMail(owner, open),
+    });
     const openingCpu = cpu();
     await first.stop();
 
@@ -104,27 +109,12 @@ async function seed(owner: pg.Pool, open: number, keyId: string): Promise<string
   return rows.map(({ id }) => id);
 }
 
-/** Until every registration has its mail, and every mail has been sent. */
-async function untilOpen(
-  owner: pg.Pool,
-  { open, worker, say }: { open: number; worker: BenchWorker; say: (line: string) => void },
-): Promise<Pick<OpenRegistrations, 'openedMs' | 'openingRssMb'>> {
-  const start = performance.now();
-  let most = worker.rssMb();
-  for (let said = 0, sent = 0; sent < open; await sleep(200)) {
-    const ms = performance.now() - start;
-    if (ms > giveUpAfterMs) throw new Error(`only ${sent} of ${open} are open after ${giveUpAfterMs / 60_000} minutes`);
-    const { rows } = await owner.query<{ sent: number }>(
-      `select count(*)::int as sent from emails where status = 'sent'`,
-    );
-    sent = rows[0]!.sent;
-    most = most === null ? null : Math.max(most, worker.rssMb() ?? 0);
-    if (ms - said > 30_000) {
-      said = ms;
-      say(`${sent} of ${open} are open after ${Math.round(ms / 1000)} s; the worker has ${most} MB at most`);
-    }
-  }
-  return { openedMs: performance.now() - start, openingRssMb: most };
+/** How many have no mail yet that has been sent. */
+async function leftToMail(owner: pg.Pool, open: number): Promise<number> {
+  const { rows } = await owner.query<{ sent: number }>(
+    `select count(*)::int as sent from emails where status = 'sent'`,
+  );
+  return open - rows[0]!.sent;
 }
 
 /** As the api does it when the link's button is pressed. */
@@ -180,7 +170,7 @@ async function startSink(stops: Stops): Promise<string> {
 
 /** Markdown, a line for each number of registrations. */
 export function registrationsTable(results: readonly OpenRegistrations[]): string {
-  const lines = results.map((one) =>
+  const rows = results.map((one) =>
     [
       one.open,
       `${(one.openedMs / 1000).toFixed(1)} s`,
@@ -193,10 +183,20 @@ export function registrationsTable(results: readonly OpenRegistrations[]): strin
       `${Math.round(one.confirmMs.slowest)} ms`,
       one.accountsPerSecond.toFixed(1),
       `${(one.reconcileMs / 1000).toFixed(1)} s`,
-    ].join(' | '),
+    ].map(String),
   );
-  const head =
-    'open registrations | to open them | a second | CPU ms of each: worker + Temporal + PostgreSQL | worker meanwhile | new worker works | ' +
-    'its memory | confirm: median | slowest | Accounts a second | reconciler';
-  return tableOf(head, lines);
+  const headings = [
+    'open registrations',
+    'to open them',
+    'a second',
+    'CPU ms of each: worker + Temporal + PostgreSQL',
+    'worker meanwhile',
+    'new worker works',
+    'its memory',
+    'confirm: median',
+    'slowest',
+    'Accounts a second',
+    'reconciler',
+  ];
+  return markdownTable(headings, rows);
 }

@@ -1,12 +1,12 @@
+import { measureMillion } from '../million/index.js';
+import { millionTable } from '../million/table.js';
+import { measureScim, scimTable } from '../scim/index.js';
+import type { Surroundings } from '../surroundings.js';
 import { deliveriesTable, measureDeliveries } from './deliveries.js';
 import { domainsTable, measureDomains } from './domains.js';
 import { eventsTable, measureEvents } from './events.js';
-import { measureMillion } from './million/index.js';
-import { millionTable } from './million/table.js';
 import { measureOverload, overloadTable } from './overload.js';
 import { measureRegistrations, registrationsTable } from './registrations.js';
-import { measureScim, scimTable } from './scim/index.js';
-import type { Surroundings } from './surroundings.js';
 import { measureTurns, turnsTable } from './turns.js';
 import { measureWindows, windowsTable } from './windows.js';
 

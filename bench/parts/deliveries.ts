@@ -1,13 +1,13 @@
-import { openDb } from '../src/platform/database/open-db.js';
+import { openDb } from '../../src/platform/database/open-db.js';
+import { install } from '../installation.js';
+import { percentile } from '../percentile.js';
+import { markdownTable } from '../report/markdown.js';
+import { percent } from '../report/text.js';
+import type { Surroundings } from '../surroundings.js';
+import { cpuOfEach, type DurableCpu, durableCpu } from '../temporal.js';
+import { startWorker } from '../worker.js';
 import { arrive, createEventSource, type EventSource, loneEventsOf } from './deliveries-events.js';
 import { emptyDeliveriesPerSecond } from './deliveries-limit.js';
-import { install } from './installation.js';
-import { percentile } from './percentile.js';
-import { percent } from './report.js';
-import type { Surroundings } from './surroundings.js';
-import { tableOf } from './table.js';
-import { cpuOfEach, type DurableCpu, durableCpu } from './temporal.js';
-import { startWorker } from './worker.js';
 
 /** What that many subscriptions of one Environment cost. */
 export interface Deliveries {
@@ -77,7 +77,7 @@ async function burst(source: EventSource, { total, subscriptions }: { total: num
 
 /** Markdown, a line for each number of subscriptions. */
 export function deliveriesTable(results: readonly Deliveries[]): string {
-  const lines = results.map(({ subscriptions, firstAttemptMs: { p50, p99 }, perSecond, cpu, limitPerSecond }) =>
+  const rows = results.map(({ subscriptions, firstAttemptMs: { p50, p99 }, perSecond, cpu, limitPerSecond }) =>
     [
       subscriptions,
       `${Math.round(p50)} ms`,
@@ -86,10 +86,16 @@ export function deliveriesTable(results: readonly Deliveries[]): string {
       limitPerSecond.toFixed(1),
       percent(perSecond / limitPerSecond),
       cpuOfEach(cpu, deliveriesOf(subscriptions)),
-    ].join(' | '),
+    ].map(String),
   );
-  const head =
-    'subscriptions | commit to first attempt: p50 | p99 | deliveries a second | Temporal alone | of that | ' +
-    'CPU ms of each: worker + Temporal + PostgreSQL';
-  return tableOf(head, lines);
+  const headings = [
+    'subscriptions',
+    'commit to first attempt: p50',
+    'p99',
+    'deliveries a second',
+    'Temporal alone',
+    'of that',
+    'CPU ms of each: worker + Temporal + PostgreSQL',
+  ];
+  return markdownTable(headings, rows);
 }

@@ -1,11 +1,11 @@
-import { openDb } from '../src/platform/database/open-db.js';
+import { openDb } from '../../src/platform/database/open-db.js';
+import { install } from '../installation.js';
+import { newNeighbour } from '../neighbour.js';
+import { percentile } from '../percentile.js';
+import { markdownTable } from '../report/markdown.js';
+import type { Surroundings } from '../surroundings.js';
+import { startWorker } from '../worker.js';
 import { createEventSource, loneEventsOf } from './deliveries-events.js';
-import { install } from './installation.js';
-import { newNeighbour } from './neighbour.js';
-import { percentile } from './percentile.js';
-import type { Surroundings } from './surroundings.js';
-import { tableOf } from './table.js';
-import { startWorker } from './worker.js';
 
 /** What an Account's deliveries wait for, while another one has that many before them. */
 export interface Turns {
@@ -45,10 +45,14 @@ export async function measureTurns(before: number, { stops, say, startTemporal }
 
 /** Markdown, a line for each number of deliveries that wait. */
 export function turnsTable(results: readonly Turns[]): string {
-  const lines = results.map(({ before, waitMs: { p50, most }, left }) =>
-    [before, `${Math.round(p50)} ms`, `${Math.round(most)} ms`, left].join(' | '),
+  const rows = results.map(({ before, waitMs: { p50, most }, left }) =>
+    [before, `${Math.round(p50)} ms`, `${Math.round(most)} ms`, left].map(String),
   );
-  const head =
-    "deliveries of another Account before | commit to its call: p50 | slowest of twenty | of the other's left then";
-  return tableOf(head, lines);
+  const headings = [
+    'deliveries of another Account before',
+    'commit to its call: p50',
+    'slowest of twenty',
+    "of the other's left then",
+  ];
+  return markdownTable(headings, rows);
 }

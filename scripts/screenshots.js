@@ -1,4 +1,4 @@
-// Takes the pictures in docs/images from the real service: `npm run build && node scripts/screenshots.mjs`.
+// Takes the pictures in docs/images from the real service: `npm run build && node scripts/screenshots.js`.
 // Needs Chromium (CHROMIUM_PATH, or one that is installed).
 import 'reflect-metadata';
 import { mkdir, stat } from 'node:fs/promises';

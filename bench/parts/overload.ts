@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Stops } from '../src/dev/stops.js';
-import { connect } from './connection.js';
-import { rssMb } from './cpu.js';
-import { install } from './installation.js';
-import { percentile } from './percentile.js';
-import { digits } from './report.js';
-import { type Seed, seed as seedData } from './seed.js';
-import { type Api, startApis } from './service.js';
-import { tableOf } from './table.js';
-import { createHolders, workloads } from './workloads/index.js';
-import { newRequest } from './workloads/sign-in.js';
+import type { Stops } from '../../src/dev/stops.js';
+import { connect } from '../connection.js';
+import { rssMb } from '../cpu.js';
+import { install } from '../installation.js';
+import { percentile } from '../percentile.js';
+import { markdownTable } from '../report/markdown.js';
+import { digits } from '../report/text.js';
+import { type Seed, seed as seedData } from '../seed.js';
+import { type Api, startApis } from '../service.js';
+import { createHolders, workloads } from '../workloads/index.js';
+import { newRequest } from '../workloads/sign-in.js';
 
 /** What one api does while so many people sign in again and again, beside four applications that refresh. */
 export interface Overload {
@@ -126,7 +126,7 @@ async function signIn(connection: ReturnType<typeof connect>, seed: Seed, index:
 
 /** Markdown, a line for each number of callers. */
 export function overloadTable(results: readonly Overload[]): string {
-  const lines = results.map((result) =>
+  const rows = results.map((result) =>
     [
       result.callers,
       ...[result.admitted, result.shed, result.admittedMs.p50, result.admittedMs.p99].map(digits),
@@ -134,9 +134,20 @@ export function overloadTable(results: readonly Overload[]): string {
         digits,
       ),
       result.rssMb ?? '',
-    ].join(' | '),
+    ].map(String),
   );
-  const head =
-    'callers | sign-ins/s | refused/s | p50 ms | p99 ms | refreshes/s | refused/s | p50 ms | p99 ms | slowest probe ms | api MB';
-  return tableOf(head, lines);
+  const headings = [
+    'callers',
+    'sign-ins/s',
+    'refused/s',
+    'p50 ms',
+    'p99 ms',
+    'refreshes/s',
+    'refused/s',
+    'p50 ms',
+    'p99 ms',
+    'slowest probe ms',
+    'api MB',
+  ];
+  return markdownTable(headings, rows);
 }
