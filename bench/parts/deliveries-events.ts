@@ -7,7 +7,7 @@ import { Webhook } from '../../entities/webhook.js';
 import type { Stops } from '../../src/dev/stops.js';
 import { recordEvent } from '../../src/domain/events/record.js';
 import { writeRoutes } from '../../src/domain/webhooks/routes.js';
-import { newWebhookSecret, secretContext } from '../../src/domain/webhooks/secrets.js';
+import { newWebhookSecret, webhookSecretContext } from '../../src/domain/webhooks/secrets.js';
 import { parseMasterKeys } from '../../src/platform/crypto/master-keys.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
 import type { Db } from '../../src/platform/database/db.js';
@@ -62,7 +62,7 @@ export async function createEventSource(wanted: Wanted): Promise<EventSource> {
         disabledReason: null,
         failingSince: null,
         eventTypes: i === 0 ? Object.values(types) : [types['for all']],
-        secret: sealing.seal(newWebhookSecret(), secretContext(id)),
+        secret: sealing.seal(newWebhookSecret(), webhookSecretContext(id)),
         previousSecret: null,
         previousSecretUntil: null,
         createdAt: now,

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { Account } from '../../entities/account.js';
 import { Identity } from '../../entities/identity.js';
 import { MfaFactor } from '../../entities/mfa-factor.js';
-import { createTotp, secretContext } from '../../src/domain/mfa/totp.js';
+import { createTotp, totpSecretContext } from '../../src/domain/mfa/totp.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
 import { totpCode } from '../support/mfa.js';
@@ -34,7 +34,7 @@ async function newPerson(secrets: string[]) {
     });
     for (const secret of secrets) {
       const id = randomUUID();
-      const sealed = sealing.seal(secret, secretContext(id));
+      const sealed = sealing.seal(secret, totpSecretContext(id));
       await tx.insert(MfaFactor, {
         id,
         accountId,
@@ -107,7 +107,11 @@ test('a secret that was moved to another row does not open', async () => {
   time = 2_000_000_400;
   const { accountId, identityId, verify } = await newPerson([rfcSecret]);
   await database.db.transaction('system', (tx) =>
-    tx.update(MfaFactor, { accountId, identityId }, { secret: sealing.seal(rfcSecret, secretContext(randomUUID())) }),
+    tx.update(
+      MfaFactor,
+      { accountId, identityId },
+      { secret: sealing.seal(rfcSecret, totpSecretContext(randomUUID())) },
+    ),
   );
   await expect(verify(totpCode(rfcSecret, now()))).rejects.toThrow();
 });

@@ -9,13 +9,13 @@ import { Webhook } from '../../entities/webhook.js';
 import { resealUserFactors } from '../../src/domain/admin-mfa/reseal.js';
 import { createUserTotp, userSecretContext } from '../../src/domain/admin-mfa/totp.js';
 import { resealFactors } from '../../src/domain/mfa/reseal.js';
-import { createTotp, secretContext } from '../../src/domain/mfa/totp.js';
+import { createTotp, totpSecretContext } from '../../src/domain/mfa/totp.js';
 import { createSigningKeys } from '../../src/domain/oidc/keys.js';
 import { resealConnections } from '../../src/domain/sso-connections/reseal.js';
 import { clientSecretContext, clientSecretOf } from '../../src/domain/sso-connections/secrets.js';
 import { createSsoSigningKeys } from '../../src/domain/sso-protocols/signing-keys.js';
 import { resealWebhooks } from '../../src/domain/webhooks/reseal.js';
-import { secretContext as webhookContext } from '../../src/domain/webhooks/secrets.js';
+import { webhookSecretContext as webhookContext } from '../../src/domain/webhooks/secrets.js';
 import type { MasterKey } from '../../src/platform/crypto/master-keys.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { newDatabase, type TestDatabase } from '../support/database.js';
@@ -68,7 +68,7 @@ test('the secrets of authenticator apps too', async () => {
       label: 'App',
       enrolledAt: at,
       lastUsedStep: '0',
-      secret: under(old).seal(secret, secretContext(factorId)),
+      secret: under(old).seal(secret, totpSecretContext(factorId)),
     });
   });
   const code = totpCode(secret, at);

@@ -2,7 +2,7 @@ import { createWebhookDeliveries } from '../../src/domain/webhooks/deliveries.js
 import { createWebhookDeliveryLog } from '../../src/domain/webhooks/delivery-log.js';
 import { disableWebhook } from '../../src/domain/webhooks/disable.js';
 import { fanOutWebhooks } from '../../src/domain/webhooks/fan-out.js';
-import { secretContext } from '../../src/domain/webhooks/secrets.js';
+import { webhookSecretContext } from '../../src/domain/webhooks/secrets.js';
 import { hours } from '../../src/platform/clock.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { createOutbound } from '../../src/platform/outbound/fetch.js';
@@ -174,7 +174,7 @@ test('a secret is kept sealed, shown once, and the one before signs for a day af
   const [row] = await rowsOf<Record<string, string>>(api, `select * from webhooks where id = '${first.id}'`);
   expect(JSON.stringify(row)).not.toContain('whsec_');
   const sealing = createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]);
-  const open = (text?: string) => sealing.open(text as string, secretContext(first.id));
+  const open = (text?: string) => sealing.open(text as string, webhookSecretContext(first.id));
   expect([open(row?.secret), open(row?.previous_secret)]).toEqual([second.secret, first.secret]);
   expect(JSON.stringify((await call('GET', `/webhooks/${first.id}`)).body)).not.toContain('whsec_');
   expect((await events('webhook.updated')).at(-1)?.metadata).toEqual({ changed: ['secret'], is_active: true });

@@ -8,7 +8,7 @@ import { WebhookDelivery } from '../../entities/webhook-delivery.js';
 import { startLater } from '../../src/domain/outbox.js';
 import type { WebhookScope } from '../../src/domain/webhooks/find.js';
 import { webhookDeliveryInput } from '../../src/domain/webhooks/process.js';
-import { newWebhookSecret, secretContext } from '../../src/domain/webhooks/secrets.js';
+import { newWebhookSecret, webhookSecretContext } from '../../src/domain/webhooks/secrets.js';
 import type { Sealing } from '../../src/platform/crypto/sealing.js';
 import type { EnvironmentScope } from '../../src/platform/scope.js';
 import type { TestDatabase } from './database.js';
@@ -84,7 +84,7 @@ export async function aSubscription(
   changes: Pick<Webhook, 'url'> & Partial<Webhook>,
 ) {
   const [id, secret] = [uuidv7(), newWebhookSecret()];
-  const webhook = webhookRow(scope, { id, secret: sealing.seal(secret, secretContext(id)), ...changes });
+  const webhook = webhookRow(scope, { id, secret: sealing.seal(secret, webhookSecretContext(id)), ...changes });
   await db.transaction('system', (tx) => tx.insert(Webhook, webhook));
   return { ...webhook, plainSecret: secret };
 }

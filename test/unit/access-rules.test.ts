@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Check, Decision, Reason } from '../../src/domain/access/evaluate.js';
 import { createEvaluation } from '../../src/domain/access/evaluate.js';
 import { createExplanations } from '../../src/domain/access/explain.js';
-import { inWords } from '../../src/domain/access/explain-in-words.js';
+import { reasonsInWords } from '../../src/domain/access/explain-in-words.js';
 import type { Found, FoundAssignment } from '../../src/domain/access/explained.js';
 import { lackingAt } from '../../src/domain/access/granting.js';
 import { createRights } from '../../src/domain/access/rights.js';
@@ -135,7 +135,7 @@ describe('explaining', () => {
     ['node_not_found', 'No such node in the environment'],
     ['permission_not_found', 'No such permission in the environment'],
     ['granted', 'door.open: granted'],
-  ] as const)('%s in words', (code, words) => expect(inWords.plain(code, check)).toBe(words));
+  ] as const)('%s in words', (code, words) => expect(reasonsInWords.plain(code, check)).toBe(words));
 
   test.each([
     [0, '1 min'],
@@ -148,7 +148,7 @@ describe('explaining', () => {
   ])('%i ms in words: %s', (ms, words) => {
     const what = 'Role "Porter" at node "House"';
     const said = (code: 'outside_window' | 'removed', changes: Partial<FoundAssignment>) =>
-      inWords.of(code, found(changes), now);
+      reasonsInWords.of(code, found(changes), now);
     expect(said('outside_window', { effectiveTo: later(-ms) })).toBe(`${what} ended ${words} ago`);
     expect(said('removed', { removedAt: later(-ms) })).toBe(`${what} was removed ${words} ago`);
     if (ms === 0) return;
@@ -161,11 +161,11 @@ describe('explaining', () => {
     ['role_inactive', 'holds the permission, but the role is inactive'],
     ['granted', 'allows it'],
   ] as const)('%s of an assignment in words', (code, words) =>
-    expect(inWords.of(code, found(), now)).toBe(`Role "Porter" at node "House" ${words}`),
+    expect(reasonsInWords.of(code, found(), now)).toBe(`Role "Porter" at node "House" ${words}`),
   );
 
   test('an inactive node in words', () =>
-    expect(inWords.inactive({ id: 'house', name: 'House' })).toBe(
+    expect(reasonsInWords.inactive({ id: 'house', name: 'House' })).toBe(
       'Node "House" is inactive, and so is everything below it',
     ));
 
@@ -182,7 +182,7 @@ describe('explaining', () => {
 
   test('a window that began this moment and is over has ended', () => {
     const over = found({ effectiveFrom: now, effectiveTo: now });
-    expect(inWords.of('outside_window', over, now)).toMatch('ended 1 min ago');
+    expect(reasonsInWords.of('outside_window', over, now)).toMatch('ended 1 min ago');
   });
 });
 

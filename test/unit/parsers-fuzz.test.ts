@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import packet from 'dns-packet';
 import fc from 'fast-check';
 import { parseApiKey } from '../../src/domain/api-keys/format.js';
-import { readCursor, writeCursor } from '../../src/domain/changes/cursor.js';
+import { readFeedCursor, writeFeedCursor } from '../../src/domain/changes/cursor.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { compiledSchema } from '../../src/domain/hierarchy/metadata-schemas.js';
 import { UnusableSchema } from '../../src/domain/hierarchy/unusable-schema.js';
@@ -112,8 +112,8 @@ const parsers: [string, string[], (text: string) => unknown][] = [
   ['a key of the API', ['ghk_live_0123456789ABCDEFG_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg000000'], parseApiKey],
   [
     'a cursor of the change feed',
-    [writeCursor(environmentId, { transactionId: 7n, eventId: randomUUID() })],
-    (text) => readCursor(environmentId, text),
+    [writeFeedCursor(environmentId, { transactionId: 7n, eventId: randomUUID() })],
+    (text) => readFeedCursor(environmentId, text),
   ],
   [
     'a filter of SCIM',

@@ -2,7 +2,7 @@ import type { Check, Reason } from './evaluate.js';
 import type { ExplainedReason, FoundAssignment, Named } from './explained.js';
 
 /** What a person is told; English, since callers go by the codes. */
-export const inWords = {
+export const reasonsInWords = {
   plain: (code: Reason, { permission }: Check): string => plainly[code] ?? `${permission}: ${code}`,
 
   inactive: ({ name }: Named): string => `Node "${name}" is inactive, and so is everything below it`,

@@ -1,7 +1,7 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import type { Check, Reason } from './evaluate.js';
-import { inWords } from './explain-in-words.js';
+import { reasonsInWords } from './explain-in-words.js';
 import type { ExplainedReason, Explanation, Found, FoundAssignment, SeenAssignment } from './explained.js';
 import { notLongOver } from './in-force.js';
 
@@ -84,7 +84,7 @@ function explained(
     decision: null,
     reasons,
   });
-  const plain = (code: Reason): ExplainedReason => ({ code, message: inWords.plain(code, check) });
+  const plain = (code: Reason): ExplainedReason => ({ code, message: reasonsInWords.plain(code, check) });
   if (!membership) return denied('identity_not_found', [plain('identity_not_found')]);
   if (!node) return denied('node_not_found', [plain('node_not_found')]);
   if (!permissionExists) return denied('permission_not_found', [plain('permission_not_found')]);
@@ -96,11 +96,11 @@ function explained(
       ({ assignment, code }): ExplainedReason => ({
         code,
         ...shown(assignment),
-        message: inWords.of(code, assignment, moment.at),
+        message: reasonsInWords.of(code, assignment, moment.at),
       }),
     );
   const inactive = node.inactive.map(
-    (each): ExplainedReason => ({ code: 'node_inactive', message: inWords.inactive(each), node: each }),
+    (each): ExplainedReason => ({ code: 'node_inactive', message: reasonsInWords.inactive(each), node: each }),
   );
   if (!membership.isActive) return denied('identity_inactive', [plain('identity_inactive'), ...inactive, ...reasonsOf]);
   if (inactive.length > 0) return denied('node_inactive', [...inactive, ...reasonsOf]);
@@ -111,7 +111,7 @@ function explained(
     .map(({ assignment }) => assignment)
     .sort((a, b) => b.depth - a.depth)[0];
   if (granting) {
-    const message = inWords.of('granted', granting, moment.at);
+    const message = reasonsInWords.of('granted', granting, moment.at);
     const decision = { ...shown(granting), path: granting.path };
     return { allowed: true, reason: 'granted', decision, reasons: [{ code: 'granted', ...shown(granting), message }] };
   }

@@ -6,11 +6,20 @@ import type { ProcessInput } from '../../platform/process-kinds.js';
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
 import { insertPasswordLink } from '../passwords/links.js';
-import { type Claim, claim, claimedBy, discard, hasPassword, intentStatusOf, lockUser, newestParked } from './claim.js';
+import {
+  type Claim,
+  claim,
+  claimedBy,
+  discardIntents,
+  hasPassword,
+  intentStatusOf,
+  lockUser,
+  newestParked,
+} from './claim.js';
 import { type CreateNow, createNow } from './create.js';
 import { end, fail } from './end.js';
-import { accountIntentInput, noticeEmail } from './process.js';
-import { failureOf, type ProvisionedIntent, provision, provisionedBefore } from './provision.js';
+import { accountIntentInput, accountIntentNotice } from './process.js';
+import { failureOf, type ProvisionedIntent, provisionedBefore, provisionIntent } from './provision.js';
 import { createAccountRetry } from './retry.js';
 
 export interface AccountIntentsDeps {
@@ -61,7 +70,7 @@ export function createAccountIntents({ db, sealing, now, intentTtlMs }: AccountI
       db.transaction('system', async (tx) => {
         await lockUser(tx, userId);
         const ids = (await tx.findBy(AccountIntent, { userId, status: 'parked' })).map(({ id }) => id);
-        await discard(tx, ids, 'discarded_by_its_owner', now());
+        await discardIntents(tx, ids, 'discarded_by_its_owner', now());
         return ids;
       }),
 
@@ -76,7 +85,7 @@ export function createAccountIntents({ db, sealing, now, intentTtlMs }: AccountI
         const { userId, locale } = intent;
         const has = await hasPassword(tx, userId);
         if (!has) await insertPasswordLink(tx, sealing, { id, userId, purpose: 'set', locale, now: at });
-        await queueEmail(tx, noticeEmail(intent, has), at);
+        await queueEmail(tx, accountIntentNotice(intent, has), at);
         return status;
       }),
 
@@ -84,7 +93,8 @@ export function createAccountIntents({ db, sealing, now, intentTtlMs }: AccountI
       db.transaction('system', (tx) => claim(tx, { id, claimId, now: now() })),
 
     /** Creates the Account of a claimed one, once. @throws DomainError account_intent.not_found, account.slug_taken */
-    provision: (id: string): Promise<ProvisionedIntent> => db.transaction('system', (tx) => provision(tx, id, now())),
+    provision: (id: string): Promise<ProvisionedIntent> =>
+      db.transaction('system', (tx) => provisionIntent(tx, id, now())),
 
     /** Ends a claimed one whose Account cannot be made; answers the Account where there is one after all. */
     fail: (id: string, reason: string): Promise<ProvisionedIntent | null> =>

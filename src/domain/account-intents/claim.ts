@@ -60,14 +60,14 @@ export async function claim(
   if (status !== 'parked' || !(await hasPassword(tx, found.userId))) return { mine: false, status };
   await tx.update(AccountIntent, { id, claimId: IsNull() }, { status: 'claimed', claimId, claimedAt: now });
   const discardedIds = (await tx.findBy(AccountIntent, { ...older, status: 'parked' })).map((one) => one.id);
-  await discard(tx, discardedIds, superseded, now);
+  await discardIntents(tx, discardedIds, superseded, now);
   return { mine: true, discardedIds };
 }
 
 const superseded = 'superseded';
 
 /** Ends parked intents, under the lock of their user. */
-export async function discard(tx: EntityManager, ids: string[], reason: string, now: Date): Promise<void> {
+export async function discardIntents(tx: EntityManager, ids: string[], reason: string, now: Date): Promise<void> {
   for (const id of ids) {
     await tx.update(
       AccountIntent,

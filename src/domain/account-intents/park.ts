@@ -4,7 +4,7 @@ import { AccountIntent } from '../../../entities/account-intent.js';
 import { currentContext } from '../../platform/context.js';
 import { planEmail } from '../emails/queue.js';
 import { startLater } from '../outbox.js';
-import { accountIntentInput, noticeEmail } from './process.js';
+import { accountIntentInput, accountIntentNotice } from './process.js';
 
 export interface WantedAccount {
   accountName: string;
@@ -26,7 +26,7 @@ export interface ParkIntent extends WantedAccount {
 export async function parkIntent(tx: EntityManager, { user, now, expiresAt, ...wanted }: ParkIntent): Promise<string> {
   const intent = newIntent({ ...wanted, userId: user.id, now, expiresAt });
   await tx.insert(AccountIntent, intent);
-  await planEmail(tx, noticeEmail(intent, user.passwordHash !== null), now);
+  await planEmail(tx, accountIntentNotice(intent, user.passwordHash !== null), now);
   await startLater(tx, 'accountIntent', accountIntentInput(intent));
   return intent.id;
 }

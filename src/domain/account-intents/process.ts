@@ -16,7 +16,7 @@ export const accountIntentInput = ({
 type Addressed = Pick<AccountIntent, 'id' | 'locale'>;
 
 /** What its owner is told when it is parked: to sign in or, without a password, how to set one. */
-export const noticeEmail = ({ id, locale }: Addressed, hasPassword: boolean): QueuedEmail => ({
+export const accountIntentNotice = ({ id, locale }: Addressed, hasPassword: boolean): QueuedEmail => ({
   template: hasPassword ? 'registration-known-address' : 'set-password',
   locale,
   subjectId: id, // which is also the id of its set-password link

@@ -16,7 +16,7 @@ export interface ProvisionedIntent {
  * Turns a claimed intent into an Account, in the caller's transaction. Repeating it answers the same ids.
  * @throws DomainError account_intent.not_found for one that is not claimed, account.slug_taken
  */
-export async function provision(tx: EntityManager, id: string, now: Date): Promise<ProvisionedIntent> {
+export async function provisionIntent(tx: EntityManager, id: string, now: Date): Promise<ProvisionedIntent> {
   const intent = await tx.findOne(AccountIntent, { where: { id }, lock: { mode: 'pessimistic_write' } });
   if (intent?.status === 'consumed') return provisionedBefore(tx, intent);
   if (intent?.status === 'failed') throw failureOf(intent);

@@ -17,7 +17,7 @@ const checked = 8;
  * A position as readers keep it: opaque, and of one Environment. It gives no rights, so nothing is signed, and it outlives
  * every key.
  */
-export function writeCursor(environmentId: string, { transactionId, eventId }: Position): string {
+export function writeFeedCursor(environmentId: string, { transactionId, eventId }: Position): string {
   const body = Buffer.alloc(25);
   body.writeUInt8(version, 0);
   body.writeBigUInt64BE(transactionId, 1);
@@ -26,7 +26,7 @@ export function writeCursor(environmentId: string, { transactionId, eventId }: P
 }
 
 /** Null where it is no cursor of this Environment. */
-export function readCursor(environmentId: string, text: string): Position | null {
+export function readFeedCursor(environmentId: string, text: string): Position | null {
   const bytes = Buffer.from(text, 'base64url');
   if (bytes.length !== 25 + checked || bytes.toString('base64url') !== text || bytes[0] !== version) return null;
   const body = bytes.subarray(0, 25);

@@ -4,7 +4,7 @@ import type { EnvironmentScope } from '../../platform/scope.js';
 import { maxUuid } from '../../platform/uuid.js';
 import { DomainError } from '../errors.js';
 import type { EventAction } from '../events/catalogue.js';
-import { endOf, type Position, readCursor, writeCursor } from './cursor.js';
+import { endOf, type Position, readFeedCursor, writeFeedCursor } from './cursor.js';
 
 export interface Change {
   /** Where to go on after this one. */
@@ -135,7 +135,7 @@ export function createChangeFeed({
     const next = isFull ? positionOf(items.at(-1)!) : hasMore && last ? positionOf(last) : endOf(BigInt(settled) - 1n);
     return {
       items: items.map((item) => presentIn(environmentId, item)),
-      nextCursor: writeCursor(environmentId, from && next.transactionId < from.transactionId ? from : next),
+      nextCursor: writeFeedCursor(environmentId, from && next.transactionId < from.transactionId ? from : next),
       hasMore,
     };
   }
@@ -146,7 +146,7 @@ export function createChangeFeed({
      * @throws DomainError changes.cursor_invalid, changes.cursor_expired
      */
     async read({ environmentId }: EnvironmentScope, wanted: ChangesWanted): Promise<Changes> {
-      const from = wanted.cursor === null ? null : readCursor(environmentId, wanted.cursor);
+      const from = wanted.cursor === null ? null : readFeedCursor(environmentId, wanted.cursor);
       if (!from && wanted.cursor !== null) throw new DomainError('changes.cursor_invalid');
       const deadline = performance.now() + wanted.waitMs;
       let changes = await look(environmentId, from, wanted);
@@ -173,7 +173,7 @@ const positionOf = ({ transaction_id: transactionId, id }: Pick<Found, 'transact
 });
 
 const presentIn = (environmentId: string, row: Found): Change => ({
-  cursor: writeCursor(environmentId, positionOf(row)),
+  cursor: writeFeedCursor(environmentId, positionOf(row)),
   type: row.action,
   resourceType: row.resource_type,
   resourceId: row.resource_id,

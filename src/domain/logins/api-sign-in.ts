@@ -12,7 +12,7 @@ import type { Sessions } from '../sessions/sessions.js';
 import type { ApiGrants } from './api-grants.js';
 import type { ApiSelections, ReachableApplication } from './api-selections.js';
 import type { Logins } from './logins.js';
-import { recordRefusal } from './refusals.js';
+import { recordSignInRefusal } from './refusals.js';
 
 export interface ApiPerson {
   id: string;
@@ -93,7 +93,7 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
   /** There is no time to enroll, or none for what is asked: pages could have them do so at once. */
   async function refuseUnenrolled({ client }: ApiVisit, { identityId, method }: FirstFactor): Promise<never> {
     const reason = 'mfa.enrollment_required';
-    await recordRefusal(db, client, { identityId, method, reason });
+    await recordSignInRefusal(db, client, { identityId, method, reason });
     throw new DomainError(reason);
   }
 

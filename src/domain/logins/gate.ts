@@ -2,7 +2,7 @@ import type { Db } from '../../platform/database/db.js';
 import type { MethodSettings } from '../environments/login-methods.js';
 import type { MfaDecision, MfaGate, MfaQuestion } from '../mfa/gate.js';
 import { type Barred, barOf } from '../organizations/barred.js';
-import { recordRefusal } from './refusals.js';
+import { recordSignInRefusal } from './refusals.js';
 import type { TermsOf } from './sign-in-terms.js';
 
 /** How a sign-in goes on after a factor. */
@@ -26,7 +26,7 @@ export interface GateQuestion extends Omit<MfaQuestion, 'requiresMfa' | 'standin
 export function createGate({ db, mfaGate, termsOf }: { db: Db; mfaGate: MfaGate; termsOf: TermsOf }) {
   async function refuse({ client, first }: GateQuestion, reason: string) {
     if (first.method === 'session') return; // who comes back unasked is no failure, and would be told of at every visit
-    await recordRefusal(db, client, { ...first, reason });
+    await recordSignInRefusal(db, client, { ...first, reason });
   }
 
   return {

@@ -9,7 +9,7 @@ import type { Unverified } from '../sign-ups/resend.js';
 import { addressTyped } from './address.js';
 import type { Attempts } from './attempts.js';
 import { entersWithPassword } from './password-entry.js';
-import { recordRefusal } from './refusals.js';
+import { recordSignInRefusal } from './refusals.js';
 
 export interface PasswordSignIn {
   email: string;
@@ -154,7 +154,7 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
     await (linkId === null ? attempts.succeeded(attempt) : attempts.withdrawn(attempt));
     if (!found.isVerified) {
       const reason = 'identity.email_unverified';
-      if (isKnown(found)) await recordRefusal(db, scope, { identityId, method: 'password', reason });
+      if (isKnown(found)) await recordSignInRefusal(db, scope, { identityId, method: 'password', reason });
       return { outcome: 'unverified', identityId, linkId };
     }
     rehash(scope, found, password).catch(onRehashError);

@@ -12,7 +12,7 @@ export interface Refusal {
 }
 
 /** Writes down that somebody who has proved a first factor was not let in: whoever helps them finds why. */
-export const recordRefusal = (
+export const recordSignInRefusal = (
   db: Db,
   { accountId, applicationId, environmentId }: EnvironmentScope,
   { identityId, method, reason }: Refusal,

@@ -9,8 +9,8 @@ import { createTotpEnrollments, type FirstCode, type StoredApp, spendCode, type 
 export type { TotpEnrollment };
 
 /** What a factor's sealed secret is bound to. */
-export const secretContext = (factorId: string) => `mfa_factors.secret/${factorId}`;
-const contexts = { enrollment: (identityId: string) => `totp-enrollment/${identityId}`, factor: secretContext };
+export const totpSecretContext = (factorId: string) => `mfa_factors.secret/${factorId}`;
+const contexts = { enrollment: (identityId: string) => `totp-enrollment/${identityId}`, factor: totpSecretContext };
 
 export interface EnrollingIdentity {
   identityId: string;
@@ -77,7 +77,7 @@ export function createTotp({ db, sealing, now }: { db: Db; sealing: Pick<Sealing
         code,
         at,
         drift: apps[0]?.drift ?? 0,
-        open: ({ id, secret }) => sealing.open(secret, secretContext(id)),
+        open: ({ id, secret }) => sealing.open(secret, totpSecretContext(id)),
         use: async (id, step) => (await on.statement(useStatement, [accountId, id, step, at])).length > 0,
       });
     },

@@ -8,7 +8,7 @@ import { provisionAccount } from '../accounts/provisioning.js';
 import { recordEvent } from '../events/record.js';
 import { userByAddress } from '../user-by-address.js';
 import { ended } from './ended.js';
-import { discard, lockWaiting, takeTurn } from './rivals.js';
+import { discardRegistrations, lockWaiting, takeTurn } from './rivals.js';
 
 export interface ProvisionedRegistration {
   userId: string;
@@ -32,7 +32,7 @@ export async function provision(tx: EntityManager, id: string, now: Date): Promi
   if (registration?.status === 'confirmed') return provisionedBefore(tx, registration);
   if (registration?.status !== 'pending' || registration.expiresAt <= now) return null;
   if ((await userByAddress(tx, registration.email!)) !== null) {
-    await discard(tx, [id], { reason: 'address_has_a_user', now });
+    await discardRegistrations(tx, [id], { reason: 'address_has_a_user', now });
     return null;
   }
   const user = userOf(registration, now);
@@ -51,7 +51,7 @@ export async function provision(tx: EntityManager, id: string, now: Date): Promi
       await tx.update(PendingRegistration, { id }, { ...ended('confirmed', null, now), ...made });
       await recordEvent(tx, 'auth.registration_confirmed', { accountId: account.id, resourceId: id });
       const discardedIds = rivals.map((rival) => rival.id).filter((rival) => rival !== id);
-      await discard(tx, discardedIds, { reason: 'another_registration_confirmed', now, userId: user.id });
+      await discardRegistrations(tx, discardedIds, { reason: 'another_registration_confirmed', now, userId: user.id });
       return { ...made, applicationId: application.id, discardedIds };
     },
   );

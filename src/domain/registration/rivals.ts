@@ -31,7 +31,11 @@ interface Discard {
 }
 
 /** Ends some that wait, and deletes their personal data. */
-export async function discard(tx: EntityManager, ids: string[], { reason, now, userId }: Discard): Promise<void> {
+export async function discardRegistrations(
+  tx: EntityManager,
+  ids: string[],
+  { reason, now, userId }: Discard,
+): Promise<void> {
   for (const id of ids) {
     await tx.update(PendingRegistration, { id }, { ...ended('discarded', reason, now), userId: userId ?? null });
     await recordEvent(tx, 'auth.registration_discarded', { resourceId: id, metadata: { reason } });
@@ -43,7 +47,7 @@ export async function discardWaiting(tx: EntityManager, email: string, of: { use
   await takeTurn(tx, email);
   const waiting = await lockWaiting(tx, email);
   const ids = waiting.map(({ id }) => id);
-  await discard(tx, ids, { ...of, reason: 'address_has_a_user' });
+  await discardRegistrations(tx, ids, { ...of, reason: 'address_has_a_user' });
   for (const one of waiting) await tellDiscarded(tx, one);
 }
 

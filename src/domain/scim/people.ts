@@ -30,7 +30,12 @@ export interface Joined {
  * else's person, unless the domain of their address is the owner's (docs/decisions/0040).
  * @throws ScimRefused uniqueness
  */
-export async function join(tx: EntityManager, directory: Directory, wanted: WantedUser, at: Date): Promise<Joined> {
+export async function joinByDirectory(
+  tx: EntityManager,
+  directory: Directory,
+  wanted: WantedUser,
+  at: Date,
+): Promise<Joined> {
   const { scope } = directory;
   const { email, firstName, lastName } = wanted;
   const holder = await holderOf(tx, directory, email);

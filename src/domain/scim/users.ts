@@ -19,7 +19,7 @@ import type { RunningProcesses } from '../running-processes.js';
 import { assertMayMove } from './addresses.js';
 import { changing, type Directory, vouchesFor } from './directory.js';
 import type { Found, ListRequest } from './lists.js';
-import { adopt, assertNameIsFree, join, link } from './people.js';
+import { adopt, assertNameIsFree, joinByDirectory, link } from './people.js';
 import { permitted } from './permitted.js';
 import { createPresence } from './presence.js';
 import { ScimRefused } from './refusal.js';
@@ -75,7 +75,7 @@ export function createScimUsers({ db, broadReads, assignments, processes, now }:
       return change(directory, async (tx) => {
         const at = now();
         await assertNameIsFree(tx, directory, wanted.userName);
-        const joined = await join(tx, directory, wanted, at);
+        const joined = await joinByDirectory(tx, directory, wanted, at);
         await link(tx, directory, wanted, joined, at);
         const { scope, organizationId } = directory;
         if (joined.isKnown) await changeIdentity(tx, scope, joined.id, saidNamesOf(wanted), at);

@@ -14,7 +14,7 @@ const certificateLife = days(10 * 365);
 const keptKeys = 1_000;
 
 /** What a key is sealed for, so that it opens for its connection alone. */
-export const signingKeyContext = (connectionId: string): string => `sso-signing-key:${connectionId}`;
+export const connectionKeyContext = (connectionId: string): string => `sso-signing-key:${connectionId}`;
 
 // None of a connection that is deleted at this moment.
 const insertStatement = {
@@ -46,7 +46,7 @@ export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
     const from = now();
     const until = after(from, certificateLife);
     const made = await newSelfSigned(connectionId, { from, until, bits: 3072 }); // 128 bits of security for ten years
-    const sealed = sealing.seal(made.privateKey, signingKeyContext(connectionId));
+    const sealed = sealing.seal(made.privateKey, connectionKeyContext(connectionId));
     await db.statementIn({ accountId }, insertStatement, [connectionId, accountId, made.certificate, sealed, from]);
     return find(connection);
   }
@@ -68,7 +68,7 @@ export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
       if (!row) throw new SsoRefused('connection_disabled', 'The connection no longer exists');
       const key = {
         certificate: row.certificate,
-        privateKey: createPrivateKey(sealing.open(row.privateKeySealed, signingKeyContext(connection.id))),
+        privateKey: createPrivateKey(sealing.open(row.privateKeySealed, connectionKeyContext(connection.id))),
       };
       if (kept.size >= keptKeys) kept.clear();
       kept.set(connection.id, key);
@@ -81,7 +81,7 @@ export function createSsoSigningKeys({ db, sealing, now }: SsoSigningKeysDeps) {
         const rows = await tx.find(SsoSigningKey, { lock: { mode: 'pessimistic_write' } });
         const stale = rows.filter(({ privateKeySealed }) => sealing.isStale(privateKeySealed));
         for (const { connectionId, privateKeySealed } of stale) {
-          const context = signingKeyContext(connectionId);
+          const context = connectionKeyContext(connectionId);
           const sealed = sealing.seal(sealing.open(privateKeySealed, context), context);
           await tx.update(SsoSigningKey, { connectionId }, { privateKeySealed: sealed });
         }

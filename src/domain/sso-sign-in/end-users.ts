@@ -10,7 +10,7 @@ import { admit, losesARace } from './people.js';
 import type { ProviderSessions } from './provider-sessions.js';
 import { isRecentEnough, type ProviderDemands, provedAt } from './recency.js';
 import type { PersonRefusal } from './recognition.js';
-import { recordRefusal } from './record-refusal.js';
+import { recordSsoRefusal } from './record-refusal.js';
 import type { AnsweredSsoRequest } from './requests.js';
 
 /** Why somebody who came back from a provider is not let in; stable, as pages and events have it. */
@@ -61,7 +61,7 @@ export function createEndUserSso({
         const ssoSessionId = await sessions.keep(tx, connection, { assertion, linkId });
         return { identityId, connectionId, ssoSessionId, amr: assertion.amr, authTime: provedAt(assertion, now()) };
       }
-      await recordRefusal(tx, { ...request, reason: admitted.refusal, outcome: 'denied' });
+      await recordSsoRefusal(tx, { ...request, reason: admitted.refusal, outcome: 'denied' });
       return admitted;
     },
 

@@ -10,7 +10,7 @@ import type { ReadConnection } from '../sso-connections/read.js';
 import { type Assertion, SsoRefused } from '../sso-protocols/assertion.js';
 import type { SamlProtocol } from '../sso-protocols/saml/protocol.js';
 import { rememberedFor } from './lifetimes.js';
-import { recordRefusal } from './record-refusal.js';
+import { recordSsoRefusal } from './record-refusal.js';
 import { assertNotReplayed } from './replay.js';
 import type { NewSsoRequest, SsoRequests } from './requests.js';
 
@@ -80,7 +80,7 @@ export function createIdpInitiatedSignIn({ db, protocol, requests, now }: Unaske
     if (connection.scope === 'admin') return;
     const { id: connectionId, accountId, environmentId } = connection;
     const refused = { accountId, environmentId, connectionId, reason, outcome: 'failure' } as const;
-    await db.transaction({ accountId }, (tx) => recordRefusal(tx, refused));
+    await db.transaction({ accountId }, (tx) => recordSsoRefusal(tx, refused));
   }
 
   return {

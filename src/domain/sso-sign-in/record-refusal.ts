@@ -9,7 +9,7 @@ interface Refused extends Pick<EventDetails, 'accountId' | 'environmentId' | 'ap
 }
 
 /** Records that an end user was not let in by what a connection's provider has answered. @returns the event's id */
-export const recordRefusal = (
+export const recordSsoRefusal = (
   tx: EntityManager,
   { accountId, environmentId, applicationId, connectionId, reason, outcome }: Refused,
 ): Promise<string> =>

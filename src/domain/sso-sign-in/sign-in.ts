@@ -10,7 +10,7 @@ import { type ReadConnection, readConnection } from '../sso-connections/read.js'
 import { type Assertion, type SsoRefusal, SsoRefused } from '../sso-protocols/assertion.js';
 import { rememberedFor } from './lifetimes.js';
 import type { RefusedAnswer, SsoOutcome } from './outcome.js';
-import { recordRefusal } from './record-refusal.js';
+import { recordSsoRefusal } from './record-refusal.js';
 import { assertNotReplayed } from './replay.js';
 import { createSsoRequests, type SsoPurpose, type SsoRequests, type TakenSsoRequest } from './requests.js';
 
@@ -107,7 +107,7 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
     request: TakenSsoRequest,
     { code, isSigned = false }: RefusedAnswer,
   ) {
-    if (request.purpose === 'identity') await recordRefusal(tx, { ...request, reason: code, outcome: 'failure' });
+    if (request.purpose === 'identity') await recordSsoRefusal(tx, { ...request, reason: code, outcome: 'failure' });
     const isOfConnection = saysSomethingOf.has(code) && !(code === 'expired' && mayBeTheirs(request, now()));
     const quiet = isAnybodys(connection, code, isSigned) ? days(7) : mayBeAskedFor.has(code) ? days(1) : 0;
     if (isOfConnection && isIdle(connection, quiet, now())) await noteFailure(tx, connection, code, now());

@@ -9,7 +9,7 @@ import type { Outbound } from '../../platform/outbound/fetch.js';
 import { type Admission, createAdmission } from './admission.js';
 import { type AttemptResult, type BegunAttempt, beginAttempt } from './attempt-rows.js';
 import type { RetrySchedule } from './retries.js';
-import { secretContext } from './secrets.js';
+import { webhookSecretContext } from './secrets.js';
 import { type Ended, settleAttempt } from './settle.js';
 import { signatureHeaders } from './signature.js';
 import { type CancelReason, cancelPending } from './standing.js';
@@ -116,7 +116,7 @@ export function createWebhookDeliveries({
     const { secret, previousSecret, previousSecretUntil } = webhook;
     const isRotating = previousSecretUntil !== null && at < previousSecretUntil;
     const sealed = isRotating && previousSecret ? [secret, previousSecret] : [secret];
-    return sealed.map((text) => sealing.open(text, secretContext(webhook.webhookId)));
+    return sealed.map((text) => sealing.open(text, webhookSecretContext(webhook.webhookId)));
   }
 
   /** Its subscription was switched off, or deleted, after the fan-out. */

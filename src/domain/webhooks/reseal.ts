@@ -1,11 +1,11 @@
 import { type ResealDeps, resealColumn } from '../../platform/crypto/reseal-column.js';
-import { secretContext } from './secrets.js';
+import { webhookSecretContext } from './secrets.js';
 
 const column = (name: string) => ({
   table: 'webhooks',
   column: name,
   where: `${name} is not null`,
-  contextOf: secretContext,
+  contextOf: webhookSecretContext,
 });
 
 /** Encrypts signing secrets anew, the previous ones too, that an older master key sealed. Answers how many. */

@@ -4,4 +4,4 @@ import { randomBytes } from 'node:crypto';
 export const newWebhookSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
 
 /** What a subscription's secrets, the new and the previous one, are sealed with. */
-export const secretContext = (webhookId: string) => `webhooks.secret/${webhookId}`;
+export const webhookSecretContext = (webhookId: string) => `webhooks.secret/${webhookId}`;

@@ -13,7 +13,7 @@ import { holdOpen } from '../standing-account.js';
 import { findWebhook, ownOf, type WebhookScope } from './find.js';
 import { writeRoutes } from './routes.js';
 import { assertEventTypes, assertReceiver } from './rules.js';
-import { newWebhookSecret, secretContext } from './secrets.js';
+import { newWebhookSecret, webhookSecretContext } from './secrets.js';
 import { stopWaiting } from './stops.js';
 
 export type WebhookSettings = Pick<Webhook, 'url' | 'eventTypes' | 'description' | 'isActive'>;
@@ -47,7 +47,7 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
   }
   const newSecret = (id: string) => {
     const secret = newWebhookSecret();
-    return { secret, sealed: sealing.seal(secret, secretContext(id)) };
+    return { secret, sealed: sealing.seal(secret, webhookSecretContext(id)) };
   };
   const find = (scope: WebhookScope, id: string) => db.transaction(scope, (tx) => findWebhook(tx, scope, id));
 

@@ -1,7 +1,7 @@
 import { inflateRawSync } from 'node:zlib';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { SsoSigningKey } from '../../../entities/sso-signing-key.js';
-import { signingKeyContext } from '../../../src/domain/sso-protocols/signing-keys.js';
+import { connectionKeyContext } from '../../../src/domain/sso-protocols/signing-keys.js';
 import type { Clock } from '../../../src/platform/clock.js';
 import type { Sealing } from '../../../src/platform/crypto/sealing.js';
 import type { Db } from '../../../src/platform/database/db.js';
@@ -34,7 +34,7 @@ export async function giveSigningKey(
 ): Promise<void> {
   ours ??= newProviderKey();
   const { privateKey, certificate } = await ours;
-  const privateKeySealed = sealing.seal(privateKey, signingKeyContext(connectionId));
+  const privateKeySealed = sealing.seal(privateKey, connectionKeyContext(connectionId));
   await db.transaction('system', (tx) =>
     tx.insert(SsoSigningKey, { connectionId, accountId, certificate, privateKeySealed, createdAt: now() }),
   );

@@ -6,7 +6,7 @@ import { amrOf } from './authn-context.js';
 import type { SamlProvider, ServiceProvider } from './settings.js';
 import { assertNothingEncrypted } from './signatures.js';
 import { lastingNameOf, nameIdOf, transientSessionOf } from './subjects.js';
-import { assertPast, assertWithin, instantOf, skewed } from './times.js';
+import { assertInTime, assertPast, instantOf, skewed } from './times.js';
 import { childOf, childrenOf, samlNamespaces, type XmlElement } from './xml.js';
 
 const { assertion: saml } = samlNamespaces;
@@ -91,7 +91,7 @@ function assertConditions(conditions: XmlElement | null, { serviceProvider, now 
   if (conditions.children.some(({ namespace, name }) => namespace !== saml || !known.has(name))) {
     throw new SsoRefused('malformed', 'It has an unknown condition, which cannot be checked');
   }
-  assertWithin(conditions, now);
+  assertInTime(conditions, now);
 }
 
 /** Until when the confirmation holds that fits. Where none does, the reason is that of the first bearer's. */
@@ -116,7 +116,7 @@ function confirmedBy(data: XmlElement | null, { serviceProvider, inResponseTo, n
     throw new SsoRefused('recipient_mismatch', `Its Recipient is not ${serviceProvider.acsUrl}`);
   }
   assertInResponseTo(data, inResponseTo);
-  assertWithin(data, now);
+  assertInTime(data, now);
   return until;
 }
 
@@ -137,7 +137,7 @@ function authenticationOf(assertion: XmlElement, now: Date) {
     throw new SsoRefused('malformed', 'Its assertion does not have one AuthnStatement with its AuthnInstant');
   }
   assertPast(at, 'AuthnInstant', now);
-  assertWithin(statement, now, 'SessionNotOnOrAfter');
+  assertInTime(statement, now, 'SessionNotOnOrAfter');
   const until = instantOf(statement, 'SessionNotOnOrAfter');
   const context = childOf(statement, saml, 'AuthnContext');
   const contextClass = context && childOf(context, saml, 'AuthnContextClassRef');

@@ -11,7 +11,7 @@ import { assertNothingEncrypted } from './signatures.js';
 import { type LogoutMessage, readSigned } from './signed-messages.js';
 import { signedUrl } from './signed-url.js';
 import { lastingNameOf, nameIdOf, transientSessionOf } from './subjects.js';
-import { assertPast, assertWithin, instantOf } from './times.js';
+import { assertInTime, assertPast, instantOf } from './times.js';
 import { childOf, childrenOf, samlNamespaces, type XmlElement } from './xml.js';
 
 const { assertion: saml, protocol } = samlNamespaces;
@@ -57,7 +57,7 @@ export async function verifyLogoutRequest(
   const issuedAt = instantOf(request, 'IssueInstant');
   if (!id || !issuedAt) throw new SsoRefused('malformed', 'It lacks an id or the time when it was issued');
   assertPast(issuedAt, 'IssueInstant', now);
-  assertWithin(request, now);
+  assertInTime(request, now);
   const until = instantOf(request, 'NotOnOrAfter') ?? new Date(issuedAt.getTime() + lifeMs);
   if (now.getTime() - clockSkewMs >= until.getTime()) throw new SsoRefused('expired', 'It was issued too long ago');
   assertNothingEncrypted(request);

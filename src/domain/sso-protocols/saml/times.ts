@@ -17,7 +17,7 @@ export function instantOf(element: XmlElement, name: string): Date | null {
 }
 
 /** @throws SsoRefused outside of `NotBefore` and `NotOnOrAfter` (or another name of the end), give or take the skew */
-export function assertWithin(element: XmlElement, now: Date, end = 'NotOnOrAfter'): void {
+export function assertInTime(element: XmlElement, now: Date, end = 'NotOnOrAfter'): void {
   const notBefore = instantOf(element, 'NotBefore');
   const notOnOrAfter = instantOf(element, end);
   if (notBefore && now.getTime() + clockSkewMs < notBefore.getTime()) {
