@@ -15,6 +15,7 @@ import {
   type TestProvider,
   tokensFor,
 } from '../support/oauth.js';
+import { messageOf, nextOf } from '../support/page-parts.js';
 import { noWayIn, plantFactors, waysInOf } from '../support/ways-in.js';
 
 let provider: TestProvider;
@@ -28,9 +29,6 @@ type Client = Awaited<ReturnType<Environment['newClient']>>;
 const chosen = 'lantern orchard seven';
 const newAddress = () => `ida.${randomUUID()}@example.com`;
 const toForgot = (url: string) => url.replace('/oauth/authorize?', '/oauth/password/forgot?');
-const messageOf = (body: string) => /id="message" role="alert">([^<]*)</.exec(body)?.[1];
-const nextOf = (body: string) =>
-  /<a class="button" href="([^"]+)"/.exec(body)?.[1]?.replaceAll('&amp;', '&').replaceAll('&#39;', "'") ?? '';
 
 async function newShop(settings: Parameters<TestProvider['newEnvironment']>[0] = {}) {
   const environment = await provider.newEnvironment(settings);

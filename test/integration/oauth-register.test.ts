@@ -14,6 +14,7 @@ import {
   type TestProvider,
 } from '../support/oauth.js';
 import { newOther } from '../support/other-environment.js';
+import { messageOf, nextOf } from '../support/page-parts.js';
 import { startTurnstile } from '../support/turnstile.js';
 import { noWayIn, plantFactors, waysInOf } from '../support/ways-in.js';
 
@@ -55,11 +56,8 @@ const requestsIn = ({ environmentId }: Environment, action: string) =>
      where e.environment_id = $1 and e.action = $2`,
     [environmentId, action],
   );
-const messageOf = (body: string) => /id="message" role="alert">([^<]*)</.exec(body)?.[1];
 const confirmIn = async (browser: Browser, link: string, fields: Record<string, string> = {}) =>
   browser.submit(await browser.get(link), fields);
-const nextOf = (body: string) =>
-  /<a class="button" href="([^"]+)"/.exec(body)?.[1]?.replaceAll('&amp;', '&').replaceAll('&#39;', "'") ?? '';
 
 test('an address out of the bounds of RFC 5321 is none, whether or not somebody has it from before', async () => {
   const { environment, url } = await newShop();

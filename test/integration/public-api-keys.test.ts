@@ -1,3 +1,4 @@
+import { codeOf } from '../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi, untilRefused } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
 import { eventsSince } from '../support/rows.js';
@@ -19,7 +20,6 @@ const newKey = async (more: object = {}) =>
   (await call('POST', '/api-keys', 201, { name: 'One', access_mode: 'full', ...more })).json().data;
 const use = async (secret: string) =>
   (await api.app.inject({ url: '/api/v1/api-keys', headers: { 'x-api-key': secret } })).statusCode;
-const codeOf = (response: { json(): { error: { code: string } } }) => response.json().error.code;
 const stopped = (secret: string) =>
   untilRefused(api.app, { url: '/api/v1/api-keys', headers: { 'x-api-key': secret } });
 

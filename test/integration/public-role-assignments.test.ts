@@ -1,7 +1,7 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { decodeJwt } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
-import { outcomeOf, outcomesOf } from '../support/answers.js';
+import { codeOf, outcomeOf, outcomesOf } from '../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { asOwner } from '../support/database.js';
 import { holdRoles, newIdentityCaller } from '../support/identity-caller.js';
@@ -30,7 +30,6 @@ const newIdentity = async (): Promise<string> =>
   (await call('POST', '/identities', 201, { email: `${uuidv7()}@example.com` })).json().data.id;
 const newNode = async (parent_node_id: string | null = null): Promise<string> =>
   (await call('POST', '/nodes', 201, { parent_node_id, node_type: 'unit', name: 'A unit' })).json().data.id;
-const codeOf = (response: { json(): { error: { code: string } } }) => response.json().error.code;
 const eventsOf = (id: string) =>
   rowsOf<{ action: string }>(
     api,

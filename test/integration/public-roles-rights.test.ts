@@ -1,3 +1,4 @@
+import { codeOf } from '../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
 
@@ -22,7 +23,6 @@ const ifMatch = (version: number) => ({ 'if-match': `"${version}"` });
 const newPermission = (name: string) => call('POST', '/permissions', 201, { key: name, name: `May ${name}` });
 const newRole = async (name: string, permission_keys: string[] = []) =>
   (await call('POST', '/roles', 201, { name, permission_keys })).json().data;
-const codeOf = (response: { json(): { error: { code: string } } }) => response.json().error.code;
 
 test('a stranger is 401, a key without the scope and an identity without the permission are 403', async () => {
   const ida = await newIdentityCaller(api, account, [{ role: 'Viewer' }]);

@@ -1,4 +1,4 @@
-import { expectSorted, outcomesOf } from '../support/answers.js';
+import { codeOf, expectSorted, outcomesOf } from '../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { rowsOf } from '../support/rows.js';
 
@@ -29,7 +29,6 @@ const newRole = async (name: string, permission_keys: string[] = []) =>
   (await call('POST', '/roles', 201, { name, permission_keys })).json().data;
 const heldBy = async (id: string): Promise<string[]> =>
   (await call('GET', `/roles/${id}/permissions`, 200)).json().data.permission_keys;
-const codeOf = (response: { json(): { error: { code: string } } }) => response.json().error.code;
 const namesOf = async (query: string): Promise<string[]> =>
   (await call('GET', `/roles?${query}`, 200)).json().items.map(({ name }: { name: string }) => name);
 const eventsOf = (id: string) =>

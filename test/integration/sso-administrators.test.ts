@@ -12,7 +12,7 @@ import { User } from '../../entities/user.js';
 import { UserSession } from '../../entities/user-session.js';
 import { days, hours, minutes } from '../../src/platform/clock.js';
 import { sealing } from '../support/administrators.js';
-import { outcomeOf } from '../support/answers.js';
+import { here, outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { callsOf } from '../support/calls.js';
 import { expectEqualTimes } from '../support/equal-times.js';
@@ -90,7 +90,6 @@ async function secondApplication({ account: { scope } }: Place): Promise<string>
 
 const start = (browser: Browser, email: string, more = '') =>
   browser.get(`/v1/auth/sso/start?email=${encodeURIComponent(email)}${more}`);
-const here = ({ headers }: LightMyRequestResponse) => String(headers.location).replace(baseUrl, '');
 
 /** The whole way; the answer of `/sso/complete`. */
 async function walk(

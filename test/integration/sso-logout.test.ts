@@ -6,6 +6,7 @@ import type { EnvironmentSettings } from '../../entities/environment-settings.js
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { minutes, seconds } from '../../src/platform/clock.js';
 import { loopback } from '../../src/platform/outbound/addresses.js';
+import { here } from '../support/answers.js';
 import { untilWaiting } from '../support/lock-waits.js';
 import { codeIn, enrollTotp } from '../support/mfa.js';
 import {
@@ -53,7 +54,6 @@ async function place(
   return made;
 }
 
-const here = ({ headers }: LightMyRequestResponse) => String(headers.location).replace(baseUrl, '');
 const pkce = newPkce();
 /** To the provider, for a sign-in. */
 async function sentAway(browser: Browser, { client, connection }: SsoPlace): Promise<string> {

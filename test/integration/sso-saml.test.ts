@@ -4,6 +4,7 @@ import type { LightMyRequestResponse } from 'fastify';
 import { decodeJwt } from 'jose';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { minutes } from '../../src/platform/clock.js';
+import { here } from '../support/answers.js';
 import { interleaved } from '../support/interleaving.js';
 import { codeIn } from '../support/mfa.js';
 import {
@@ -56,7 +57,6 @@ async function sendAway(browser: Browser, { client, organization }: SsoPlace): P
 /** As the provider's page has a browser post it: without any cookie, from the provider's site. */
 const post = (path: string, form: Record<string, string>) =>
   world.browser().post(path, form, { origin: 'https://idp.acme.example' });
-const here = ({ headers }: LightMyRequestResponse) => String(headers.location).replace(baseUrl, '');
 /** The whole way; the answer of `/sso/complete`. */
 async function walk(
   at: SsoPlace,

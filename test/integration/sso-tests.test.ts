@@ -3,7 +3,7 @@ import type { LightMyRequestResponse } from 'fastify';
 import type { SsoConnection } from '../../entities/sso-connection.js';
 import { callbackUrlOf } from '../../src/domain/sso-protocols/oidc/oidc.js';
 import { hours, minutes } from '../../src/platform/clock.js';
-import { outcomeOf } from '../support/answers.js';
+import { here, outcomeOf } from '../support/answers.js';
 import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type Call, callsOf } from '../support/calls.js';
 import { Browser } from '../support/oauth.js';
@@ -65,7 +65,6 @@ const begunBy = (made: LightMyRequestResponse): Begun => {
 };
 const begin = async (path: string): Promise<Begun> => begunBy(await portal('POST', `${path}/test`));
 const reportAt = async (path: string, { id }: Begun) => (await portal('GET', `${path}/test/${id}`)).json().data;
-const here = ({ headers }: LightMyRequestResponse) => String(headers.location).replace(baseUrl, '');
 
 /** Uses a link: where the browser is sent. */
 async function leave(browser: Browser, { link }: Begun): Promise<string> {

@@ -1,4 +1,5 @@
 import type { LightMyRequestResponse } from 'fastify';
+import { baseUrl } from './api.js';
 
 /** `409 application.slug_taken`; of a success the status alone. */
 export const outcomeOf = (response: LightMyRequestResponse): string =>
@@ -9,6 +10,12 @@ export const outcomesOf = (responses: LightMyRequestResponse[]): Record<string, 
   for (const outcome of responses.map(outcomeOf)) counts[outcome] = (counts[outcome] ?? 0) + 1;
   return counts;
 };
+
+/** The code of a refusal. */
+export const codeOf = (response: { json(): { error: { code: string } } }) => response.json().error.code;
+
+/** Where an answer leads, on the service itself. */
+export const here = ({ headers }: LightMyRequestResponse) => String(headers.location).replace(baseUrl, '');
 
 export const accessible = { access_state: 'accessible', can_access: true };
 

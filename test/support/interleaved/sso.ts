@@ -5,7 +5,7 @@ import { counterTotal } from '../../../src/domain/counters.js';
 import { createErasures } from '../../../src/domain/erasures/erasures.js';
 import { minutes } from '../../../src/platform/clock.js';
 import { sealing } from '../administrators.js';
-import { outcomeOf } from '../answers.js';
+import { here, outcomeOf } from '../answers.js';
 import { baseUrl, type TestAccount, type TestApi } from '../api.js';
 import { callsOf } from '../calls.js';
 import { finishErasure } from '../erasures.js';
@@ -62,7 +62,6 @@ export interface Person {
 }
 
 const otherSite = { origin: 'https://idp.acme.example' };
-const here = ({ headers }: LightMyRequestResponse) => String(headers.location).replace(baseUrl, '');
 
 /** OpenID providers, by which people come then: theirs, and another one that can take its place. */
 export interface OpenIdProviders {

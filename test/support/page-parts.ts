@@ -1,0 +1,6 @@
+/** What a page says above its form. */
+export const messageOf = (body: string) => /id="message" role="alert">([^<]*)</.exec(body)?.[1];
+
+/** Where the button of a page leads. */
+export const nextOf = (body: string) =>
+  /<a class="button" href="([^"]+)"/.exec(body)?.[1]?.replaceAll('&amp;', '&').replaceAll('&#39;', "'") ?? '';
