@@ -29,8 +29,24 @@ interface ProductionEnvironment {
   applicationId: string;
 }
 
-/** @throws DomainError identity.in_production */
-export type AssertStaysInTest = (scope: EnvironmentScope, caller: Caller, identityId: string) => Promise<void>;
+type Asked = Pick<Db, 'statement'>;
+
+/**
+ * @param on a transaction that holds the person: then it stays so until its end
+ * @throws DomainError identity.in_production
+ */
+export type AssertStaysInTest = (
+  scope: EnvironmentScope,
+  caller: Caller,
+  identityId: string,
+  on?: Asked,
+) => Promise<void>;
+
+/**
+ * Whether somebody may be changed by whoever asks. By the time that their row is held, they can have come to production, or have
+ * been given a role: so it is asked there, on the transaction, whether or not it was asked before.
+ */
+export type MayChange = (on?: Asked) => Promise<void>;
 
 /**
  * A person has one profile, one password and one set of factors in an Account, so a key for tests that may change them in its own
@@ -38,11 +54,11 @@ export type AssertStaysInTest = (scope: EnvironmentScope, caller: Caller, identi
  * does"): who is in production is changed from there, or by an administrator whose roles reach all of it (docs/decisions/0077).
  */
 export const createProductionGuard =
-  ({ db }: { db: Pick<Db, 'statement'> }): AssertStaysInTest =>
-  async ({ environmentId }, caller, identityId) => {
+  ({ db }: { db: Asked }): AssertStaysInTest =>
+  async ({ environmentId }, caller, identityId, on = db) => {
     const reach = caller.type === 'platform_admin' ? reachOf(caller.roles, 'identities.manage') : undefined;
     if (reach === null) return;
-    const production = await db.statement<ProductionEnvironment>(productionStatement, [environmentId, identityId]);
+    const production = await on.statement<ProductionEnvironment>(productionStatement, [environmentId, identityId]);
     if (!production.every((place) => reach && covers(reach, place))) throw new DomainError('identity.in_production');
   };
 
@@ -63,7 +79,7 @@ export async function assertNotByTestProvider(
 
 /** The same for who has no roles: whether an Identity of an Environment for tests is in a production one, too; a transaction is of the Account. */
 export const isInProduction = async (
-  on: Pick<Db, 'statement'>,
+  on: Asked,
   { environmentId }: Pick<EnvironmentScope, 'environmentId'>,
   identityId: string,
 ): Promise<boolean> => (await on.statement(productionStatement, [environmentId, identityId])).length > 0;

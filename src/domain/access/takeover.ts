@@ -6,7 +6,7 @@ import type { Capability } from '../capabilities/administrator-roles.js';
 import { reachOf } from '../capabilities/reach.js';
 import { covers } from '../capabilities/role-limits.js';
 import { DomainError } from '../errors.js';
-import type { Evaluation } from './evaluate.js';
+import { createEvaluation, type Evaluation } from './evaluate.js';
 import { notEnded } from './in-force.js';
 import type { Permission } from './permissions.js';
 
@@ -57,8 +57,16 @@ const allOfIt = new Set(Object.values(doneBy));
 /** Those who may do all of it everywhere need not be looked at any further. */
 const mayDoAll = ({ roles }: AdminCaller) => [...allOfIt].every((capability) => reachOf(roles, capability) === null);
 
-/** @throws DomainError identity.holds_more */
-export type AssertMayTakeOver = (scope: EnvironmentScope, caller: Caller, identityId: string) => Promise<void>;
+/**
+ * @param on a transaction of the Account, to be asked there
+ * @throws DomainError identity.holds_more
+ */
+export type AssertMayTakeOver = (
+  scope: EnvironmentScope,
+  caller: Caller,
+  identityId: string,
+  on?: Pick<Db, 'statement'>,
+) => Promise<void>;
 
 /**
  * Who sets somebody's password, moves their address or takes their factors away could sign in as them, in every Environment of the
@@ -71,12 +79,13 @@ export type AssertMayTakeOver = (scope: EnvironmentScope, caller: Caller, identi
  */
 export const createTakeoverGuard =
   ({ db, evaluation, now }: { db: Pick<Db, 'statement'>; evaluation: Evaluation; now: Clock }): AssertMayTakeOver =>
-  async ({ accountId, environmentId }, caller, identityId) => {
+  async ({ accountId, environmentId }, caller, identityId, on = db) => {
     if (caller.type === 'api_key' && caller.accessMode === 'full') return;
     if (caller.type === 'identity' && caller.identityId === identityId) return;
     if (caller.type === 'platform_admin' && mayDoAll(caller)) return;
-    const held = await db.statement<Held>(heldStatement, [accountId, environmentId, identityId, now()]);
+    const held = await on.statement<Held>(heldStatement, [accountId, environmentId, identityId, now()]);
 
+    const { evaluate } = on === db ? evaluation : createEvaluation({ db: on, now });
     const isHere = (one: Held) => one.environmentId === environmentId;
     const isCovered = async (): Promise<boolean> => {
       if (caller.type === 'platform_admin')
@@ -90,7 +99,7 @@ export const createTakeoverGuard =
       for (const environment of new Set(held.map((one) => one.environmentId))) {
         const there = held.filter((one) => one.environmentId === environment);
         const asked = there.map(({ permission, nodeId }) => ({ identityId: caller.identityId, permission, nodeId }));
-        if (!(await evaluation.evaluate(environment, asked)).every(({ allowed }) => allowed)) return false;
+        if (!(await evaluate(environment, asked)).every(({ allowed }) => allowed)) return false;
       }
       return true;
     };

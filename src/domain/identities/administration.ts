@@ -3,8 +3,10 @@ import type { Clock } from '../../platform/clock.js';
 import { currentContext } from '../../platform/context.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { alone, type Db, inTransaction } from '../../platform/database/db.js';
+import { dbWithin } from '../../platform/database/db-within.js';
 import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
+import type { MayChange } from '../access/production-people.js';
 import { letErasureStop } from '../erasures/let-erasure-stop.js';
 import { DomainError } from '../errors.js';
 import { recordOfIdentity } from '../events/identity-events.js';
@@ -23,7 +25,7 @@ import { setActive } from './activation.js';
 import { changeIdentity, type IdentityChanges } from './change.js';
 import { type AuthState, authStateOf, forceReset, setPassword, verifyEmail } from './credentials.js';
 import { findMemberInDetail, type MemberInDetail } from './detail.js';
-import { assertMember, findMember, hashAcceptable, lockMember } from './find.js';
+import { assertMember, findMember, hashAcceptable, holdIdentity, lockMember } from './find.js';
 import { askedNode, type Location, locationsOf } from './held.js';
 import { taken } from './identities.js';
 import { removeMember } from './remove.js';
@@ -50,8 +52,15 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
   const { db, sealing, passwords, attempts, mfaAttempts, mfaReset, processes, now } = deps;
   const inAccount = <T>({ accountId }: EnvironmentScope, work: (tx: EntityManager) => Promise<T>) =>
     db.transaction({ accountId }, work);
-  const changing = (scope: EnvironmentScope, id: string, work: (tx: EntityManager) => Promise<unknown>) =>
+  const changing = (
+    scope: EnvironmentScope,
+    id: string,
+    work: (tx: EntityManager) => Promise<unknown>,
+    mayChange?: MayChange,
+  ) =>
     inAccount(scope, async (tx): Promise<MemberInDetail> => {
+      if (mayChange) await holdIdentity(tx, scope, id);
+      await mayChange?.(dbWithin(tx));
       await work(tx);
       return findMemberInDetail(inTransaction(tx), scope, id, now());
     });
@@ -60,8 +69,13 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
 
   return {
     /** @throws DomainError identity.email_taken, identity.external_id_taken, validation.failed */
-    change: (scope: EnvironmentScope, id: string, changes: IdentityChanges): Promise<MemberInDetail> =>
-      changing(scope, id, (tx) => changeIdentity(tx, scope, id, changes, now())).catch((error: unknown) => {
+    change: (
+      scope: EnvironmentScope,
+      id: string,
+      changes: IdentityChanges,
+      mayChange: MayChange,
+    ): Promise<MemberInDetail> =>
+      changing(scope, id, (tx) => changeIdentity(tx, scope, id, changes, now()), mayChange).catch((error: unknown) => {
         throw taken(error);
       }),
 
@@ -78,22 +92,34 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
       changing(scope, id, (tx) => setActive(tx, scope, id, { isActive, at: now() })),
 
     /** @throws DomainError validation.failed, password.breached, password.context_specific */
-    async setPassword(scope: EnvironmentScope, id: string, password: string): Promise<MemberInDetail> {
+    async setPassword(
+      scope: EnvironmentScope,
+      id: string,
+      password: string,
+      mayChange: MayChange,
+    ): Promise<MemberInDetail> {
+      await mayChange(); // before anything slow
       const passwordHash = await hashAcceptable({ db, passwords }, scope, password, { id }).catch(async (refusal) => {
         await assertMember(db, scope, id); // a 404 comes before any 400
         throw refusal;
       });
-      const member = await changing(scope, id, (tx) => setPassword(tx, scope, id, { passwordHash, at: now() }));
+      const setting = (tx: EntityManager) => setPassword(tx, scope, id, { passwordHash, at: now() });
+      const member = await changing(scope, id, setting, mayChange);
       await attempts.forgive(scope, { identityId: id, email: member.identity.email });
       return member;
     },
 
     /** @throws DomainError oauth_client.not_found */
-    forceReset: (scope: EnvironmentScope, id: string, clientId: string | undefined): Promise<MemberInDetail> =>
-      changing(scope, id, (tx) => forceReset(tx, sealing, scope, id, { clientId, at: now() })),
+    forceReset: (
+      scope: EnvironmentScope,
+      id: string,
+      clientId: string | undefined,
+      mayChange: MayChange,
+    ): Promise<MemberInDetail> =>
+      changing(scope, id, (tx) => forceReset(tx, sealing, scope, id, { clientId, at: now() }), mayChange),
 
-    verifyEmail: (scope: EnvironmentScope, id: string): Promise<MemberInDetail> =>
-      changing(scope, id, (tx) => verifyEmail(tx, scope, id, now())),
+    verifyEmail: (scope: EnvironmentScope, id: string, mayChange: MayChange): Promise<MemberInDetail> =>
+      changing(scope, id, (tx) => verifyEmail(tx, scope, id, now()), mayChange),
 
     /** Lets somebody be asked again for whom too many wrong passwords, codes or second factors were counted, by whoever they were. */
     async unlock(scope: EnvironmentScope, id: string): Promise<MemberInDetail> {
@@ -138,9 +164,10 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
 
     mfa: (scope: EnvironmentScope, id: string): Promise<MfaSummary> => mfaOf(alone(db, scope), scope, id),
     /** @throws DomainError service.unavailable while the process of a cancelled grace stops */
-    async resetMfa(scope: EnvironmentScope, id: string): Promise<MfaSummary> {
+    async resetMfa(scope: EnvironmentScope, id: string, mayChange: MayChange): Promise<MfaSummary> {
+      await mayChange(); // before anything is waited for
       await letGraceStop(db, processes, scope, id);
-      const left = await mfaReset(scope, id);
+      const left = await mfaReset(scope, id, mayChange);
       await mfaAttempts.forgive(id); // the next factor is to be enrolled and asked for at once
       return left;
     },

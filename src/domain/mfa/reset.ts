@@ -3,7 +3,9 @@ import { EnvironmentSettings } from '../../../entities/environment-settings.js';
 import { Identity } from '../../../entities/identity.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, inTransaction, within } from '../../platform/database/db.js';
+import { dbWithin } from '../../platform/database/db-within.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
+import type { MayChange } from '../access/production-people.js';
 import { DomainError } from '../errors.js';
 import { recordOfIdentity } from '../events/identity-events.js';
 import { forgetFactors } from './forget-factors.js';
@@ -21,7 +23,7 @@ export const createMfaReset =
    * @returns what is left of them
    * @throws DomainError identity.not_found where the Environment has no such member
    */
-  (scope: EnvironmentScope, identityId: string): Promise<MfaSummary> =>
+  (scope: EnvironmentScope, identityId: string, mayChange?: MayChange): Promise<MfaSummary> =>
     // Factors and graces are the Account's.
     db.transaction({ accountId: scope.accountId }, async (tx) => {
       const { accountId } = scope;
@@ -30,6 +32,7 @@ export const createMfaReset =
       const identity = await tx.findOne(Identity, { where: { accountId, id: identityId }, lock });
       const isMember = await tx.existsBy(EnvironmentMembership, { ...within(scope), identityId });
       if (!identity || !isMember) throw new DomainError('identity.not_found');
+      await mayChange?.(dbWithin(tx));
       await forgetFactors(tx, { accountId }, identityId);
       await distrustDevices(tx, { accountId }, identityId);
       await tx.query(

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, Id, listOf, Nullable, Resource, SessionEnd, single, Timestamp } from '../schemas.js';
-import { changing, detailAfter, IdentityDetail, ofOne } from './identities-views.js';
+import { changing, detailAfter, IdentityDetail, mayChange, ofOne } from './identities-views.js';
 
 const manage = { ...ofOne, ...changing } as const;
 const detail = { 200: single(IdentityDetail), ...errors('identity.not_found') };
@@ -57,11 +57,10 @@ export const setIdentityPassword = operation({
       'validation.failed',
     ),
   },
-  async handle({ params, body, ...asking }) {
-    const { services, scope, caller } = asking;
-    await services.assertStaysInTest(scope, caller, params.id);
-    await services.assertMayTakeOver(scope, caller, params.id);
-    return detailAfter(asking, () => services.identityAdministration.setPassword(scope, params.id, body.password));
+  handle({ params: { id }, body, ...asking }) {
+    const { services, scope } = asking;
+    const may = mayChange(asking, id, { takesOver: true });
+    return detailAfter(asking, () => services.identityAdministration.setPassword(scope, id, body.password, may));
   },
 });
 
@@ -81,10 +80,10 @@ export const resetIdentityPassword = operation({
     ...detail,
     ...errors('identity.not_found', 'identity.in_production', 'oauth_client.not_found', 'validation.failed'),
   },
-  async handle({ params, body, ...asking }) {
-    const { services, scope, caller } = asking;
-    await services.assertStaysInTest(scope, caller, params.id);
-    return detailAfter(asking, () => services.identityAdministration.forceReset(scope, params.id, body?.client_id));
+  handle({ params: { id }, body, ...asking }) {
+    const { services, scope } = asking;
+    const may = mayChange(asking, id, { takesOver: false });
+    return detailAfter(asking, () => services.identityAdministration.forceReset(scope, id, body?.client_id, may));
   },
 });
 
@@ -96,10 +95,10 @@ export const verifyIdentityEmail = operation({
   summary: 'Mark the email address of an identity as verified',
   events: ['identity.email_verified'],
   answers: { ...detail, ...errors('identity.not_found', 'identity.in_production') },
-  async handle({ params, ...asking }) {
-    const { services, scope, caller } = asking;
-    await services.assertStaysInTest(scope, caller, params.id);
-    return detailAfter(asking, () => services.identityAdministration.verifyEmail(scope, params.id));
+  handle({ params: { id }, ...asking }) {
+    const { services, scope } = asking;
+    const may = mayChange(asking, id, { takesOver: false });
+    return detailAfter(asking, () => services.identityAdministration.verifyEmail(scope, id, may));
   },
 });
 
@@ -116,9 +115,8 @@ export const unlockIdentity = operation({
   events: ['identity.unlocked'],
   answers: { ...detail, ...errors('identity.not_found', 'identity.holds_more', 'identity.in_production') },
   async handle({ params, ...asking }) {
-    const { services, scope, caller } = asking;
-    await services.assertStaysInTest(scope, caller, params.id);
-    await services.assertMayTakeOver(scope, caller, params.id); // without limits, what they know can be guessed
+    const { services, scope } = asking;
+    await mayChange(asking, params.id, { takesOver: true })(); // without limits, what they know can be guessed
     return detailAfter(asking, () => services.identityAdministration.unlock(scope, params.id));
   },
 });

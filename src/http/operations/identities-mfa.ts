@@ -4,7 +4,7 @@ import type { MfaSummary } from '../../domain/mfa/summary.js';
 import { always } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Id, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
-import { changing, ofOne, viewing } from './identities-views.js';
+import { changing, mayChange, ofOne, viewing } from './identities-views.js';
 
 const MfaView = Resource('IdentityMfa', {
   factors: Type.Array(
@@ -60,10 +60,9 @@ export const resetIdentityMfa = operation({
     'by email. Sessions continue.',
   events: ['identity.mfa_reset', 'auth.mfa_grace_reset'],
   answers: { 200: single(MfaView), ...errors('identity.not_found', 'identity.holds_more', 'identity.in_production') },
-  async handle({ services, scope, caller, params }) {
-    await services.assertStaysInTest(scope, caller, params.id);
-    await services.assertMayTakeOver(scope, caller, params.id);
-    return { data: presentMfa(await services.identityAdministration.resetMfa(scope, params.id)) };
+  async handle({ services, scope, caller, params: { id } }) {
+    const may = mayChange({ services, scope, caller }, id, { takesOver: true });
+    return { data: presentMfa(await services.identityAdministration.resetMfa(scope, id, may)) };
   },
 });
 

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import type { MayChange } from '../../domain/access/production-people.js';
 import type { Caller } from '../../domain/caller.js';
 import { fullNameOf } from '../../domain/full-name.js';
 import type { MemberInDetail } from '../../domain/identities/detail.js';
@@ -99,6 +100,14 @@ export async function detailAfter(asking: Asking, change: () => Promise<MemberIn
   const canManage = await mayManage(asking);
   return { data: presentDetail(await change(), canManage) };
 }
+
+/** Whether the caller may change this person; `takesOver`: in a way by which they could sign in as them. */
+export const mayChange =
+  ({ services, scope, caller }: Asking, id: string, { takesOver }: { takesOver: boolean }): MayChange =>
+  async (on) => {
+    await services.assertStaysInTest(scope, caller, id, on);
+    if (takesOver) await services.assertMayTakeOver(scope, caller, id, on);
+  };
 
 /** What operations on one Identity have alike. */
 export const ofOne = {
