@@ -1,7 +1,10 @@
 import { newMember } from '../support/administrators.js';
 import { outcomeOf, outcomesOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { counted, interleaved } from '../support/interleaving.js';
 import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
+import { newMember } from './administrators-setup.js';
+import { outcomeOf, outcomesOf } from './portal-setup.js';
 
 let api: TestApi;
 let account: TestAccount;
@@ -15,7 +18,7 @@ beforeEach(async () => {
 });
 afterAll(() => api.stop());
 
-const call = (method: 'GET' | 'POST', path: string, payload?: object, headers: object = owner) =>
+const call = (method: 'GET' | 'POST' | 'DELETE', path: string, payload?: object, headers: object = owner) =>
   api.app.inject({ method, url: account.portalPath(path), headers: { ...headers }, ...(payload && { payload }) });
 const add = (resources: object[], role_permissions: object[] = [], headers?: object) =>
   call('POST', '/setup/resource-permissions', { resources, role_permissions }, headers);
@@ -253,4 +256,32 @@ test('while permissions are removed and roles deleted, it is done or refused, an
       expect(['201', '204', '400 validation.failed', '404 role.not_found', '409 version.conflict']).toContain(outcome);
     }
   }
+});
+
+test('a permission that is deleted at any moment of its registration was there before, or is made anew', async () => {
+  const setUp = async (name: string) => {
+    await add([{ name, actions: ['open'] }]);
+    const role = await newRole(`Porter of ${name}`);
+    const [open] = await rowsOf<{ id: string }>(
+      api,
+      'select id from permissions where environment_id = $1 and key = $2',
+      [account.scope.environmentId, `${name}.open`],
+    );
+    const keys = [`${name}.open`, `${name}.shut`];
+    return {
+      role,
+      register: () => add([{ name, actions: ['open', 'shut'] }], [{ role_id: role.id, permission_keys: keys }]),
+      remove: () => call('DELETE', `/permissions/${open!.id}`, undefined, { ...owner, 'if-match': '1' }),
+    };
+  };
+  const alone = await setUp('gate');
+  const { statements } = await counted(alone.register);
+  const held = new Set<string>();
+  for (let at = 1; at <= statements; at++) {
+    const { role, register, remove } = await setUp(`door-${at}`);
+    const [made, removed] = await interleaved(api.database.ownerUrl, at, register, remove);
+    expect([at, outcomeOf(made), outcomeOf(removed)]).toEqual([at, '201', '204']);
+    held.add((await heldBy(role.id)).permission_keys.map((key: string) => key.split('.')[1]).join());
+  }
+  expect([...held].sort()).toEqual(['open,shut', 'shut']);
 });

@@ -85,27 +85,25 @@ async function lockRoles(tx: EntityManager, scope: EnvironmentScope, grants: rea
   return roles;
 }
 
-/** @param keys sorted: two callers with the same ones wait for each other, and not both */
+/**
+ * Each of them is there until the end of the transaction: one that somebody removes before it is held is made anew.
+ * @param keys sorted: two callers with the same ones wait for each other, and not both
+ * @returns how many were made
+ */
 async function register(
   tx: EntityManager,
   scope: EnvironmentScope,
   keys: readonly string[],
   at: Date,
 ): Promise<number> {
-  if (keys.length === 0) return 0;
-  const rows: Permission[] = keys.map((key) => ({
-    ...placeOf(scope),
-    id: uuidv7(),
-    key,
-    name: key,
-    description: null,
-    category: key.slice(0, key.indexOf('.')),
-    source: 'custom',
-    version: 1,
-    createdAt: at,
-  }));
-  const made = await insertNew(tx, Permission, rows);
-  const created = rows.filter(({ id }) => made.has(id));
+  const created: Permission[] = [];
+  for (let missing = keys; missing.length > 0; ) {
+    const rows = missing.map((key) => newPermission(scope, key, at));
+    const made = await insertNew(tx, Permission, rows);
+    created.push(...rows.filter(({ id }) => made.has(id)));
+    const there = new Set((await heldPermissions(tx, scope, missing)).map(({ key }) => key));
+    missing = missing.filter((key) => !there.has(key));
+  }
   const reserved = created.find(({ key }) => key.startsWith('svc:'));
   if (reserved) throw invalidField('resources', 'reserved', `${reserved.key}: svc: is reserved for the service`);
   await recordEvents(
@@ -116,6 +114,25 @@ async function register(
   return created.length;
 }
 
+const newPermission = (scope: EnvironmentScope, key: string, at: Date): Permission => ({
+  ...placeOf(scope),
+  id: uuidv7(),
+  key,
+  name: key,
+  description: null,
+  category: key.slice(0, key.indexOf('.')),
+  source: 'custom',
+  version: 1,
+  createdAt: at,
+});
+
+/** Shared with other callers, and held against their removal: a removed one would break the reference to it. */
+const heldPermissions = (tx: EntityManager, { environmentId }: EnvironmentScope, keys: readonly string[]) =>
+  tx.query<{ id: string; key: string }[]>(
+    'select id, key from permissions where environment_id = $1 and key = any($2) order by key for key share',
+    [environmentId, keys],
+  );
+
 /** Answers how many roles hold more than before; of those that do not, nothing changes. */
 async function bind(
   tx: EntityManager,
@@ -124,11 +141,7 @@ async function bind(
   at: Date,
 ): Promise<number> {
   const asked = [...new Set(grants.flatMap(({ permissionKeys }) => permissionKeys))];
-  // Shared with other callers, and held against their removal: a removed one would break the reference to it.
-  const known = await tx.query<{ id: string; key: string }[]>(
-    'select id, key from permissions where environment_id = $1 and key = any($2) order by key for key share',
-    [scope.environmentId, asked],
-  );
+  const known = await heldPermissions(tx, scope, asked);
   const roles = await lockRoles(tx, scope, grants);
   const idOf = new Map(known.map(({ id, key }) => [key, id]));
   refuseUnknown(grants, idOf);
