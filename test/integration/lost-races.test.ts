@@ -77,34 +77,61 @@ test('a permission that is removed meanwhile is unknown to who has a role hold i
   expect(await whenGone('permissions', then.id, put)).toBe('400 validation.failed');
 });
 
-test('an Environment that is deleted at any moment of making a key is not found, or had it before', async () => {
-  const environment = async () => {
-    const { development } = await newPlaces(api);
-    const call = async (method: 'POST' | 'DELETE', url: string, payload?: object) =>
-      outcomeOf(await api.app.inject({ method, url, headers: development.headers.owner, ...(payload && { payload }) }));
-    const path = development.account.portalPath('');
-    return {
-      create: () => call('POST', `${path}/api-keys`, { name: 'Late', access_mode: 'full' }),
-      remove: () => call('DELETE', `${path}?confirm=development`),
-      actions: () =>
-        development.rows<{ action: string }>(
-          "select action from events where environment_id = $1 and action in ('api_key.created', 'environment.deleted') order by created_at desc, id desc",
-          [development.scope.environmentId],
-        ),
+/** Ended with the Environment, each of them: one that is made meanwhile would go on. */
+test.each([
+  ['an API key', 'api_key.created', { inPlace: '/api-keys' }, () => ({ name: 'Late', access_mode: 'full' })],
+  ['a webhook', 'webhook.created', { inPlace: '/webhooks' }, () => ({ url: 'https://a.example', event_types: ['*'] })],
+  [
+    'a SCIM token',
+    'scim_token.created',
+    { inAccount: '/scim/tokens' },
+    ({ scope }: Place) => ({ name: 'Late', environment_id: scope.environmentId }),
+  ],
+  [
+    'a mapping of groups',
+    'scim_group_mapping.created',
+    { inAccount: '/scim/group-mappings' },
+    async (of: Place) => ({
+      environment_id: of.scope.environmentId,
+      scim_group: 'Late',
+      role_id: await kinds.role.make(of),
+    }),
+  ],
+] as const)(
+  'an Environment that is deleted at any moment of making %s is not found, or had it before',
+  async (_, action, path: { inPlace?: string; inAccount?: string }, bodyOf) => {
+    const environment = async () => {
+      const { development } = await newPlaces(api);
+      const { account, headers } = development;
+      const call = async (method: 'POST' | 'DELETE', url: string, payload?: object) =>
+        outcomeOf(await api.app.inject({ method, url, headers: headers.owner, ...(payload && { payload }) }));
+      const body = await bodyOf(development);
+      const made = path.inPlace
+        ? account.portalPath(path.inPlace)
+        : `/portal/v1/accounts/${account.accountSlug}${path.inAccount}`;
+      return {
+        create: () => call('POST', made, body),
+        remove: () => call('DELETE', `${account.portalPath('')}?confirm=development`),
+        actions: () =>
+          development.rows<{ action: string }>(
+            'select action from events where environment_id = $1 and action in ($2, $3) order by created_at desc, id desc',
+            [development.scope.environmentId, action, 'environment.deleted'],
+          ),
+      };
     };
-  };
-  const alone = await environment();
-  const { statements } = await counted(alone.create);
-  const came = new Set<string>();
-  for (let at = 1; at <= statements; at++) {
-    const { create, remove, actions } = await environment();
-    const [created, removed] = await interleaved(api.database.ownerUrl, at, create, remove);
-    expect(removed).toBe('204');
-    came.add(created);
-    expect((await actions())[0]).toEqual({ action: 'environment.deleted' });
-  }
-  expect([...came].sort()).toEqual(['201', '404 environment.not_found']);
-});
+    const alone = await environment();
+    const { statements } = await counted(alone.create);
+    const came = new Set<string>();
+    for (let at = 1; at <= statements; at++) {
+      const { create, remove, actions } = await environment();
+      const [created, removed] = await interleaved(api.database.ownerUrl, at, create, remove);
+      expect(removed).toBe('204');
+      came.add(created);
+      expect([at, (await actions())[0]]).toEqual([at, { action: 'environment.deleted' }]);
+    }
+    expect([...came].sort()).toEqual(['201', '404 environment.not_found']);
+  },
+);
 
 describe('what is done is answered as done, whatever comes before the answer', () => {
   /** Stops it before its last statement, and has somebody be removed there. @returns what both came to */

@@ -16,6 +16,7 @@ import { recordEvent } from '../events/record.js';
 import { cannotGrant } from '../forbidden.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { readRowCount } from '../row-counts.js';
+import { holdEnvironment } from '../standing-environment.js';
 import { announceApiKeys } from './announce.js';
 import { newApiKey } from './format.js';
 
@@ -30,7 +31,7 @@ export interface NewApiKey {
 export interface ApiKeyManagement {
   list(scope: EnvironmentScope, page: PageRequest<'created_at' | 'name'>): Promise<Page<ApiKey>>;
   get(scope: EnvironmentScope, id: string): Promise<ApiKey>;
-  /** The secret is answered here and never again. @throws DomainError api_key.cannot_grant, validation.failed */
+  /** The secret is answered here and never again. @throws DomainError api_key.cannot_grant, validation.failed, environment.not_found */
   create(scope: EnvironmentScope, creator: Caller, input: NewApiKey): Promise<{ apiKey: ApiKey; secret: string }>;
   /**
    * Switches a key off or on; off counts from the next request, and who switches one on gives what it may do.
@@ -127,7 +128,8 @@ export function createApiKeyManagement({
       await assertMayGrant(scope, creator, { accessMode: input.accessMode, scopes });
       assertUsable({ ...input, scopes }, now());
       return db.transaction(scope, async (tx) => {
-        const { key, clientId, secret, preview } = newApiKey(await typeHeld(tx, scope));
+        const { type } = await holdEnvironment(tx, scope);
+        const { key, clientId, secret, preview } = newApiKey(type);
         const apiKey = tx.create(ApiKey, {
           ...scope,
           ...input,
@@ -194,17 +196,6 @@ export function createApiKeyManagement({
         await recordEvent(tx, 'api_key.deleted', { ...scope, resourceId: id, resourceLabel: name });
       }),
   };
-}
-
-/** Held against the Environment's removal, which would not see a key made meanwhile. @throws DomainError environment.not_found */
-async function typeHeld(
-  tx: EntityManager,
-  { accountId, environmentId }: EnvironmentScope,
-): Promise<Environment['type']> {
-  const where = { accountId, id: environmentId };
-  const environment = await tx.findOne(Environment, { where, lock: { mode: 'for_key_share' } });
-  if (!environment) throw new DomainError('environment.not_found');
-  return environment.type;
 }
 
 /** @throws DomainError api_key.not_found */

@@ -1,6 +1,5 @@
 import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
-import { Environment } from '../../../entities/environment.js';
 import { ScimToken } from '../../../entities/scim-token.js';
 import type { Clock } from '../../platform/clock.js';
 import { hashSecret, isSecret, newSecret } from '../../platform/crypto/one-time-secret.js';
@@ -11,7 +10,8 @@ import { recordEvent } from '../events/record.js';
 import { findOrganization } from '../organizations/find.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { readRowCount } from '../row-counts.js';
-import { environmentStands } from '../standing-environment.js';
+import type { AccountScope, EnvironmentScope } from '../scope.js';
+import { environmentStands, holdEnvironment } from '../standing-environment.js';
 
 export interface NewScimToken {
   name: string;
@@ -86,15 +86,14 @@ export type ScimTokens = ReturnType<typeof createScimTokens>;
 /** Whether a text can be a token at all: anything else is not looked up. */
 export const isScimToken = (text: string): boolean => text.startsWith(prefix) && isSecret(text.slice(prefix.length));
 
-/** The scope of an Environment of the Account. @throws DomainError environment.not_found */
+/** The scope of an Environment of the Account, which stays until the end of the transaction. @throws DomainError environment.not_found */
 export async function environmentScope(
   tx: EntityManager,
   { accountId }: AccountScope,
-  id: string,
+  environmentId: string,
 ): Promise<EnvironmentScope> {
-  const environment = await tx.findOneBy(Environment, { accountId, id });
-  if (!environment) throw new DomainError('environment.not_found');
-  return { accountId, applicationId: environment.applicationId, environmentId: id };
+  const { applicationId } = await holdEnvironment(tx, { accountId, environmentId });
+  return { accountId, applicationId, environmentId };
 }
 
 const eventOf = ({ accountId, applicationId, environmentId, organizationId, id, name }: ScimToken) => ({

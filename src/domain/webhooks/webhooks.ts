@@ -10,6 +10,7 @@ import { recordEvent } from '../events/record.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { assertWithinQuota } from '../quota.js';
 import { holdOpen } from '../standing-account.js';
+import { holdEnvironment } from '../standing-environment.js';
 import { findWebhook, ownOf, type WebhookScope } from './find.js';
 import { writeRoutes } from './routes.js';
 import { assertEventTypes, assertReceiver } from './rules.js';
@@ -98,7 +99,7 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
         failingSince: null,
       };
       await db.transaction(scope, async (tx) => {
-        await holdOpen(tx, scope);
+        await holdPlace(tx, scope);
         await roomFor(tx, scope);
         await tx.insert(Webhook, webhook);
         await writeRoutes(tx, webhook);
@@ -114,6 +115,7 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
      */
     async update(scope: WebhookScope, id: string, changes: Partial<WebhookSettings>): Promise<Webhook> {
       return db.transaction(scope, async (tx) => {
+        await holdPlace(tx, scope); // which silences it when it ends
         const current = await findWebhook(tx, scope, id, { lock: true });
         assertSettings(scope, changes);
         const fields = changedFields(current, changes);
@@ -166,6 +168,12 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
     },
   };
 }
+
+/** @throws DomainError environment.not_found, account.not_found */
+const holdPlace = async (tx: EntityManager, { accountId, environmentId }: WebhookScope): Promise<void> =>
+  environmentId === undefined
+    ? holdOpen(tx, { accountId })
+    : void (await holdEnvironment(tx, { accountId, environmentId }));
 
 type Recorded = 'webhook.created' | 'webhook.updated' | 'webhook.deleted';
 
