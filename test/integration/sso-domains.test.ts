@@ -13,6 +13,7 @@ import { startDnsServer, type TestDnsServer } from '../support/dns-server.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
 import { patience } from '../support/patience.js';
 import { rowsOf } from '../support/rows.js';
+import { type Call, callsOf, outcomeOf, outcomesOf } from './portal-setup.js';
 
 let api: TestApi;
 let dns: TestDnsServer;
@@ -233,18 +234,22 @@ test('an account whose zones keep silent waits for its own looks, and another ac
   expect((await worker.check(late.id)).status).toBe('verified');
 });
 
+/** So many claims more, like this one; from the `failed`th on they have failed. */
+const crowd = ({ id }: Claim, { most, failed, suffix }: { most: number; failed: number; suffix: string }) =>
+  rowsOf(
+    api,
+    `insert into sso_domains (id, account_id, domain, token, status, claimed_by_type, claimed_by, created_at, started_at, fails_at)
+     select gen_random_uuid(), account_id, 'd' || n || $4, token, case when n < $3 then 'pending' else 'failed' end,
+       claimed_by_type, claimed_by, created_at, started_at, fails_at
+     from sso_domains, generate_series(1, $2::integer) n where sso_domains.id = $1`,
+    [id, most, failed, suffix],
+  );
+
 test('an account has 200 claims that have not failed; those that are there already are still answered', async () => {
   const crowded = await newAccount(api);
   const call = await asOwner(crowded);
   const first = await claim(call);
-  await rowsOf(
-    api,
-    `insert into sso_domains (id, account_id, domain, token, status, claimed_by_type, claimed_by, created_at, started_at, fails_at)
-     select gen_random_uuid(), account_id, 'd' || n || '.example', token, case when n < 200 then 'pending' else 'failed' end,
-       claimed_by_type, claimed_by, created_at, started_at, fails_at
-     from sso_domains, generate_series(1, 220) n where sso_domains.id = $1`,
-    [first.id],
-  );
+  await crowd(first, { most: 220, failed: 200, suffix: '.example' });
   expect(outcomeOf(await call('POST', '/sso/domains', { domain: newDomain() }))).toBe('409 sso_domain.limit_reached');
   expect(outcomeOf(await call('POST', '/sso/domains', { domain: 'd210.example' }))).toBe(
     '409 sso_domain.limit_reached',
@@ -256,6 +261,30 @@ test('an account has 200 claims that have not failed; those that are there alrea
   expect((await claim(call, first.domain)).id).toBe(first.id);
   expect(outcomeOf(await call('DELETE', '/sso/domains/d1.example'))).toBe('204');
   await claim(call);
+});
+
+test('of failed claims that are found at once, as many are taken up again as there is room for', async () => {
+  const crowded = await newAccount(api);
+  const call = await asOwner(crowded);
+  const first = await claim(call);
+  await crowd(first, { most: 203, failed: 199, suffix: '.crowded.example' });
+  const failed = [199, 200, 201, 202, 203].map((n) => `d${n}.crowded.example`);
+  for (const domain of failed) dns.set(`_svc-verification.${domain}`, { txt: [first.txt_record_value] });
+  const verify = (domain: string) => call('POST', `/sso/domains/${domain}/verify`);
+  const outcomes = outcomesOf(await Promise.all(failed.map(verify)));
+  expect(outcomes).toEqual({ 200: 1, '409 sso_domain.limit_reached': 4 });
+  const { items } = (await call('GET', '/sso/domains?status=verified')).json();
+  expect(items).toHaveLength(1);
+  // Nor is the room used that somebody takes while the zone is asked.
+  const verified = (items as Claim[])[0]!.domain;
+  const late = await read({ domain: failed.find((domain) => domain !== verified)! }, call);
+  expect(outcomeOf(await call('DELETE', `/sso/domains/${verified}`))).toBe('204');
+  const txt = async (name: string) => {
+    await claim(call);
+    return resolver().txt(name);
+  };
+  expect((await checks({ dns: { ...resolver(), txt } }).check(late.id)).status).toBe('failed');
+  expect((await read(late, call)).failure_reason).toBe(late.failure_reason);
 });
 
 test('given up it is gone; it can be claimed anew with another token', async () => {

@@ -9,6 +9,7 @@ import { createShares } from '../../platform/shares.js';
 import { judge, recordOf, type Seen } from './challenge.js';
 import { lapseEmail } from './mails.js';
 import { failClaim, recordDomainEvent } from './process.js';
+import { hasRoom, takeTurns } from './room.js';
 import { type DomainSchedule, hasLapsed, lifeOf, missedSince, nextLook, nextLookAtVerified } from './schedule.js';
 
 export interface DomainChecksDeps {
@@ -35,9 +36,14 @@ const released: DomainLook = { status: 'released', nextCheckAt: null };
 export function createDomainChecks({ db, dns, now, schedule, ofAccount = 25 }: DomainChecksDeps) {
   const shares = createShares(ofAccount);
 
-  /** Under the lock on its row, which is what is changed. */
-  const change = (id: string, work: (tx: EntityManager, claim: SsoDomain) => Promise<unknown>): Promise<DomainLook> =>
+  /** Under the lock on its row, which is what is changed. @param first what is locked before it */
+  const change = (
+    id: string,
+    work: (tx: EntityManager, claim: SsoDomain) => Promise<unknown>,
+    first?: (tx: EntityManager) => Promise<unknown>,
+  ): Promise<DomainLook> =>
     db.transaction('system', async (tx) => {
+      await first?.(tx);
       const claim = await tx.findOne(SsoDomain, { where: { id }, lock: { mode: 'pessimistic_write' } });
       if (!claim) return released;
       await work(tx, claim);
@@ -60,12 +66,17 @@ export function createDomainChecks({ db, dns, now, schedule, ofAccount = 25 }: D
       const leave = shares.enter(claim.accountId);
       const seen = judge(await dns.txt(name).finally(leave), value);
       domainLooks.inc({ outcome: seen.kind === 'found' ? 'found' : seen.reason });
+      const wasFailed = claim.status === 'failed';
       const follow = (heldByAnother: boolean) =>
-        change(id, async (tx, current) => {
-          // One that was ended while the zone was asked stays so, until somebody claims it anew or has it looked at.
-          if (current.status === 'failed' && claim.status !== 'failed') return;
-          await settle(tx, current, seen, { at: now(), schedule, heldByAnother });
-        });
+        change(
+          id,
+          async (tx, current) => {
+            // One that was ended while the zone was asked stays so, until somebody claims it anew or has it looked at.
+            if (current.status === 'failed' && !wasFailed) return;
+            await settle(tx, current, seen, { at: now(), schedule, heldByAnother });
+          },
+          async (tx) => wasFailed && takeTurns(tx, claim.accountId),
+        );
       // Two that are found at once are told apart by an index, and nobody sees the rows of another Account.
       return follow(false).catch((error: unknown) => {
         if (!isHeld(error)) throw error;
@@ -121,7 +132,9 @@ async function settle(tx: EntityManager, claim: SsoDomain, seen: Seen, settling:
   await update(tx, claim, { ...looked, failureReason: reason, nextCheckAt });
 }
 
+/** One that had failed is one more of those that are open: where there is no room for it, it stays as it is. */
 async function verify(tx: EntityManager, claim: SsoDomain, looked: Partial<SsoDomain>, { at, schedule }: Settling) {
+  if (claim.status === 'failed' && !(await hasRoom(tx, claim))) return;
   const isNew = claim.status !== 'verified';
   await update(tx, claim, {
     ...looked,

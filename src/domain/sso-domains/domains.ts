@@ -112,12 +112,14 @@ export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDo
      *   process of one that was cancelled stops
      */
     async verify(of: Claimant, domain: string): Promise<SsoDomain> {
-      const read = () => db.transaction(of.scope, (tx) => find(tx, of, domain));
-      const claim = await db.transaction(of.scope, async (tx) => {
-        const found = await find(tx, of, domain);
-        if (found.status === 'failed') await assertRoom(tx, found);
-        return found;
-      });
+      // Before the look, so that none is made in vain, and after it: others may have taken the room meanwhile.
+      const read = () =>
+        db.transaction(of.scope, async (tx) => {
+          const found = await find(tx, of, domain);
+          if (found.status === 'failed') await assertRoom(tx, found);
+          return found;
+        });
+      const claim = await read();
       await letFailedStop(claim);
       await processes.checkDomain(ssoDomainInput(claim)).catch(async (error: unknown) => {
         if (!(error instanceof DomainError) || error.code !== 'service.unavailable') throw error;

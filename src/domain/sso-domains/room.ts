@@ -6,21 +6,23 @@ import { DomainError } from '../errors.js';
 /** Claims that have not failed, of an Account for itself and of each organization. */
 const mostClaims = { account: 200, organization: 50 };
 
-/** Before any claim is locked: two of one domain are one, and the limit is exact. */
+/** Before any claim is locked that may become one more: two of one domain are one, and the limit is exact. */
 export const takeTurns = (tx: EntityManager, accountId: string): Promise<void> =>
   lockExclusively(tx, `sso-domains/${accountId}`);
 
-/** Each is looked for again and again. @throws DomainError sso_domain.limit_reached */
-export async function assertRoom(
-  tx: EntityManager,
-  { accountId, organizationId }: Pick<SsoDomain, 'accountId' | 'organizationId'>,
-): Promise<void> {
+type Claimed = Pick<SsoDomain, 'accountId' | 'organizationId'>;
+
+/** Whether there can be one more. Each is looked for again and again. */
+export async function hasRoom(tx: EntityManager, { accountId, organizationId }: Claimed): Promise<boolean> {
   const open = await tx.countBy(SsoDomain, {
     accountId,
     organizationId: organizationId ?? IsNull(),
     status: Not('failed' as const),
   });
-  if (open >= mostClaims[organizationId === null ? 'account' : 'organization']) {
-    throw new DomainError('sso_domain.limit_reached');
-  }
+  return open < mostClaims[organizationId === null ? 'account' : 'organization'];
+}
+
+/** @throws DomainError sso_domain.limit_reached */
+export async function assertRoom(tx: EntityManager, claimed: Claimed): Promise<void> {
+  if (!(await hasRoom(tx, claimed))) throw new DomainError('sso_domain.limit_reached');
 }
