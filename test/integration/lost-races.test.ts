@@ -4,6 +4,8 @@ import { counted, interleaved } from '../support/interleaving.js';
 import { kinds } from '../support/operations/kinds.js';
 import { newPlaces, type Place } from '../support/operations/place.js';
 import { comingUpon } from '../support/uncommitted.js';
+import { newMember, type TestMember } from './administrators-setup.js';
+import { outcomeOf } from './portal-setup.js';
 
 /** What a request has looked up goes before it is written down: it is answered as if it had come a moment later. */
 
@@ -29,6 +31,8 @@ const inAccount = (url: string) => `/portal/v1/accounts/${place.account.accountS
 const inEnvironment = (url: string) => place.account.portalPath(url, place.environmentSlug);
 const whenGone = (table: string, id: string, other: () => Promise<string>) =>
   comingUpon(api.database, (tx) => tx.query(`delete from ${table} where id = $1`, [id]), other);
+const own = async ({ headers }: TestMember, url: string) =>
+  outcomeOf(await api.app.inject({ method: 'DELETE', url, headers }));
 const provider = { type: 'saml', name: 'Provider' };
 
 describe('a role that is deleted meanwhile is not found', () => {
@@ -181,5 +185,35 @@ describe('what is done is answered as done, whatever comes before the answer', (
     const work = (id: string) => send('POST', inAccount(`/members/${id}/mfa/reset`));
     const remove = (id: string) => send('DELETE', inAccount(`/members/${id}`));
     expect(await removedAtTheEnd(() => make('member'), work, remove)).toEqual(['200', '204']);
+  });
+});
+
+describe('what somebody has opened last goes with them, and with the Application, whenever it is stored', () => {
+  test.each([
+    ['the member', (of: TestMember) => send('DELETE', inAccount(`/members/${of.membershipId}`))],
+    ['their own sign-in', (of: TestMember) => own(of, '/v1/auth/me')],
+    [
+      'the Application',
+      (_: TestMember, slug: string) => send('DELETE', inAccount(`/applications/${slug}?confirm=${slug}`)),
+    ],
+  ])('%s', async (_, remove) => {
+    const somebody = async () => {
+      const member = await newMember(api, place.account, 'developer');
+      const slug = await make('applicationSlug');
+      const store = (environment_slug: string) =>
+        member.call('PUT', `/applications/${slug}/me/state`, { environment_slug }).then(outcomeOf);
+      return { member, store, end: () => remove(member, slug) };
+    };
+    const alone = await somebody();
+    const { statements } = await counted(() => alone.store('development'));
+    for (const isAgain of [false, true])
+      for (let at = 1; at <= statements; at++) {
+        const { member, store, end } = await somebody();
+        if (isAgain) await store('production');
+        const came = await interleaved(api.database.ownerUrl, at, () => store('development'), end);
+        const left = await place.rows('select from user_application_states where user_id = $1', [member.userId]);
+        expect([at, came[1], left]).toEqual([at, '204', []]);
+        expect(came[0]).toMatch(/^(200|401|404 (account|application).not_found)$/);
+      }
   });
 });

@@ -64,8 +64,9 @@ export async function endMemberships(
   { accountId }: AccountScope,
   members: readonly Pick<Membership, 'id' | 'userId'>[],
 ): Promise<void> {
-  await tx.delete(UserApplicationState, { accountId, userId: Any(members.map(({ userId }) => userId)) });
   await tx.delete(Membership, { accountId, id: Any(members.map(({ id }) => id)) });
+  // Afterwards, since whoever is storing one holds the membership.
+  await tx.delete(UserApplicationState, { accountId, userId: Any(members.map(({ userId }) => userId)) });
   await recordEvents(
     tx,
     'member.removed',

@@ -1,4 +1,5 @@
 import { type EntityManager, In } from 'typeorm';
+import { Application } from '../../../entities/application.js';
 import { Environment } from '../../../entities/environment.js';
 import { Node } from '../../../entities/node.js';
 import { UserApplicationState } from '../../../entities/user-application-state.js';
@@ -12,7 +13,7 @@ import { DomainError } from '../errors.js';
 export interface ApplicationStates {
   /** The slug of the Environment that the admin looked at last; null before the first time, or out of their reach since. */
   read(scope: ApplicationScope, reach: Reach, userId: string): Promise<string | null>;
-  /** @throws DomainError environment.unknown_slug also for one that is not reached */
+  /** @throws DomainError account.not_found, application.not_found; environment.unknown_slug also for one that is not reached */
   store(scope: ApplicationScope, reach: Reach, userId: string, environmentSlug: string): Promise<void>;
 }
 
@@ -27,6 +28,7 @@ export function createApplicationStates({ db, now }: { db: Db; now: Clock }): Ap
       }),
     store: ({ accountId, applicationId }, reach, userId, slug) =>
       db.transaction({ accountId }, async (tx) => {
+        await holdPlace(tx, { accountId, applicationId }, userId);
         const environment = await tx.findOneBy(Environment, { accountId, applicationId, slug });
         if (!environment || !(await isReached(tx, reach, environment)))
           throw new DomainError('environment.unknown_slug');
@@ -37,6 +39,22 @@ export function createApplicationStates({ db, now }: { db: Db; now: Clock }): Ap
         );
       }),
   };
+}
+
+/**
+ * Held against the end of either, which would not see what is stored meanwhile. The user before the membership, as who deletes
+ * themselves takes them.
+ */
+async function holdPlace(tx: EntityManager, { accountId, applicationId }: ApplicationScope, userId: string) {
+  const member = await tx.query<unknown[]>(
+    `with person as materialized (select id from users where id = $2 for key share)
+     select from memberships m join person on person.id = m.user_id where m.account_id = $1 for key share of m`,
+    [accountId, userId],
+  );
+  if (member.length === 0) throw new DomainError('account.not_found');
+  const where = { accountId, id: applicationId };
+  const application = await tx.findOne(Application, { where, lock: { mode: 'for_key_share' } });
+  if (!application) throw new DomainError('application.not_found');
 }
 
 /** Also where only a node of it is. */
