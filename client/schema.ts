@@ -21,7 +21,7 @@ export interface paths {
         put?: never;
         /**
          * Create an identity
-         * @description If the email address is already in the account's directory, that identity becomes a member of this environment and keeps its profile and password. `role_id` is assigned at `node_id`, or at the root without one; this requires `rbac.assign_roles` and every permission of the role there. The email address of a deleted identity remains taken while the identity is being erased.
+         * @description If the email address is already in the account's directory, that identity becomes a member of this environment and keeps its profile and password. `role_id` is assigned at `node_id`, or at the root without one; this requires `rbac.assign_roles` and every permission of the role there. The email address of a deleted identity remains taken while the identity is being erased; the error then has the detail `being_deleted`, and the response a `Retry-After`.
          *
          *     Requires `identity.manage` at the environment's root.
          */

@@ -167,7 +167,7 @@ async function sendAgain(reply: FastifyReply, { statusCode, headers, body }: Kep
 
 /**
  * Keeps the answer of a claimed request, before it leaves. After a fault of ours (5xx), or where the caller is asked to come again
- * (429), it frees the key instead. Where nobody knows whether the request was carried out, the key stays taken: once its time is
+ * (429, and whatever says when), it frees the key instead. Where nobody knows whether the request was carried out, the key stays taken: once its time is
  * up, what it did is looked for.
  */
 async function settleClaim(
@@ -179,7 +179,7 @@ async function settleClaim(
   const claim = request.idempotencyClaim;
   if (!claim) return;
   request.idempotencyClaim = null;
-  if (reply.statusCode === 429 || reply.statusCode >= 500) {
+  if (reply.statusCode === 429 || reply.statusCode >= 500 || reply.hasHeader('retry-after')) {
     if (request.context.outcome?.isUnknown) return;
     // The answer says already what is wrong. A key that cannot be freed is free after a minute; as an error of an error's answer,
     // what PostgreSQL says would be sent as it is.

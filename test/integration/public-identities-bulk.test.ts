@@ -162,6 +162,7 @@ describe('creating', () => {
     const headers = await account.as('admin');
     const { items } = (await send(api.app, 200, { method: 'POST', url, headers, payload })).json();
     expect(statuses(items)).toEqual(['created', 'identity.email_taken', 'exists']);
+    expect(items[1].error.details).toMatchObject([{ field: 'email', code: 'being_deleted' }]);
     expect([items[0].id, items[2].id]).toEqual([id, id]);
     expect(items.map(({ joined }: { joined: boolean }) => joined)).toEqual([true, false, false]);
     expect((await events([id])).map(({ metadata }) => metadata)).toEqual([{ joined: false }, { joined: true }]);

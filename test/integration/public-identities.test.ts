@@ -430,8 +430,19 @@ describe('removing', () => {
       { status: 'running' },
     ]);
     expect(await actionsOf(id)).toEqual(['identity.created', 'identity.deleted', 'identity.erasure_requested']);
-    const again = await call('POST', '/identities', 409, { email });
-    expect(again.json().error.code).toBe('identity.email_taken');
+    const again = { method: 'POST', url: '/api/v1/identities', payload: { email } } as const;
+    const headers = { ...key, 'idempotency-key': uuidv7() };
+    const refused = await api.app.inject({ ...again, headers });
+    expect([refused.statusCode, refused.headers['retry-after']]).toEqual([409, '1']);
+    expect(refused.json().error).toMatchObject({
+      code: 'identity.email_taken',
+      details: [{ field: 'email', code: 'being_deleted' }],
+    });
+    // Whoever comes again, as it says, comes with the same key.
+    await rowsOf(api, 'delete from identities where id = $1', [id]);
+    expect(outcomeOf(await api.app.inject({ ...again, headers }))).toBe('201');
+    const taken = await call('POST', '/identities', 409, { email });
+    expect([taken.headers['retry-after'], taken.json().error.details]).toEqual([undefined, undefined]);
   });
 
   test('of parallel removals one counts, and a retry is answered alike', async () => {

@@ -13,9 +13,18 @@ export async function stays(tx: EntityManager, { accountId, id }: Person): Promi
   return there !== null && !(await tx.existsBy(Erasure, { accountId, identityId: id, status: 'running' }));
 }
 
+/** The refusal of an address that is free as soon as whose it is has gone. */
+export function beingDeleted(): DomainError {
+  const message = 'belongs to an identity that is being deleted; try again in a moment';
+  return new DomainError('identity.email_taken', {
+    details: [{ field: 'email', code: 'being_deleted', message }],
+    retryAfter: 1,
+  });
+}
+
 /** Whoever joins while everything of them is being deleted would be deleted too. @throws DomainError identity.email_taken */
 export async function assertStays(tx: EntityManager, person: Person): Promise<void> {
-  if (!(await stays(tx, person))) throw new DomainError('identity.email_taken');
+  if (!(await stays(tx, person))) throw beingDeleted();
 }
 
 /**

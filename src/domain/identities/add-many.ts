@@ -5,7 +5,8 @@ import { within } from '../../platform/database/db.js';
 import { insertNew } from '../../platform/database/insert-new.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { addToCounter } from '../counters.js';
-import { DomainError, type ErrorCode } from '../errors.js';
+import { beingDeleted } from '../erasures/staying.js';
+import { DomainError } from '../errors.js';
 import { recordEvents } from '../events/record.js';
 import { endSessionsFromBefore } from '../sessions/before-joining.js';
 import type { NewIdentity } from './new-identity.js';
@@ -53,17 +54,17 @@ export async function addIdentities(
       .map((id) => ({ ...scope, resourceId: id, metadata: { joined: !isMade.has(id) } })),
   );
   return ids.map((id, i): Added => {
-    const code = refusals[i];
-    if (code) return { status: 'failed', error: new DomainError(code) };
+    const error = refusals[i];
+    if (error) return { status: 'failed', error };
     // The first of an address in the list is who joined.
     const isNew = joined.delete(id as string);
     return { status: isNew ? 'created' : 'exists', id: id as string, joined: isNew && !isMade.has(id as string) };
   });
 }
 
-function refusalOf(id: string | null, { externalId }: Identity, gone: ReadonlySet<string>): ErrorCode | null {
-  if (id === null) return externalId === null ? 'identity.email_taken' : 'identity.external_id_taken';
-  return gone.has(id) ? 'identity.email_taken' : null;
+function refusalOf(id: string | null, { externalId }: Identity, gone: ReadonlySet<string>): DomainError | null {
+  if (id === null) return new DomainError(externalId === null ? 'identity.email_taken' : 'identity.external_id_taken');
+  return gone.has(id) ? beingDeleted() : null;
 }
 
 /** Whose address each is; null where it is nobody's, since it was the `external_id` that is taken. */
