@@ -67,6 +67,33 @@ test('an organization that is deleted meanwhile is not found by who makes its di
   expect(await whenGone('nodes', then, map)).toMatch(/^404 (organization.not_found|nodes.node_not_found)$/);
 });
 
+test('a token that is made while its organization is deleted is revoked with it, or is not made', async () => {
+  const setUp = async () => {
+    const organization = await make('organization');
+    const token = { name: 'HR', environment_id: place.scope.environmentId, organization_id: organization };
+    return {
+      create: () => send('POST', inAccount('/scim/tokens'), token),
+      remove: () => send('DELETE', `/api/v1/organizations/${organization}`, undefined, 1),
+      told: () =>
+        place.rows<{ action: string }>(
+          "select action from events where metadata->>'organization_id' = $1 and action like 'scim_token.%' order by created_at, id",
+          [organization],
+        ),
+    };
+  };
+  const alone = await setUp();
+  const { statements } = await counted(alone.create);
+  const came = new Set<string>();
+  for (let at = 1; at <= statements; at++) {
+    const { create, remove, told } = await setUp();
+    const [made, removed] = await interleaved(api.database.ownerUrl, at, create, remove);
+    came.add(made);
+    const expected = made === '201' ? ['scim_token.created', 'scim_token.revoked'] : [];
+    expect([at, removed, (await told()).map(({ action }) => action)]).toEqual([at, '204', expected]);
+  }
+  expect([...came].sort()).toEqual(['201', '404 organization.not_found']);
+});
+
 test('a permission that is removed meanwhile is unknown to who has a role hold it', async () => {
   const newPermission = async () => {
     const id = await make('permission');

@@ -8,6 +8,7 @@ import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 import { findOrganization } from '../organizations/find.js';
+import { lockOrganization } from '../organizations/members.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { readRowCount } from '../row-counts.js';
 import type { AccountScope, EnvironmentScope } from '../scope.js';
@@ -47,7 +48,8 @@ export function createScimTokens({ db, now }: { db: Db; now: Clock }) {
       if (input.expiresAt && input.expiresAt <= at) throw invalidField('expires_at', 'past', 'has already passed');
       return db.transaction(scope, async (tx) => {
         const place = await environmentScope(tx, scope, input.environmentId);
-        if (input.organizationId !== null) await findOrganization(tx, place, input.organizationId);
+        // Held against its deletion, which revokes the tokens that it finds, and tells of each.
+        if (input.organizationId !== null) await lockOrganization(tx, place, input.organizationId);
         const secret = `${prefix}${newSecret()}`;
         const token: ScimToken = {
           ...place,
