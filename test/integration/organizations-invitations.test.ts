@@ -256,6 +256,27 @@ test('nor does who is removed from the organization; what waits for them elsewhe
   expect(await membersOf(made.email)).toEqual([{ organization_id: other }]);
 });
 
+test.each([
+  ['whose person is removed from the environment', (id: string) => `/identities/${id}`],
+  ['whose person is removed from the organization', (id: string) => `/organizations/${organization.id}/members/${id}`],
+])('an invitation whose time was over stays expired, though nobody has written that down, %s', async (_, removal) => {
+  const made = await inviteTo(key, path);
+  const { id } = (await key('POST', '/identities', { email: made.email })).json().data;
+  await key('POST', `/organizations/${organization.id}/members`, { identity_id: id });
+  const over = new Date(api.clock.now.getTime() - 1000);
+  await rowsOf(api, 'update identity_invites set expires_at = $2 where id = $1', [made.id, over]);
+  const ended = { status: 'expired', ended_reason: 'not_accepted_in_time', ended_at: over.toISOString() };
+  expect(await itemsOf()).toMatchObject([ended]);
+  expect(outcomeOf(await key('DELETE', removal(id)))).toBe('204');
+  expect(await itemsOf()).toMatchObject([ended]);
+  expect(await counts()).toEqual({ members: 0, pending: 0 });
+  const told = `select action, actor_type from events where resource_id = $1 and metadata->>'invitation_id' = $2
+    and action <> 'organization.invitation_created'`;
+  expect(await rowsOf(api, told, [organization.id, made.id])).toEqual([
+    { action: 'organization.invitation_expired', actor_type: 'system' },
+  ]);
+});
+
 test('it takes a right at the organization, and what giving the roles takes', async () => {
   const other = (await key('POST', '/organizations', { name: 'Other' })).json().data;
   const managing = await newRole(key, ['svc:organization.manage', 'hierarchy.view']);

@@ -226,6 +226,16 @@ test('what its process or support ends at this moment is neither accepted nor se
   }
 });
 
+test('one whose time was over stays expired where support ends its process', async () => {
+  const made = await invite(owner, { role_id: roles.viewer });
+  const over = new Date(api.clock.now.getTime() - 1000);
+  await rowsOf(api, 'update administrator_invites set expires_at = $2 where id = $1', [made.id, over]);
+  const expiry = createAdministratorInviteExpiry({ db: api.database.db, now: () => api.clock.now });
+  expect(await expiry.cancel(made.id, 'cancelled_by_operator')).toMatchObject({ status: 'expired' });
+  const ended = { status: 'expired', ended_reason: 'not_accepted_in_time', ended_at: over.toISOString() };
+  expect((await owner('GET', `${path}/${made.id}`)).json().data).toMatchObject(ended);
+});
+
 test('a role that an invite offers stays until the invite has ended', async () => {
   const role = (await owner('POST', '/administrator-roles', { name: 'Temp', capabilities: [] })).json().data;
   const made = await invite(owner, { role_id: role.id });

@@ -31,6 +31,7 @@ export function createAdministratorInviteExpiry({ db, now }: { db: Db; now: Cloc
     cancel: (id, reason) =>
       within(id, async (tx) => {
         await keepAdministrationOf(tx, id);
+        await expireAdministratorInvites(tx, { id }, now());
         const open = { id, status: 'pending' as const };
         const invite = await tx.findOneBy(AdministratorInvite, open);
         const ended = { status: 'revoked' as const, endedReason: reason, endedAt: now() };

@@ -43,23 +43,33 @@ export async function keepOrganizationOf(tx: EntityManager, id: string): Promise
   await keepOrganizations(tx, [invite?.organizationId ?? null]);
 }
 
-/** Ends those that wait. @returns which: the others have ended meanwhile */
+/**
+ * Ends those that wait; those whose time is over have expired, though nobody has written that down yet.
+ * @returns which were revoked: the others have ended meanwhile, or before
+ */
 export async function revokeIdentityInvites(
   tx: EntityManager,
   invites: readonly IdentityInvite[],
   { reason, at }: { reason: string; at: Date },
 ): Promise<IdentityInvite[]> {
-  const [rows] = await tx.query<[{ id: string }[], number]>(
-    `update identity_invites set status = 'revoked', ended_reason = $2, ended_at = $3
-     where id = any($1) and status = 'pending' returning id`,
+  const [rows] = await tx.query<[Pick<IdentityInvite, 'id' | 'status'>[], number]>(
+    `update identity_invites set status = case when expires_at <= $3 then 'expired' else 'revoked' end,
+       ended_reason = case when expires_at <= $3 then '${overdueReason}' else $2 end, ended_at = least(expires_at, $3::timestamptz)
+     where id = any($1) and status = 'pending' returning id, status`,
     [invites.map(({ id }) => id), reason, at],
   );
-  const ids = new Set(rows.map(({ id }) => id));
-  const revoked = invites.filter(({ id }) => ids.has(id));
-  await countPending(tx, revoked, -1);
+  const ended = new Map(rows.map(({ id, status }) => [id, status]));
+  const revoked = invites.filter(({ id }) => ended.get(id) === 'revoked');
+  const expired = invites.filter(({ id }) => ended.get(id) === 'expired');
+  await countPending(tx, [...revoked, ...expired], -1);
   await recordInvites(tx, 'revoked', revoked, { metadata: { reason } });
+  await recordInvites(tx, 'expired', expired, { actor: byTime });
   return revoked;
 }
+
+const overdueReason = 'not_accepted_in_time';
+/** Time did it, whoever looked. */
+const byTime = { type: 'system', id: null } as const;
 
 /** One, or those that stand in the way of another one to the same address. */
 type Which =
@@ -75,12 +85,12 @@ export async function expireIdentityInvites(tx: EntityManager, which: Which, now
   });
   for (const invite of overdue) {
     const { id, expiresAt } = invite;
-    const ended = { status: 'expired' as const, endedReason: 'not_accepted_in_time', endedAt: expiresAt };
+    const ended = { status: 'expired' as const, endedReason: overdueReason, endedAt: expiresAt };
     const stillOverdue = { id, status: 'pending' as const, expiresAt: LessThanOrEqual(now) };
     const { affected } = await tx.update(IdentityInvite, stillOverdue, ended);
     if (!affected) continue;
     await countPending(tx, [invite], -1);
-    await recordInvite(tx, 'expired', invite, { actor: { type: 'system', id: null } }); // time did it, whoever looked
+    await recordInvite(tx, 'expired', invite, { actor: byTime });
   }
 }
 

@@ -5,7 +5,9 @@ export const identityRemovalEvents = [
   'identity.erasure_requested',
   'role_assignment.deleted',
   'organization.member_removed',
+  'organization.invitation_expired',
   'organization.invitation_revoked',
+  'identity_invite.expired',
   'identity_invite.revoked',
   'auth.identity_signed_out',
 ] as const;

@@ -2,6 +2,7 @@
 export const nodeRemovalEvents = [
   'node.deleted',
   'organization.deleted',
+  'organization.invitation_expired',
   'organization.invitation_revoked',
   'role_assignment.deleted',
   'sso_connection.deleted',

@@ -115,7 +115,12 @@ export const removeOrganizationMember = operation({
     'which they are also a member. A pending invitation of the organization to their email address is revoked. They stay ' +
     'in the environment, with their roles elsewhere and above.',
   retriedWithoutAccess: true,
-  events: ['organization.member_removed', 'organization.invitation_revoked', 'role_assignment.deleted'],
+  events: [
+    'organization.member_removed',
+    'organization.invitation_expired',
+    'organization.invitation_revoked',
+    'role_assignment.deleted',
+  ],
   answers: { 204: Type.Null(), ...errors('organization.not_found', 'organization.member_not_found') },
   handle: ({ services, scope, params }) => services.memberships.remove(scope, idsOf(params)),
 });
