@@ -90,9 +90,11 @@ export function createGuesses<Whose, Guess extends Whose = Whose>(
     },
     assertOpen: async (whose) => assertAllowed(await account.look(accountKeys(whose)), ofAccount),
     async closedUntil(whose) {
-      const closed = (await account.look(accountKeys(whose))).filter(({ allowed }) => !allowed);
-      if (closed.length === 0) return null;
-      return after(now(), seconds(Math.max(...closed.map(({ resetSeconds }) => resetSeconds))));
+      // As the rows have it, so that whoever asks twice is told the same.
+      const ends = (await account.look(accountKeys(whose))).flatMap(({ allowed, endsAt }) =>
+        allowed || endsAt === null ? [] : [endsAt.getTime()],
+      );
+      return ends.length > 0 ? new Date(Math.max(...ends)) : null;
     },
     look: (guess, look) => givingBack(look, () => withdrawn(guess)),
     succeeded: (guess) => inTurn.takeBack(keysOf(guess), [...(network ? (['one'] as const) : []), 'one', 'all']),

@@ -43,11 +43,14 @@ const hashed = (key: string) => createHash('sha256').update(key).digest('base64u
 /** Of a policy that was reached: how it stands. Null where one before it refused. */
 export type StatesInTurn = (LimitState | null)[];
 
+/** With the moment, by PostgreSQL's clock, at which its window ends; null where none runs. */
+export type SeenLimit = LimitState & { endsAt: Date | null };
+
 export interface LimitsInTurn {
   /** Counts one use under each policy, by its key; a policy counts only what all before it have let through. */
   consume(keys: readonly string[]): Promise<StatesInTurn>;
   /** How each policy stands, without a use being counted: whether it would allow one more. */
-  look(keys: readonly string[]): Promise<LimitState[]>;
+  look(keys: readonly string[]): Promise<SeenLimit[]>;
   /** Under each policy takes one use back, or forgets them all. */
   takeBack(keys: readonly string[], how: readonly ('one' | 'all')[]): Promise<void>;
 }
@@ -77,12 +80,12 @@ export function createLimitsInTurn(db: Pick<Db, 'statement'>, policies: readonly
     },
     async look(keys) {
       const stored = keyed(keys);
-      const rows = await db.statement<{ key: string; points: number; left: string }>(lookStatement, [stored]);
+      const rows = await db.statement<LookedAt>(lookStatement, [stored]);
       return policies.map(({ points }, i) => {
         const row = rows.find(({ key }) => key === stored[i]);
         const remaining = Math.max(0, points - (row?.points ?? 0));
         const resetSeconds = row ? Math.ceil(Number(row.left) / 1000) : 0;
-        return { allowed: remaining > 0, remaining, resetSeconds };
+        return { allowed: remaining > 0, remaining, resetSeconds, endsAt: row ? new Date(Number(row.expire)) : null };
       });
     },
     async takeBack(keys, how) {
@@ -92,13 +95,21 @@ export function createLimitsInTurn(db: Pick<Db, 'statement'>, policies: readonly
   };
 }
 
+/** `left` and `expire` in milliseconds. */
+interface LookedAt {
+  key: string;
+  points: number;
+  left: string;
+  expire: string;
+}
+
 /** In milliseconds, as the rows have the end of their windows. */
 const now = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
 
 const lookStatement: Statement = {
   name: 'limits_as_they_stand',
   text: `with now as materialized (select ${now} as at)
-select key, points, expire - at as left from now join rate_limits on key = any ($1) and expire > at`,
+select key, points, expire - at as left, expire from now join rate_limits on key = any ($1) and expire > at`,
 };
 
 /** Its values are the keys, in the order of the policies. */
