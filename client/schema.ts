@@ -884,7 +884,7 @@ export interface paths {
         post?: never;
         /**
          * Delete an organization
-         * @description With `cascade=true`, everything below it is deleted too; without it, the request is refused if there is anything. Memberships, role assignments, its SSO connection, domain claims, SCIM tokens and group mappings are deleted with it, each with its own event. Everybody who is signed in through its connection is signed out. Its members stay in the environment.
+         * @description With `cascade=true`, everything below it is deleted too; without it, the request is refused if there is anything. Role assignments, its SSO connection, domain claims, SCIM tokens and group mappings are deleted with it, and its pending invitations revoked, each with its own event; its memberships end without one. Everybody who is signed in through its connection is signed out. Its members stay in the environment.
          *
          *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
          */
@@ -4239,7 +4239,7 @@ export interface components {
             "identity_invite.revoked"?: {
                 /** @description `activate` or `directory`. */
                 intent?: string;
-                /** @description The reason, if an operator ended it. */
+                /** @description The reason, as a code. */
                 reason?: string;
             };
             "member.added"?: {

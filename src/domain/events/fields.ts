@@ -134,7 +134,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'identity_invite.resent': invite,
   'identity_invite.accepted': { ...invite, ...accepted },
   'identity_invite.expired': invite,
-  'identity_invite.revoked': { ...invite, reason: 'The reason, if an operator ended it.' },
+  'identity_invite.revoked': { ...invite, ...why },
   'identity.created': {
     joined: 'Whether it was already in the directory of the account.',
     signed_up: 'True if it signed up itself.',

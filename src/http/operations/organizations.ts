@@ -158,9 +158,9 @@ export const deleteOrganization = operation({
   summary: 'Delete an organization',
   description:
     'With `cascade=true`, everything below it is deleted too; without it, the request is refused if there is anything. ' +
-    'Memberships, role assignments, its SSO connection, domain claims, SCIM tokens and group mappings are deleted with ' +
-    'it, each with its own event. Everybody who is signed in through its connection is signed out. Its members stay in ' +
-    'the environment.',
+    'Role assignments, its SSO connection, domain claims, SCIM tokens and group mappings are deleted with it, and its ' +
+    'pending invitations revoked, each with its own event; its memberships end without one. Everybody who is signed in ' +
+    'through its connection is signed out. Its members stay in the environment.',
   retriedWithoutAccess: true,
   ifMatch: 'required',
   query: Type.Object({ cascade: Type.Optional(Type.Boolean({ default: false })) }, { additionalProperties: false }),
