@@ -103,6 +103,47 @@ test('what was deleted keeps its name; a person has the one they have now, and n
   expect(await labels()).toEqual([null]);
 });
 
+test('what happened in an organization has the name that it had then, also once it is deleted', async () => {
+  const call = async (
+    status: number,
+    method: 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+    path: string,
+    payload?: object,
+    version = 1,
+  ) => {
+    const headers = { ...key, 'if-match': `${version}` };
+    const answer = await send(api.app, status, { method, url: `/api/v1${path}`, headers, ...(payload && { payload }) });
+    return answer.body === '' ? null : answer.json().data;
+  };
+  const newPerson = () => call(201, 'POST', '/identities', { email: `${randomUUID()}@example.com` });
+  const role = await call(201, 'POST', '/roles', { name: randomUUID() });
+  const [ana, ben] = [await newPerson(), await newPerson()];
+  const { id } = await call(201, 'POST', '/organizations', { name: 'Old customer' });
+  const path = `/organizations/${id}`;
+  for (const { id: identity_id } of [ana, ben]) await call(201, 'POST', `${path}/members`, { identity_id });
+  await call(200, 'PATCH', `${path}/members/${ana.id}`, { role_ids: [role.id] });
+  await call(204, 'DELETE', `${path}/members/${ana.id}`);
+  await call(204, 'DELETE', `/identities/${ben.id}`);
+  await call(201, 'POST', `${path}/invitations`, { email: `${randomUUID()}@example.com` });
+  const policy = { allowed_methods: null, require_mfa: true, require_sso: false, session_ttl_seconds: null };
+  await call(200, 'PUT', `${path}/authentication-policy`, policy);
+  await call(200, 'PATCH', path, { name: 'New customer' });
+  await call(204, 'DELETE', path, undefined, 2);
+  const { items } = await get(`/audit-logs?resource_id=${id}&resource_type=organization&order=asc`);
+  const told = items.map((row: { action: string; resource_label: string }) => [row.action, row.resource_label]);
+  expect(told).toEqual([
+    ...['created', 'member_added', 'member_added', 'member_updated', 'member_removed', 'member_removed'].map((verb) => [
+      `organization.${verb}`,
+      'Old customer',
+    ]),
+    ['organization.invitation_created', 'Old customer'],
+    ['organization.updated', 'Old customer'],
+    ['organization.updated', 'New customer'],
+    ['organization.invitation_revoked', 'New customer'],
+    ['organization.deleted', 'New customer'],
+  ]);
+});
+
 test('refusals are rows too', async () => {
   const scoped = await account.apiKey(['hierarchy.view', 'audit.view']);
   await send(api.app, 403, { url: '/api/v1/roles', headers: scoped });

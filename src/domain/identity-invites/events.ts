@@ -1,11 +1,13 @@
-import type { EntityManager } from 'typeorm';
+import { Any, type EntityManager } from 'typeorm';
 import type { IdentityInvite } from '../../../entities/identity-invite.js';
+import { Node } from '../../../entities/node.js';
 import { Organization } from '../../../entities/organization.js';
 import { groupBy } from '../../platform/group-by.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { applicationOf } from '../application-of.js';
 import type { EventAction } from '../events/catalogue.js';
 import { type EventDetails, recordEvent, recordEvents } from '../events/record.js';
+import type { EnvironmentScope } from '../scope.js';
 
 export type InviteHappening = 'created' | 'resent' | 'accepted' | 'expired' | 'revoked' | 'role_not_given';
 
@@ -26,7 +28,7 @@ type More = Pick<EventDetails, 'metadata' | 'actor'>;
 
 /** Records what happened to an invite, in the transaction of the change. */
 export const recordInvite = (tx: EntityManager, happening: InviteHappening, invite: Told, more: More = {}) =>
-  recordEvent(tx, actionOf(happening, invite), detailsOf(invite, more));
+  recordInvites(tx, happening, [invite], more);
 
 /** The same of many. */
 export async function recordInvites(
@@ -35,10 +37,20 @@ export async function recordInvites(
   invites: readonly Told[],
   more: More,
 ): Promise<void> {
+  const nameOf = await organizationNames(tx, invites);
   for (const [action, told] of groupBy(invites, (invite) => actionOf(happening, invite))) {
-    const details = told.map((invite) => detailsOf(invite, more));
+    const details = told.map((invite) => detailsOf(invite, more, nameOf(invite)));
     await recordEvents(tx, action, details);
   }
+}
+
+/** What the organizations that invites lead into are called at the moment. */
+async function organizationNames(tx: EntityManager, invites: readonly Told[]) {
+  const ids = [...new Set(invites.map(({ organizationId }) => organizationId).filter((id) => id !== null))];
+  const nodes =
+    ids.length === 0 ? [] : await tx.find(Node, { where: { id: Any(ids) }, select: { id: true, name: true } });
+  const names = new Map(nodes.map(({ id, name }) => [id, name]));
+  return ({ organizationId }: Told) => (organizationId && names.get(organizationId)) ?? null;
 }
 
 const actionOf = (happening: InviteHappening, { intent }: Told): EventAction =>
@@ -47,11 +59,16 @@ const actionOf = (happening: InviteHappening, { intent }: Told): EventAction =>
 const detailsOf = (
   { id, accountId, environmentId, intent, organizationId }: Told,
   { metadata, actor }: More,
+  organizationName: string | null,
 ): EventDetails => ({
   accountId,
   environmentId,
   ...(intent === 'organization'
-    ? { resourceId: organizationId, metadata: { invitation_id: id, ...metadata } }
+    ? {
+        resourceId: organizationId,
+        resourceLabel: organizationName,
+        metadata: { invitation_id: id, ...metadata },
+      }
     : { resourceId: id, metadata: { intent, ...metadata } }),
   ...(actor && { actor }),
 });

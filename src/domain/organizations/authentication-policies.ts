@@ -49,7 +49,12 @@ export function createAuthenticationPolicies({ db }: { db: Db }) {
         const updated = { authenticationPolicy: policy, authenticationPolicyVersion: version + 1 };
         await tx.update(Organization, { ...within(scope), id }, updated);
         const metadata = { changed: ['authentication_policy'], authentication_policy: policy };
-        await recordEvent(tx, 'organization.updated', { ...scope, resourceId: id, metadata });
+        await recordEvent(tx, 'organization.updated', {
+          ...scope,
+          resourceId: id,
+          resourceLabel: organization.name,
+          metadata,
+        });
         return versioned({ ...organization, ...updated });
       }),
   };

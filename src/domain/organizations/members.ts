@@ -32,7 +32,7 @@ export async function addMember(tx: EntityManager, scope: EnvironmentScope, memb
   const giveGroupRoles = await groupRolesOf(tx, scope, member);
   const there = await keepMembers(tx, scope, [{ identityId }]);
   if (!there.has(identityId)) throw new DomainError('identity.not_found');
-  await lockOrganization(tx, scope, organizationId);
+  const { name: resourceLabel } = await lockOrganization(tx, scope, organizationId);
   const { accountId, environmentId } = scope;
   const row: OrganizationMember = { organizationId, identityId, accountId, environmentId, createdAt: at };
   const inserting = tx.createQueryBuilder().insert().into(OrganizationMember).values(row).orIgnore();
@@ -43,7 +43,7 @@ export async function addMember(tx: EntityManager, scope: EnvironmentScope, memb
   const given = await giveRoles(tx, scope, { nodeId: organizationId, identityId, roleIds, at });
   await giveGroupRoles();
   const metadata = { identity_id: identityId, role_ids: given };
-  await recordEvent(tx, 'organization.member_added', { ...scope, resourceId: organizationId, metadata });
+  await recordEvent(tx, 'organization.member_added', { ...scope, resourceId: organizationId, resourceLabel, metadata });
   return true;
 }
 
@@ -87,10 +87,11 @@ export async function leaveOrganizations(
   identityId: string,
 ): Promise<void> {
   const { accountId, environmentId } = scope;
-  const locked = await tx.query<{ id: string }[]>(
-    `select id from organizations where account_id = $1 and environment_id = $2 and id in (
+  const locked = await tx.query<{ id: string; name: string }[]>(
+    `select o.id, n.name from organizations o join nodes n on n.id = o.id
+     where o.account_id = $1 and o.environment_id = $2 and o.id in (
        select organization_id from organization_members where identity_id = $3 and environment_id = $2)
-     order by id for no key update`,
+     order by o.id for no key update of o`,
     [accountId, environmentId, identityId],
   );
   const ids = locked.map(({ id }) => id);
@@ -101,11 +102,12 @@ export async function leaveOrganizations(
   );
   const leftIds = left.map(({ id }) => id);
   await addToMemberCount(tx, scope, leftIds, -1);
+  const names = new Map(locked.map(({ id, name }) => [id, name]));
   const metadata = { identity_id: identityId };
   await recordEvents(
     tx,
     'organization.member_removed',
-    leftIds.map((resourceId) => ({ ...scope, resourceId, metadata })),
+    leftIds.map((resourceId) => ({ ...scope, resourceId, resourceLabel: names.get(resourceId) ?? null, metadata })),
   );
 }
 
@@ -113,17 +115,21 @@ export async function leaveOrganizations(
  * Nobody else changes who is a member of it, or deletes it, before the end of the transaction.
  * @throws DomainError organization.not_found
  */
-export async function lockOrganization(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<Organization> {
+export async function lockOrganization(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  id: string,
+): Promise<Organization & Pick<Node, 'name'>> {
   const where = { ...within(scope), id };
   // The node before the organization, as who deletes it takes them.
   const node = await tx.findOne(Node, {
     where: { ...where, nodeType: organizationType },
-    select: { id: true },
+    select: { id: true, name: true },
     lock: { mode: 'for_key_share' },
   });
   const organization = node && (await tx.findOne(Organization, { where, lock: { mode: 'for_no_key_update' } }));
-  if (!organization) throw new DomainError('organization.not_found');
-  return organization;
+  if (!node || !organization) throw new DomainError('organization.not_found');
+  return { ...organization, name: node.name };
 }
 
 /** Nobody deletes it before the end of the transaction. Before the organization: in this order everywhere. */

@@ -81,8 +81,8 @@ export function createMemberships({ db, assignments, endInvitations, now }: Memb
      */
     setRoles: (scope: EnvironmentScope, caller: Caller, member: WithRoles): Promise<Member> =>
       db.transaction(scope, async (tx) => {
-        await lockMembership(tx, scope, member);
-        await replaceRoles(tx, scope, caller, member);
+        const organization = await lockMembership(tx, scope, member);
+        await replaceRoles(tx, scope, caller, { ...member, organization });
         return findOneMember(tx, scope, member, now());
       }),
 
@@ -93,7 +93,7 @@ export function createMemberships({ db, assignments, endInvitations, now }: Memb
      */
     remove: (scope: EnvironmentScope, member: MemberOf): Promise<void> =>
       db.transaction(scope, async (tx) => {
-        await lockMembership(tx, scope, member);
+        const { name: resourceLabel } = await lockMembership(tx, scope, member);
         const { organizationId, identityId } = member;
         const at = now();
         await endInvitations(tx, scope, member, at);
@@ -101,11 +101,17 @@ export function createMemberships({ db, assignments, endInvitations, now }: Memb
         await addToMemberCount(tx, scope, [organizationId], -1);
         await removeAssignments(tx, scope, await heldInside(tx, scope, { ...member, at }), at);
         const metadata = { identity_id: identityId };
-        await recordEvent(tx, 'organization.member_removed', { ...scope, resourceId: organizationId, metadata });
+        const about = { ...scope, resourceId: organizationId, resourceLabel, metadata };
+        await recordEvent(tx, 'organization.member_removed', about);
       }),
   };
 
-  async function replaceRoles(tx: EntityManager, scope: EnvironmentScope, caller: Caller, member: WithRoles) {
+  async function replaceRoles(
+    tx: EntityManager,
+    scope: EnvironmentScope,
+    caller: Caller,
+    { organization, ...member }: WithRoles & { organization: { name: string } },
+  ) {
     const { organizationId: nodeId, identityId } = member;
     const at = now();
     const wanted = new Set(member.roleIds);
@@ -125,7 +131,8 @@ export function createMemberships({ db, assignments, endInvitations, now }: Memb
     await giveRoles(tx, scope, { nodeId, identityId, roleIds: missing, at });
     const removed = [...new Set(superfluous.map(({ roleId }) => roleId))];
     const metadata = { identity_id: identityId, added: missing, removed };
-    await recordEvent(tx, 'organization.member_updated', { ...scope, resourceId: nodeId, metadata });
+    const about = { ...scope, resourceId: nodeId, resourceLabel: organization.name, metadata };
+    await recordEvent(tx, 'organization.member_updated', about);
   }
 }
 
@@ -134,7 +141,8 @@ export type Memberships = ReturnType<typeof createMemberships>;
 /** Nobody else changes it before the end of the transaction. */
 async function lockMembership(tx: EntityManager, scope: EnvironmentScope, { organizationId, identityId }: MemberOf) {
   await lockIdentity(tx, scope, identityId);
-  await lockOrganization(tx, scope, organizationId);
+  const organization = await lockOrganization(tx, scope, organizationId);
   const isMember = await tx.existsBy(OrganizationMember, { ...within(scope), organizationId, identityId });
   if (!isMember) throw new DomainError('organization.member_not_found');
+  return organization;
 }

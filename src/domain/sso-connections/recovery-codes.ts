@@ -53,7 +53,7 @@ export function createSsoRecoveryCodes({ db, passwords, now }: SsoRecoveryCodesD
     async renew(scope: EnvironmentScope, organizationId: string): Promise<RecoverySet & { codes: string[] }> {
       const { codes, kept } = await hashes.newSet();
       return db.transaction(scope, async (tx) => {
-        await lockOrganization(tx, scope, organizationId);
+        const { name: resourceLabel } = await lockOrganization(tx, scope, organizationId);
         const where = { ...within(scope), organizationId };
         const generation = ((await tx.maximum(SsoRecoveryCode, 'generation', where)) ?? 0) + 1;
         await tx.delete(SsoRecoveryCode, where);
@@ -65,8 +65,8 @@ export function createSsoRecoveryCodes({ db, passwords, now }: SsoRecoveryCodesD
           kept.map((code) => ({ id: uuidv7(), ...common, ...code })),
         );
         const metadata = { generation };
-        const resourceId = organizationId;
-        await recordEvent(tx, 'organization.sso_recovery_codes_renewed', { ...scope, resourceId, metadata });
+        const about = { ...scope, resourceId: organizationId, resourceLabel, metadata };
+        await recordEvent(tx, 'organization.sso_recovery_codes_renewed', about);
         return { codes, count: codes.length, remaining: codes.length, generation, createdAt };
       });
     },
