@@ -709,7 +709,7 @@ export interface paths {
         put?: never;
         /**
          * Move a node under another parent
-         * @description Everything below it moves with it. The permission is also required at the previous and at the new parent, unless they are the same.
+         * @description Everything below it moves with it. The permission is also required at the previous and at the new parent, unless they are the same. Roles held at the new parent and above it count at the node from then on; a caller who would gain something there that they do not hold at the node is refused (`role.cannot_grant`).
          *
          *     Requires `hierarchy.manage` at the node that `id` names.
          */

@@ -259,6 +259,30 @@ describe('limits to nodes', () => {
     expect(await outcome('GET', `/nodes/${nodes.below.id}`)).toBe('200');
   });
 
+  test('give whoever moves a node nothing at it that they do not have there', async () => {
+    const capabilities = ['env_structure.view', 'env_structure.manage'];
+    const { data } = (await members('POST', '/administrator-roles', { name: 'Structure', capabilities })).json();
+    const { developer } = await rolesByKey(members);
+    const member = await newMember(api, account, { roleId: data.id }, undefined, { node_ids: [nodes.top.id] });
+    const structure = { role_id: data.id, limits: { node_ids: [nodes.top.id] } };
+    const developing = async (...ids: string[]) => {
+      const roles = [structure, { role_id: developer, limits: { node_ids: ids } }];
+      expect(outcomeOf(await members('PATCH', `/members/${member.membershipId}`, { roles }))).toBe('200');
+    };
+    const call = callsWith(api, member.headers, account.portalPath(''));
+    const move = () => call('POST', `/nodes/${nodes.mine.id}/move`, { parent_node_id: nodes.away.id }, 1);
+    await developing(nodes.away.id);
+    const refused = await move();
+    expect(outcomeOf(refused)).toBe('403 role.cannot_grant');
+    expect(refused.json().error.details).toContainEqual({
+      field: 'parent_node_id',
+      code: 'lacking',
+      message: 'You do not hold env_roles.manage yourself',
+    });
+    await developing(nodes.away.id, nodes.mine.id);
+    expect(outcomeOf(await move())).toBe('200');
+  });
+
   test('lead to the application that a session can be bound to', async () => {
     const { userId } = await limitedTo('viewer', nodes.mine.id);
     const reachable = () => reachableOf(api.database.db, userId);

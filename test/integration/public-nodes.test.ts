@@ -500,6 +500,44 @@ describe('who may', () => {
     expect(await move(below.id, other.id)).toBe('200');
   });
 
+  test('who moves a node comes to hold nothing at it by that', async () => {
+    const [before, after] = [await newNode(key, 'Before', null), await newNode(key, 'After', null)];
+    const mine = await newNode(key, 'Mine', before.id);
+    await key('POST', '/permissions', { key: 'invoice.approve', name: 'Approve invoices' });
+    const roleWith = async (name: string, permission_keys: string[]): Promise<string> =>
+      (await key('POST', '/roles', { name, permission_keys })).json().data.id;
+    const person = await newIdentity(api, account);
+    const give = async (role_id: string, node_id: string) =>
+      outcomeOf(await key('POST', `/identities/${person.id}/role-assignments`, { role_id, node_id }));
+    const manager = await roleWith('Manager', ['hierarchy.manage']);
+    const approver = await roleWith('Approver', ['hierarchy.manage', 'invoice.approve']);
+    await give(manager, before.id);
+    await give(approver, after.id);
+    const call = callsWith(api, person.headers);
+    const body = { parent_node_id: after.id };
+    const moving = [
+      () => call('POST', `/nodes/${mine.id}/move`, body, 1),
+      () => call('PATCH', `/nodes/${mine.id}`, body, 1),
+    ];
+    const refused = async () => {
+      const answers = await Promise.all(moving.map((move) => move()));
+      expect(answers.map(outcomeOf)).toEqual(['403 role.cannot_grant', '403 role.cannot_grant']);
+      return answers[0]?.json().error.details;
+    };
+    const lacking = { field: 'parent_node_id', code: 'lacking', message: 'You do not hold invoice.approve yourself' };
+    expect(await refused()).toEqual([lacking]);
+    // A role that is switched off can be switched on again.
+    await key('PATCH', `/roles/${approver}`, { is_active: false }, 1);
+    await give(manager, after.id);
+    expect(await refused()).toEqual([lacking]);
+    await key('PATCH', `/roles/${approver}`, { is_active: true }, 2);
+    await give(approver, mine.id);
+    expect(outcomeOf(await call('POST', `/nodes/${mine.id}/move`, body, 1))).toBe('200');
+    // What is held above both places is no gain.
+    await give(approver, root.id);
+    expect(outcomeOf(await call('POST', `/nodes/${mine.id}/move`, { parent_node_id: before.id }, 2))).toBe('200');
+  });
+
   test('who names the parent where a node is moves nothing, and needs no right there', async () => {
     const top = await newNode(key, 'Top', null);
     const mine = await newNode(key, 'Mine', top.id);

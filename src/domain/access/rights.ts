@@ -6,6 +6,7 @@ import type { Capability } from '../capabilities/administrator-roles.js';
 import { reachOf } from '../capabilities/reach.js';
 import { covers } from '../capabilities/role-limits.js';
 import { denied, type Evaluation } from './evaluate.js';
+import { createGained } from './gained.js';
 import { inForce } from './in-force.js';
 import type { Permission } from './permissions.js';
 
@@ -59,6 +60,7 @@ export function createRights({
 
   return {
     holdsAt,
+    gainedBy: createGained({ db, evaluation, now }),
 
     /** The same at each of some nodes that are there: of an Identity asked for many nodes together, of others node by node. */
     async holdsAtEach(scope: EnvironmentScope, caller: Caller, asked: Asked, nodeIds: Iterable<string>) {

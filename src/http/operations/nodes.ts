@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { DomainError } from '../../domain/errors.js';
+import { cannotGrant } from '../../domain/forbidden.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import { definedOnly } from '../defined-only.js';
@@ -141,7 +142,14 @@ export const updateNode = operation({
   events: ['node.updated', 'node.moved', 'organization.updated', ...movingOutEvents],
   answers: {
     200: single(NodeView),
-    ...errors(...placing, 'nodes.would_cycle', 'nodes.root_fixed', 'if_match.required', 'if_match.invalid'),
+    ...errors(
+      ...placing,
+      'nodes.would_cycle',
+      'nodes.root_fixed',
+      'role.cannot_grant',
+      'if_match.required',
+      'if_match.invalid',
+    ),
   },
   async handle({ params, body, version, ...context }) {
     const parentId = await parentIn(context, params.id, body.parent_node_id);
@@ -168,7 +176,8 @@ export const moveNode = operation({
   summary: 'Move a node under another parent',
   description:
     'Everything below it moves with it. The permission is also required at the previous and at the new parent, unless ' +
-    'they are the same.',
+    'they are the same. Roles held at the new parent and above it count at the node from then on; a caller who would ' +
+    'gain something there that they do not hold at the node is refused (`role.cannot_grant`).',
   permission: at('id', 'hierarchy.manage'),
   capability: 'env_structure.manage',
   params: ById,
@@ -178,7 +187,14 @@ export const moveNode = operation({
   events: ['node.moved', 'organization.updated', ...movingOutEvents],
   answers: {
     200: single(NodeView),
-    ...errors(...placing, 'nodes.would_cycle', 'nodes.root_fixed', 'if_match.required', 'if_match.invalid'),
+    ...errors(
+      ...placing,
+      'nodes.would_cycle',
+      'nodes.root_fixed',
+      'role.cannot_grant',
+      'if_match.required',
+      'if_match.invalid',
+    ),
   },
   async handle({ params, body, version, ...context }) {
     await assertMayMove(context, params.id, body.parent_node_id, version);
@@ -237,8 +253,9 @@ async function parentIn(
 /**
  * Moving takes a node from one parent and gives it to another, so it asks for the permission at both: else who manages one
  * team could take it out of the department whose managers are to see it. The version says which parent that of before is, so it has
- * to be the one that is here: a caller may have named the one that comes next. Who names that parent moves nothing.
- * @throws DomainError version.conflict, and what `assertHoldsAt` does
+ * to be the one that is here: a caller may have named the one that comes next. Who names that parent moves nothing. And what is held above
+ * counts below, so nobody moves a node to where they hold more than at the node itself.
+ * @throws DomainError version.conflict, role.cannot_grant, and what `assertHoldsAt` does
  */
 async function assertMayMove(
   context: Parameters<typeof assertHoldsAt>[0] & { services: Pick<Services, 'hierarchy'> },
@@ -251,4 +268,7 @@ async function assertMayMove(
   if (node.parentNodeId === parentId) return;
   await assertHoldsAt(context, managing, parentId);
   if (node.parentNodeId !== null) await assertHoldsAt(context, managing, node.parentNodeId);
+  const { services, scope, caller } = context;
+  const gained = await services.rights.gainedBy(scope, caller, { id, parentId });
+  if (gained.length > 0) throw cannotGrant('role.cannot_grant', 'parent_node_id', gained);
 }

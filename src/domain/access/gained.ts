@@ -1,0 +1,72 @@
+import type { Clock } from '../../platform/clock.js';
+import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import type { AdminCaller, Caller } from '../caller.js';
+import { capabilities } from '../capabilities/administrator-roles.js';
+import { covers } from '../capabilities/role-limits.js';
+import type { Evaluation } from './evaluate.js';
+import { lackingAt } from './granting.js';
+import { notEnded } from './in-force.js';
+
+/** A node that is to be below another one. */
+export interface Move {
+  id: string;
+  parentId: string;
+}
+
+/** What a caller would come to hold at a node by moving it: what they hold at its new parent, and not at the node itself. */
+export type GainedBy = (scope: EnvironmentScope, caller: Caller, move: Move) => Promise<string[]>;
+
+const heldThereStatement = {
+  name: 'what_an_identity_holds_at_a_new_parent',
+  text: `
+select distinct p.key
+from nodes node
+  join nodes parent on parent.id = $4 and parent.environment_id = $1
+  join role_assignments a on a.environment_id = $1 and a.identity_id = $2
+    and a.node_id = any(parent.path) and not a.node_id = any(node.path) and ${notEnded('$5')}
+  join role_permissions rp on rp.role_id = a.role_id
+  join permissions p on p.id = rp.permission_id
+where node.id = $3 and node.environment_id = $1
+order by p.key`,
+};
+const pathsStatement = {
+  name: 'paths_of_a_node_and_its_new_parent',
+  text: `
+select node.path, parent.path as "parentPath" from nodes node join nodes parent on parent.id = $3 and parent.environment_id = $1
+where node.id = $2 and node.environment_id = $1`,
+};
+
+/**
+ * Roles count below the node where they are held, so whoever moves a node below another one gives what is held there. Nobody gives
+ * themselves what they do not hold (contract §5), be it now, later, or by a role that is switched off. Keys hold what they do everywhere.
+ */
+export function createGained({
+  db,
+  evaluation,
+  now,
+}: {
+  db: Pick<Db, 'statement'>;
+  evaluation: Evaluation;
+  now: Clock;
+}): GainedBy {
+  async function byAdministrator(scope: EnvironmentScope, { roles }: AdminCaller, { id, parentId }: Move) {
+    const values = [scope.environmentId, id, parentId];
+    const [paths] = await db.statement<{ path: string[]; parentPath: string[] }>(pathsStatement, values);
+    if (!paths) return [];
+    const heldAt = (nodePath: string[]) =>
+      new Set(
+        roles.filter(({ limits }) => covers(limits, { ...scope, nodePath })).flatMap((role) => role.capabilities),
+      );
+    const [here, there] = [heldAt(paths.path), heldAt(paths.parentPath)];
+    return capabilities.filter((capability) => there.has(capability) && !here.has(capability));
+  }
+
+  return async (scope, caller, move) => {
+    if (caller.type === 'api_key') return [];
+    if (caller.type === 'platform_admin') return byAdministrator(scope, caller, move);
+    const values = [scope.environmentId, caller.identityId, move.id, move.parentId, now()];
+    const held = await db.statement<{ key: string }>(heldThereStatement, values);
+    const keys = held.map(({ key }) => key);
+    return lackingAt(evaluation, scope, caller, keys, move.id);
+  };
+}
