@@ -28,12 +28,14 @@ export interface IdempotencyOptions {
   /** Names who asks, whatever token they come with. */
   credentialOf(request: FastifyRequest): string;
   mayRepeatCookies?: MayRepeatCookies;
+  /** Asked before an answer is given again that holds a secret. @throws what whoever may not have it today is refused with */
+  assertMayRepeat?(request: FastifyRequest): Promise<unknown>;
 }
 
 /** Has the routes of a plugin take an `Idempotency-Key`, where no surface does it for them. */
 export function takeIdempotencyKeys(
   app: FastifyInstance,
-  { requests, credentialOf, mayRepeatCookies }: IdempotencyOptions,
+  { requests, credentialOf, ...repeating }: IdempotencyOptions,
 ): void {
   app.addHook('onRoute', (route) => {
     const isWrite = !['GET', 'HEAD', 'OPTIONS'].includes(String(route.method));
@@ -43,7 +45,7 @@ export function takeIdempotencyKeys(
     }
   });
   app.addHook('preHandler', async (request, reply) => {
-    if (await replayOrClaim(requests, credentialOf(request), request, reply, mayRepeatCookies)) return reply;
+    if (await replayOrClaim(requests, credentialOf(request), request, reply, repeating)) return reply;
   });
   app.addHook('onSend', keptAnswers(requests));
 }
@@ -93,7 +95,7 @@ export async function replayOrClaim(
   credential: string,
   request: FastifyRequest,
   reply: FastifyReply,
-  mayRepeatCookies: MayRepeatCookies = async () => false,
+  { mayRepeatCookies, assertMayRepeat }: Pick<IdempotencyOptions, 'mayRepeatCookies' | 'assertMayRepeat'> = {},
 ): Promise<boolean> {
   const key = keyOf(request);
   if (key === null) return false;
@@ -101,8 +103,9 @@ export async function replayOrClaim(
   const claimed = await requests.claim({ ...claim, isRepeatable: isRepeatable(request.routeOptions) });
   if (claimed.earlier) {
     const { earlier } = claimed;
+    await assertMayRepeat?.(request);
     // Never under a session that has gone on since: its spent token would look like a stolen one.
-    if (earlier.cookies && (await mayRepeatCookies(earlier.cookies))) reply.header('set-cookie', earlier.cookies);
+    if (earlier.cookies && (await mayRepeatCookies?.(earlier.cookies))) reply.header('set-cookie', earlier.cookies);
     await sendAgain(reply, earlier);
     return true;
   }

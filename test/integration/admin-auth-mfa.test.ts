@@ -343,6 +343,18 @@ describe('what changes factors', () => {
     expect(ok(await auth.get('/mfa/factors', bearer(thief))).factors).toHaveLength(1);
   });
 
+  test('says what it has answered once more, by its Idempotency-Key, to no session that could not have it', async () => {
+    const ana = await auth.addUser();
+    const thief = await person.session(ana);
+    const token = await person.session(ana);
+    await person.enrollTotp(token);
+    const renew = (by: string) =>
+      auth.post('/mfa/recovery-codes', undefined, { ...bearer(by), 'idempotency-key': 'codes' });
+    const codes = ok(await renew(token), 201);
+    expect(refusalOf(await renew(thief))).toEqual([403, 'auth.reauthentication_required']);
+    expect(ok(await renew(token), 201)).toEqual(codes);
+  });
+
   test('of two sessions that enroll a first factor at the same moment one does', async () => {
     const ana = await auth.addUser();
     const tokens = await Promise.all([person.session(ana), person.session(ana)]);

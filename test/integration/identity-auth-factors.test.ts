@@ -199,6 +199,18 @@ describe('an authenticator app', () => {
     const [kept] = await provider.query<{ sealed: string }>('select body_sealed as sealed from idempotent_requests');
     expect(kept?.sealed).not.toContain(first.json().data.recovery_codes[0]);
   });
+
+  test('and by the same key to no sign-in that could not have them', async () => {
+    const { client, ana, as } = await withApp({ mfaPolicy: 'off' });
+    const renew = (by: Headers) => api.post('/mfa/recovery-codes', undefined, { ...by, 'idempotency-key': 'codes' });
+    const first = await renew(as);
+    expect(first.statusCode).toBe(201);
+    const byPassword = bearer((await api.signedIn(client, ana)).access_token);
+    expect(refusalOf(await renew(byPassword))).toEqual([403, 'auth.reauthentication_required']);
+    expect((await renew(as)).json()).toEqual(first.json());
+    provider.wait(minutes(10));
+    expect(refusalOf(await renew(as))).toEqual([403, 'auth.reauthentication_required']);
+  });
 });
 
 test('a first factor is added by a recent sign-in, not by a token alone', async () => {

@@ -14,6 +14,8 @@ import type { UserTotp } from './totp.js';
 
 export interface OwnAdminMfa {
   summary(userId: string): Promise<RemainingCodes & { factors: UserFactorSummary[] }>;
+  /** For what a change of factors has answered, and is to answer again. @throws as every change of factors */
+  assertRecent(admin: SignedInAdmin): Promise<unknown>;
   /** @throws DomainError auth.reauthentication_required, as every change of factors */
   beginTotp(admin: SignedInAdmin): Promise<TotpEnrollment>;
   /** @throws DomainError mfa.code_invalid, mfa.challenge_locked, mfa.enrollment_expired, and those of `factors.enroll` */
@@ -54,6 +56,8 @@ export function createOwnAdminMfa(deps: OwnAdminMfaDeps): OwnAdminMfa {
       const [list, codes] = await Promise.all([factors.list(userId), recoveryCodes.remaining(userId)]);
       return { factors: list, ...codes };
     },
+
+    assertRecent: proof.require,
 
     async beginTotp(admin) {
       const { email } = await proof.require(admin);

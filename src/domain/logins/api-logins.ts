@@ -19,7 +19,7 @@ export interface ApiLogins {
   signIn: ApiSignIn;
   challenges: ApiChallenges;
   sessions: ApiSessions;
-  own: Pick<ApiOwn, 'assertMayEnd'>;
+  own: Pick<ApiOwn, 'assertMayEnd' | 'assertRecent'>;
   profile: ReturnType<typeof createApiProfiles>;
   factors: ApiFactors;
   changePassword: ReturnType<typeof createApiPassword>;

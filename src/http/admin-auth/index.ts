@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
 import { readForms } from '../form-bodies.js';
 import { takeIdempotencyKeys } from '../idempotency.js';
 import { credentialsOf } from '../principals/credentials.js';
@@ -28,7 +29,7 @@ import { refresh } from './refresh.js';
 import { register } from './register.js';
 import { selectApplication } from './select-application.js';
 import { sessions } from './sessions.js';
-import { requireSignIn, userOf } from './signed-in.js';
+import { requireSignIn, subjectOf, userOf } from './signed-in.js';
 import { sso as ssoStart } from './sso.js';
 import { verifyEmail } from './verify-email.js';
 import { verifyEmailDecline } from './verify-email-decline.js';
@@ -56,16 +57,28 @@ export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
   await app.register(async (signedIn) => {
     requireSignIn(signedIn, admins);
     const cookies = createAdminCookies(baseUrl);
-    takeIdempotencyKeys(signedIn, {
+    const keys = {
       requests: idempotentRequests,
       // Of the user and not of the token: a retry may come with the next token.
-      credentialOf: (request) => `platform_admin/${userOf(request)}`,
-      async mayRepeatCookies(lines) {
-        const refreshToken = cookies.readSet(lines);
-        return refreshToken !== null && users.sessions.isUnused(refreshToken);
-      },
+      credentialOf: (request: FastifyRequest) => `platform_admin/${userOf(request)}`,
+    };
+    await signedIn.register(async (routes) => {
+      takeIdempotencyKeys(routes, {
+        ...keys,
+        async mayRepeatCookies(lines) {
+          const refreshToken = cookies.readSet(lines);
+          return refreshToken !== null && users.sessions.isUnused(refreshToken);
+        },
+      });
+      await registerEach(routes, [me, accountsId, sessions, password, accounts, accountsResume, factors], options);
     });
-    await registerEach(signedIn, [me, accountsId, sessions, password, accounts, accountsResume], options);
-    await registerEach(signedIn, [factors, totp, webauthn, recoveryCodes], options);
+    await signedIn.register(async (secrets) => {
+      // Any session of the user may come with the key: secrets and codes are for one that could have them anew.
+      takeIdempotencyKeys(secrets, {
+        ...keys,
+        assertMayRepeat: (request) => users.mfa.own.assertRecent(subjectOf(request)),
+      });
+      await registerEach(secrets, [totp, webauthn, recoveryCodes], options);
+    });
   });
 };

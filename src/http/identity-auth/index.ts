@@ -1,4 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyRequest } from 'fastify';
 import { answerPreflights } from '../cors.js';
 import { takeIdempotencyKeys } from '../idempotency.js';
 import { credentialsOf } from '../principals/credentials.js';
@@ -25,7 +26,7 @@ import { passwordReset } from './password-reset.js';
 import { refresh } from './refresh.js';
 import { selectApplication } from './select-application.js';
 import { sessions } from './sessions.js';
-import { provenOf, requireSignIn } from './signed-in.js';
+import { proofOf, provenOf, requireSignIn } from './signed-in.js';
 import { verifyEmail } from './verify-email.js';
 
 /** End-user authentication for clients with pages of their own, `/v1/identity/auth`: a file's path is its URL. */
@@ -44,10 +45,18 @@ export const identityAuth: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asyn
   });
   await app.register(async (signedIn) => {
     requireSignIn(signedIn, options);
-    takeIdempotencyKeys(signedIn, {
+    const keys = {
       requests: idempotentRequests,
-      credentialOf: (request) => identityCredential(provenOf(request)),
+      credentialOf: (request: FastifyRequest) => identityCredential(provenOf(request)),
+    };
+    await signedIn.register(async (routes) => {
+      takeIdempotencyKeys(routes, keys);
+      await registerEach(routes, [me, sessions, password, factors, factorName], options);
     });
-    await registerEach(signedIn, [me, sessions, password, totp, webauthn, factors, factorName, recoveryCodes], options);
+    await signedIn.register(async (secrets) => {
+      // Any session of the person may come with the key: secrets and codes are for one that could have them anew.
+      takeIdempotencyKeys(secrets, { ...keys, assertMayRepeat: (request) => api.own.assertRecent(proofOf(request)) });
+      await registerEach(secrets, [totp, webauthn, recoveryCodes], options);
+    });
   });
 };
