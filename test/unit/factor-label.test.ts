@@ -1,4 +1,5 @@
 import { factorLabel } from '../../src/domain/mfa/factor-label.js';
+import { shownFactor } from '../../src/http/oauth/account/factor-name.js';
 import { labelIn } from '../../src/http/oauth/account/factors/add.js';
 
 test.each([
@@ -15,4 +16,23 @@ test.each([
 
 test('a name of nothing that a list can show is none', () => {
   expect(factorLabel(' \t')).toBeNull();
+});
+
+test.each(['constructor', 'toString', '__proto__'])(
+  'a factor that somebody has called %s is shown by that name',
+  (label) => {
+    const factor = { id: 'f', type: 'totp', label, enrolledAt: new Date(0), lastUsedAt: null } as const;
+    expect(shownFactor(factor)).toMatchObject({ name: 'factor.totp', label });
+  },
+);
+
+test('a factor that nobody has named has no label of its own, and a name in the language of the reader', () => {
+  const factor = {
+    id: 'f',
+    type: 'webauthn',
+    label: 'Security key',
+    enrolledAt: new Date(0),
+    lastUsedAt: null,
+  } as const;
+  expect(shownFactor(factor)).toMatchObject({ name: 'factor.security_key', label: null });
 });

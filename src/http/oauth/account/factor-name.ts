@@ -3,15 +3,15 @@ import type { TextKey } from '../../../platform/mail/texts.js';
 import type { ShownFactor } from '../../pages/account-pages.js';
 
 /** What factors are called that nobody has named: in the database in English, on the page in the reader's language. */
-const unnamed: Record<string, TextKey> = {
-  'Authenticator app': 'factor.totp',
-  Email: 'factor.email_otp',
-  Passkey: 'factor.passkey',
-  'Security key': 'factor.security_key',
-};
+const unnamed = new Map<string, TextKey>([
+  ['Authenticator app', 'factor.totp'],
+  ['Email', 'factor.email_otp'],
+  ['Passkey', 'factor.passkey'],
+  ['Security key', 'factor.security_key'],
+]);
 
 /** A factor as the pages show it. */
 export function shownFactor({ id, type, label, enrolledAt, lastUsedAt }: FactorSummary): ShownFactor {
-  const name = unnamed[label];
+  const name = unnamed.get(label);
   return { id, kind: type, name: name ?? `factor.${type}`, label: name ? null : label, enrolledAt, lastUsedAt };
 }
