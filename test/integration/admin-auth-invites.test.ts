@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { jest } from '@jest/globals';
+import { DomainError } from '../../src/domain/errors.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { invite, newPerson, rolesByKey, tokenOf } from '../support/administrators.js';
 import { outcomeOf, outcomesOf } from '../support/answers.js';
@@ -310,6 +312,26 @@ describe('the page', () => {
     expect([missing.statusCode, missing.body]).toEqual([400, expect.stringContaining('Something is missing')]);
     // Without a wish of the browser's, the language is the invite's.
     expect((await page(made.token, { 'accept-language': '*' })).body).toContain('<html lang="de">');
+  });
+
+  test('an outage while a form is looked at is told as one, and not as a link that does not work', async () => {
+    const made = await invite(owner, { role_id: roles.viewer });
+    const outage = new DomainError('service.unavailable', { retryAfter: 5 });
+    const { db } = api.database;
+    const ask = db.transaction.bind(db);
+    const asked = jest.spyOn(db, 'transaction');
+    const incomplete = { token: made.token, last_name: 'Kern', password };
+    asked.mockRejectedValueOnce(outage);
+    const first = await form(incomplete);
+    expect((await form(incomplete)).body).toContain('Something is missing');
+    const whole = { token: made.token, ...names, password };
+    expect((await form(whole)).statusCode).toBe(200);
+    asked.mockImplementationOnce(ask).mockRejectedValueOnce(outage); // after it was found to be used
+    const twice = await form(whole);
+    asked.mockRestore();
+    for (const { statusCode, headers, body } of [first, twice]) {
+      expect([statusCode, headers['retry-after'], body]).toEqual([503, '5', expect.stringContaining('<h1>')]);
+    }
   });
 
   test('a person who has a sign-in is asked for nothing', async () => {

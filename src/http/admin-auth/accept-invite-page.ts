@@ -28,31 +28,47 @@ export function sendInvitePage(request: FastifyRequest, reply: FastifyReply, { t
   return sendAdminPage(reply, 'accept-invite', values, adminLocaleOf(request, locale));
 }
 
+interface Known {
+  invites: Pick<InviteAcceptance, 'preview' | 'justAccepted'>;
+  pages: AdminPages;
+}
+
 /** A refusal in the form that the request is in. What a person can mend is said on the form itself. */
 export const acceptInviteError =
-  (invites: Pick<InviteAcceptance, 'preview' | 'justAccepted'>, pages: AdminPages) =>
+  (invites: Known['invites'], pages: AdminPages) =>
   async (error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const nextUrl = adminAppOf(pages);
     const refusal = refusalOf(error);
-    if (!wantsPage(request) || !refusal || httpStatusOf(refusal.code) !== 400)
-      return sendPageOrError(pages)(error, request, reply);
-    const token = textOf((request.body as Record<string, unknown> | null)?.token);
-    const wrong = token && wrongWith(refusal);
-    const invite = wrong ? await invites.preview(token).catch(() => null) : null;
-    // A form that was sent twice has accepted it.
-    const isVoid = token && request.method === 'POST' && refusal.code === 'invite.link_invalid';
-    const done = isVoid ? await invites.justAccepted(token) : null;
-    if (done) return sendAdminPage(reply.code(200), 'invite-accepted', { ...done, nextUrl }, adminLocaleOf(request));
-    reply.code(400);
-    if (!wrong || !invite)
-      return sendAdminPage(
-        reply,
-        'invite-invalid',
-        { nextUrl, isAccepted: false, client: null },
-        adminLocaleOf(request),
-      );
-    return sendInvitePage(request, reply, { token, invite, error: wrong });
+    const send = sendPageOrError(pages);
+    if (!wantsPage(request) || !refusal || httpStatusOf(refusal.code) !== 400) return send(error, request, reply);
+    // An outage meanwhile says nothing of the link.
+    return sendRefused({ invites, pages }, refusal, request, reply).catch((failure) => send(failure, request, reply));
   };
+
+async function sendRefused(
+  { invites, pages }: Known,
+  refusal: DomainError,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const nextUrl = adminAppOf(pages);
+  const token = textOf((request.body as Record<string, unknown> | null)?.token);
+  const wrong = token && wrongWith(refusal);
+  const invite = wrong ? await invites.preview(token).catch(voided) : null;
+  // A form that was sent twice has accepted it.
+  const isVoid = token && request.method === 'POST' && refusal.code === 'invite.link_invalid';
+  const done = isVoid ? await invites.justAccepted(token) : null;
+  if (done) return sendAdminPage(reply.code(200), 'invite-accepted', { ...done, nextUrl }, adminLocaleOf(request));
+  reply.code(400);
+  if (!wrong || !invite)
+    return sendAdminPage(reply, 'invite-invalid', { nextUrl, isAccepted: false, client: null }, adminLocaleOf(request));
+  return sendInvitePage(request, reply, { token, invite, error: wrong });
+}
+
+/** Null for a link that does not work; whatever else went wrong is thrown on. */
+function voided(error: unknown): null {
+  if (error instanceof DomainError && error.code === 'invite.link_invalid') return null;
+  throw error;
+}
 
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
