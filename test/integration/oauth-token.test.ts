@@ -102,6 +102,18 @@ describe('client authentication', () => {
     expect([twice.statusCode, twice.json().error]).toEqual([400, 'invalid_request']);
   });
 
+  test.each(['token', 'revoke', 'introspect'])('an API key beside it is refused at /oauth/%s', async (endpoint) => {
+    const authorization = basicOf(basic.clientId, basic.secret as string);
+    const answer = await world.app.inject({
+      method: 'POST',
+      url: `/oauth/${endpoint}`,
+      headers: { ...form, authorization, 'x-api-key': 'ghk_test_x' },
+      payload: new URLSearchParams({ grant_type: 'refresh_token', refresh_token: 'x', token: 'x' }).toString(),
+    });
+    expect([answer.statusCode, answer.json().error]).toEqual([400, 'invalid_request']);
+    expect(answer.json().error_description).toBe('Send either an Authorization header or X-API-Key, not both');
+  });
+
   test('a credential is form-decoded (RFC 6749 §2.3.1)', async () => {
     const encoded = [...basic.clientId].map((c) => `%${c.charCodeAt(0).toString(16)}`).join('');
     const authorization = basicOf(encoded, basic.secret as string);

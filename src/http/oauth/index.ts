@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { declareEvents } from '../event-lists/oauth.js';
 import { readForms } from '../form-bodies.js';
 import { handlePageErrors } from '../pages/error-page.js';
+import { credentialsOf } from '../principals/credentials.js';
 import { registerEach } from '../register-each.js';
 import { account } from './account/index.js';
 import { authorize } from './authorize.js';
@@ -54,6 +55,7 @@ export const oauth: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, option
   });
   await app.register(async (endpoints) => {
     handleOAuthErrors(endpoints);
+    endpoints.addHook('onRequest', async (request) => void credentialsOf(request)); // never two credentials
     await registerEach(endpoints, [token, revoke, introspect, userinfo], options);
   });
 };

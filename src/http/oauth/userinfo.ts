@@ -8,7 +8,6 @@ import type { OAuthErrorCode } from '../../domain/oidc/oauth-error.js';
 import { readParameters } from '../../domain/oidc/parameters.js';
 import type { ScopeName } from '../../domain/oidc/scopes.js';
 import { organizationClaims } from '../../domain/organizations/claim.js';
-import { credentialsOf } from '../principals/credentials.js';
 import { countedAsOf } from '../principals/identity.js';
 import { allowOrigin, answerPreflights } from './cors.js';
 import { noStore, oauthStatusOf } from './oauth-error.js';
@@ -23,7 +22,6 @@ export const userinfo: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { p
       url: '/oauth/userinfo',
       async handler(request, reply) {
         noStore(reply);
-        credentialsOf(request); // refuses an API key besides the token, as every endpoint does
         const presented = presentedTokens(request);
         const [token] = presented;
         if (presented.length > 1) return refuse(reply, 'invalid_request', 'send the token in one way only');
