@@ -266,6 +266,13 @@ describe('it stays', () => {
     expect(outcomeOf(await close(admin.headers))).toBe('403 account.owner_required');
     expect(outcomeOf(await close(await (await newAccount(api)).as('owner')))).toBe('404 account.not_found');
     expect(outcomeOf(await close(headers, account.accountSlug, account.userId))).toBe('404 account.not_found');
+    const { items } = (await owner('GET', '/audit-log?outcome=denied')).json();
+    expect(items).toHaveLength(1); // strangers write nothing into anybody's log
+    expect(items[0]).toMatchObject({
+      action: 'auth.access_denied',
+      resource_id: 'closeAccount',
+      actor_id: admin.userId,
+    });
   });
 
   test('where the sign-in is older than ten minutes', async () => {

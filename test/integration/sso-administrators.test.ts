@@ -280,6 +280,10 @@ describe('an administrator signs in by the provider of their account', () => {
       const kept = await api.app.inject({ method: 'DELETE', url: `/v1/auth${url}`, headers });
       expect([url, kept.statusCode, kept.json().error?.code]).toEqual([url, 403, 'account.other_sign_in_required']);
     }
+    const url = `/portal/v1/accounts/${other.account.accountSlug}/audit-log?outcome=denied&order=asc`;
+    const denied = await api.app.inject({ url, headers: await other.account.as('owner') });
+    const operations = denied.json().items.map((row: { resource_id: string }) => row.resource_id);
+    expect(operations).toEqual(['getMe', 'leaveAccount', 'closeAccount']);
     const left = await api.app.inject({
       method: 'DELETE',
       url: `/v1/auth/accounts/${at.account.scope.accountId}/membership`,

@@ -10,6 +10,7 @@ import type { Db } from '../../platform/database/db.js';
 import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import type { AccountScope } from '../../platform/scope.js';
 import { endMemberships, ownersOf } from '../accounts/leave.js';
+import { refusedMember } from '../accounts/refused-member.js';
 import { noticeAdmin } from '../admin-mfa/mails.js';
 import { assertSpeaksFor } from '../admin-mfa/other-sign-in.js';
 import { createProof } from '../admin-mfa/proof.js';
@@ -66,7 +67,7 @@ export function createAccountClosing({ db, now }: { db: Db; now: Clock }) {
         await endAll(tx, scope, at);
         await tx.update(Account, { id: accountId }, { closedAt: at, slug, updatedAt: at });
       }),
-    );
+    ).catch(refusedMember(db, { accountId }, 'closeAccount'));
 }
 
 /** Everything by which somebody, or something, could still be in it, each with its own event. */

@@ -8,6 +8,8 @@ import type { SignedInAdmin } from '../admin-mfa/signed-in-admin.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
 import { DomainError } from '../errors.js';
 import { recordEvents } from '../events/record.js';
+import type { AccountScope } from '../scope.js';
+import { refusedMember } from './refused-member.js';
 
 /** Ends the own access to an Account at once, whatever the roles. */
 export const createLeaving =
@@ -18,16 +20,18 @@ export const createLeaving =
    */
   (subject: SignedInAdmin, accountId: string): Promise<void> =>
     // Sessions are of no Account.
-    db.transaction('system', async (tx) => {
-      const { userId } = subject;
-      if (!(await tx.existsBy(Membership, { accountId, userId }))) throw new DomainError('account.not_found');
-      await assertSpeaksFor(tx, subject, accountId);
-      await lockAdministration(tx, { accountId });
-      const membership = await tx.findOneBy(Membership, { accountId, userId });
-      if (!membership) throw new DomainError('account.not_found'); // ended meanwhile
-      await assertAnotherOwner(tx, { accountId }, membership.id);
-      await endMembership(tx, membership);
-    });
+    db
+      .transaction('system', async (tx) => {
+        const { userId } = subject;
+        if (!(await tx.existsBy(Membership, { accountId, userId }))) throw new DomainError('account.not_found');
+        await assertSpeaksFor(tx, subject, accountId);
+        await lockAdministration(tx, { accountId });
+        const membership = await tx.findOneBy(Membership, { accountId, userId });
+        if (!membership) throw new DomainError('account.not_found'); // ended meanwhile
+        await assertAnotherOwner(tx, { accountId }, membership.id);
+        await endMembership(tx, membership);
+      })
+      .catch(refusedMember(db, { accountId }, 'leaveAccount'));
 
 // What follows wants `lockAdministration` to be held: the last Owner is the last one until the transaction ends.
 

@@ -1,0 +1,20 @@
+import type { Db } from '../../platform/database/db.js';
+import { DomainError, type ErrorCode } from '../errors.js';
+import { recordEvent } from '../events/record.js';
+import type { AccountScope } from '../scope.js';
+
+const rights: readonly ErrorCode[] = ['account.owner_required', 'account.other_sign_in_required'];
+
+/**
+ * For `.catch`: a right that a member is refused is an audit row of the Account (contract §10), in a transaction of its own, since
+ * the refusal undid the one that it came from. Strangers leave none.
+ */
+export const refusedMember =
+  (db: Db, { accountId }: AccountScope, operation: string) =>
+  async (error: unknown): Promise<never> => {
+    if (error instanceof DomainError && rights.includes(error.code))
+      await db.transaction({ accountId }, (tx) =>
+        recordEvent(tx, 'auth.access_denied', { accountId, resourceId: operation, outcome: 'denied' }),
+      );
+    throw error;
+  };
