@@ -16,6 +16,7 @@ import { createDraining } from './draining.js';
 import { refuseEncodedBodies } from './encoded-bodies.js';
 import { sendError } from './errors.js';
 import { readForwardedAddresses } from './forwarded-for.js';
+import { leaveOutUnknownLengths } from './head-lengths.js';
 import { type HealthOptions, health } from './health.js';
 import { readJsonBodies } from './json-bodies.js';
 import { countRequest, type HttpMetrics } from './metrics.js';
@@ -118,6 +119,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   refuseUnstorableBodies(app);
   proveAgainWhenLate(app);
   linkPages(app);
+  leaveOutUnknownLengths(app);
   await app.register(fastifyCookie);
   await app.register(openApi, { baseUrl: options.baseUrl });
   await app.register(health, { ...options.health, isStopping });

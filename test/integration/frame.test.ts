@@ -704,6 +704,16 @@ describe('lists', () => {
 });
 
 describe('documents', () => {
+  test.each(['/api/v1/audit-logs/export', '/api/v1/nodes/tree', '/api/v1/roles', '/oauth/authorize?client_id=none'])(
+    'the head of %s tells the length of what GET answers, or none',
+    async (url) => {
+      const [head, whole] = await Promise.all(
+        (['HEAD', 'GET'] as const).map((method) => api.app.inject({ method, url, headers: key })),
+      );
+      expect([undefined, whole?.headers['content-length']]).toContain(head?.headers['content-length']);
+    },
+  );
+
   test('every operation is in the OpenAPI 3.0 document with its answers', async () => {
     const document = (await send(api.app, 200, { url: '/openapi.json' })).json();
     expect(document.openapi).toBe('3.0.3');
