@@ -122,8 +122,9 @@ export async function mayBeRetry(
   credential: string,
   request: FastifyRequest,
 ): Promise<boolean> {
-  const key = keyOf(request);
-  return key !== null && requests.isKnown({ credential, key });
+  const { 'idempotency-key': key } = request.headers;
+  // One that is none is nobody's: that they may not is what they are told first (contract §10).
+  return isKey(key) && requests.isKnown({ credential, key });
 }
 
 /**
@@ -147,12 +148,13 @@ const isRepeatable = ({ method, config }: { method: string | string[]; config?: 
   method !== 'POST' || config?.isRepeatable === true;
 
 /** @throws DomainError idempotency.key_invalid; null where there is none, or it means nothing. */
-function keyOf({ headers, method }: FastifyRequest): string | null {
+export function keyOf({ headers, method }: FastifyRequest): string | null {
   const key = headers['idempotency-key'];
   if (key === undefined || method === 'GET' || method === 'HEAD') return null;
-  if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key)) throw new DomainError('idempotency.key_invalid');
+  if (!isKey(key)) throw new DomainError('idempotency.key_invalid');
   return key;
 }
+const isKey = (key: unknown): key is string => typeof key === 'string' && /^[\x21-\x7e]{1,255}$/.test(key);
 
 /** What makes a request this one: a client that serializes it anew may put the members in another order, or write its version otherwise. */
 function textsOf({ method, url, headers, body = null }: FastifyRequest): Pick<SentRequest, 'text' | 'textAsSent'> {

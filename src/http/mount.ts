@@ -7,8 +7,8 @@ import type { EnvironmentScope } from '../platform/scope.js';
 import type { Services } from '../services.js';
 import { elementRefusals } from './bulk-items.js';
 import { denied } from './denials.js';
-import { httpStatusOf } from './errors.js';
-import { keptAnswers, mayBeRetry, replay, replayOrClaim } from './idempotency.js';
+import { httpStatusOf, statusOf } from './errors.js';
+import { keptAnswers, keyOf, mayBeRetry, replay, replayOrClaim } from './idempotency.js';
 import { etagOf, versionOf } from './if-match.js';
 import { lookedFor } from './lists.js';
 import { Answer, type Operation, usualLimit } from './operation.js';
@@ -118,6 +118,7 @@ async function refuseInvalid(operation: Operation, request: FastifyRequest, serv
       throw new DomainError('validation.failed', { details });
     }
     if (operation.ifMatch) versionOf(request.headers['if-match']);
+    keyOf(request);
   } catch (invalid) {
     if (validationError?.validationContext !== 'params') await operation.exists?.(contextOf(request, services));
     throw invalid;

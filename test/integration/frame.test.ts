@@ -584,6 +584,23 @@ describe('Idempotency-Key', () => {
     expect((await create('mine', { email: 'mine2@example.com' })).statusCode).toBe(201);
   });
 
+  test('a malformed one is told after who may, and after what is not there', async () => {
+    const other = await newAccount(api);
+    const change = async (headers: Record<string, string>) => {
+      const sent = { ...headers, 'if-match': '1', 'idempotency-key': 'a b' };
+      const url = `/api/v1/roles/${randomUUID()}`;
+      return (await api.app.inject({ method: 'PATCH', url, headers: sent, payload: { name: 'Clerk' } })).json().error
+        .code;
+    };
+    expect(await change(await other.apiKey(['changes.read']))).toBe('api_key.scope_required');
+    expect(await change(await other.apiKey())).toBe('role.not_found');
+    const { accountId } = other.scope;
+    const denied = await rowsOf(api, "select resource_id from events where account_id = $1 and outcome = 'denied'", [
+      accountId,
+    ]);
+    expect(denied).toEqual([{ resource_id: 'updateRole' }]);
+  });
+
   test('a key is taken for longer than a request may last; who ends after that keeps no answer under it, and frees it not', async () => {
     const first = { email: 'halted@example.com' };
     const second = { email: 'meanwhile@example.com' };

@@ -108,12 +108,11 @@ describe('nobody else learns anything by a key', () => {
       ['PATCH', { slug: '!' }, key],
       ['PATCH', change, {}],
       ['PATCH', change, { 'idempotency-key': 'twice' }],
+      ['PATCH', change, { 'idempotency-key': 'ü' }],
       ['GET', undefined, key],
     ] as const) {
       expect(outcomeOf(await owner(method, '', body, headers))).toBe('404 account.not_found');
     }
-    const bad = await owner('PATCH', '', change, { 'idempotency-key': 'ü' });
-    expect(outcomeOf(bad)).toBe('400 idempotency.key_invalid');
     await rowsOf(api, `update idempotent_requests set expires_at = $1 where key = 'once'`, [api.clock.now]);
     expect(outcomeOf(await owner('PATCH', '', change, key))).toBe('404 account.not_found');
   });
