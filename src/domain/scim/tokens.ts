@@ -66,6 +66,12 @@ export function createScimTokens({ db, now }: { db: Db; now: Clock }) {
       });
     },
 
+    /** @throws DomainError scim_token.not_found */
+    assertThere: (scope: AccountScope, id: string): Promise<void> =>
+      db.transaction(scope, async (tx) => {
+        if (!(await tx.existsBy(ScimToken, { ...within(scope), id }))) throw new DomainError('scim_token.not_found');
+      }),
+
     /** It is refused from the next request on, by every process. @throws DomainError scim_token.not_found */
     revoke: (scope: AccountScope, id: string): Promise<void> =>
       db.transaction(scope, async (tx) => {

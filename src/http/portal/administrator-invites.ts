@@ -141,6 +141,7 @@ export const resendAdministratorInvite = operation({
     'pending again. The caller must hold the rights that the invite grants.',
   capability: 'members.manage',
   params: ById,
+  exists: ({ services, scope, params }) => services.administratorInvites.get(scope, params.id),
   events: ['administrator_invite.resent', 'administrator_invite.expired'],
   answers: {
     200: single(InviteView),
@@ -169,6 +170,7 @@ export const revokeAdministratorInvite = operation({
   description: 'Its link stops working immediately.',
   capability: 'members.manage',
   params: ById,
+  exists: ({ services, scope, params }) => services.administratorInvites.get(scope, params.id),
   events: ['administrator_invite.revoked'],
   answers: {
     200: single(InviteView),

@@ -131,6 +131,7 @@ export const deleteAdministratorRole = operation({
   description: 'Refused while a member holds it or a pending invite offers it. Built-in roles cannot be deleted.',
   capability: 'members.manage',
   params: ById,
+  exists: ({ services, scope, params }) => services.administratorRoles.get(scope, params.id),
   events: ['administrator_role.deleted'],
   answers: {
     204: Type.Null(),

@@ -143,6 +143,7 @@ export const deleteDirectoryIdentity = operation({
     'delete it there.',
   capability: 'identities.manage',
   params: Type.Object({ id: Id }),
+  exists: ({ services, scope, params }) => services.directory.get(scope, params.id),
   events: identityRemovalEvents,
   answers: { 204: Type.Null(), ...errors('identity.not_found') },
   handle: ({ services, scope, params }) => services.directory.remove(scope, params.id),

@@ -107,6 +107,7 @@ export const removeMember = operation({
   capability: 'members.manage',
   retriedWithoutAccess: true,
   params: ById,
+  exists: ({ services, scope, params }) => services.accountMembers.get(scope, params.id),
   events: ['member.removed'],
   answers: { 204: Type.Null(), ...errors('member.owner_required', 'member.not_found', 'member.last_owner') },
   handle: ({ services, scope, caller, params }) =>
@@ -126,6 +127,7 @@ export const resetMemberMfa = operation({
     '(`member.in_other_accounts`).',
   capability: 'members.manage',
   params: ById,
+  exists: ({ services, scope, params }) => services.accountMembers.get(scope, params.id),
   events: ['member.mfa_reset'],
   answers: {
     200: single(MemberView),

@@ -215,6 +215,7 @@ export const retryProcess = operation({
     'webhook is active; a failed domain claim is checked again. While a cancelled run has not stopped yet, the response ' +
     'is 503.',
   capability: 'processes.manage',
+  exists,
   events: ['process.retried', 'identity.erasure_requested'],
   answers: {
     200: single(ProcessView),
@@ -254,6 +255,7 @@ export const resendProcess = operation({
   summary: 'Resend the link of an invite',
   description: `Emails a new link with a new deadline; the previous link stops working. ${likeAnInvite}`,
   capability: 'processes.manage',
+  exists,
   events: ['administrator_invite.resent', 'administrator_invite.expired'],
   answers: {
     200: single(ProcessView),

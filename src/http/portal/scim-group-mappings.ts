@@ -129,6 +129,7 @@ export const deleteScimGroupMapping = operation({
   description: 'Members of the group lose what only this mapping gave them; roles assigned by hand stay.',
   capability: 'scim.manage',
   params: ById,
+  exists: ({ services, scope, params }) => services.scimGroupMappings.get(scope, params.id),
   events: ['scim_group_mapping.deleted', 'role_assignment.deleted'],
   answers: { 204: Type.Null(), ...errors('scim_group_mapping.not_found') },
   handle: ({ services, scope, params }) => services.scimGroupMappings.remove(scope, params.id),

@@ -88,6 +88,7 @@ export const revokeScimToken = operation({
   description: 'The token is refused from the next request on. What was provisioned with it stays.',
   capability: 'scim.manage',
   params: Type.Object({ id: Id }),
+  exists: ({ services, scope, params }) => services.scimTokens.assertThere(scope, params.id),
   events: ['scim_token.revoked'],
   answers: { 204: Type.Null(), ...errors('scim_token.not_found') },
   handle: ({ services, scope, params }) => services.scimTokens.revoke(scope, params.id),

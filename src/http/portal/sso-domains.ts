@@ -73,6 +73,7 @@ export const verifySsoDomain = operation({
   summary: 'Verify a domain claim of the account now',
   description: whatVerifyDoes,
   capability: 'sso.manage',
+  exists: ({ services, scope, params }) => services.ssoDomains.get(own(scope), params.domain),
   events: ['sso.domain.verified', 'sso.domain.failed', 'sso.domain.lapsed'],
   answers: { 200: single(SsoDomainView), ...errors('sso_domain.not_found', 'sso_domain.limit_reached') },
   handle: async ({ services, scope, params }) => ({
@@ -89,6 +90,7 @@ export const deleteSsoDomain = operation({
   description:
     'The claim stops verifying anything immediately, and another account that proves the domain can have it.',
   capability: 'sso.manage',
+  exists: ({ services, scope, params }) => services.ssoDomains.get(own(scope), params.domain),
   events: ['sso.domain.deleted'],
   answers: { 204: Type.Null(), ...errors('sso_domain.not_found') },
   handle: ({ services, scope, params }) => services.ssoDomains.remove(own(scope), params.domain),
