@@ -726,9 +726,16 @@ test('with large letters a link beside a label has a line of its own, and the na
 });
 
 test('a badge goes to the next line as a whole: on a narrow telephone its border was torn in two', () => {
-  expect(readFileSync(join(folder, 'styles.eta'), 'utf8')).toMatch(
-    /^\.badge \{ display: inline-block; white-space: nowrap;/m,
-  );
+  expect(readFileSync(join(folder, 'styles.eta'), 'utf8')).toMatch(/^\.badge \{ display: inline-block;/m);
+});
+
+test('with large letters nothing is wider than a telephone: codes, the words of a label, a badge, a logo', () => {
+  const styles = readFileSync(join(folder, 'styles.eta'), 'utf8');
+  expect(styles).toContain('minmax(min(11.5rem, 100%), 1fr)');
+  expect(styles).toMatch(/^label \{(?!.*overflow-wrap)/m); // of the page: anywhere
+  expect(styles).toContain('.field:has(.aside) label { overflow-wrap: break-word; }');
+  expect(styles).not.toMatch(/^\.badge .*nowrap/m);
+  expect(styles).toContain('max-width: min(12rem, 100%);');
 });
 
 describe('language', () => {
