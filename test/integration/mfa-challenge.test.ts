@@ -277,6 +277,26 @@ test('a code by mail: asked for, mailed, entered; it works with this sign-in alo
   expect(mailed).toEqual({ identity_id: ana.id });
 });
 
+test('a code that was mailed late works for as long as its mail says, up to half an hour after the sign-in began', async () => {
+  const { page, browser } = await newChallenge();
+  const offered = await browser.submit(page, { factor: 'email_otp' });
+  provider.wait(minutes(9));
+  const sent = await browser.submit(offered, {});
+  provider.wait(minutes(9));
+  const again = await browser.submit(sent, { code: 'none' });
+  expect(alertOf(again)).toMatch(/no longer works/);
+  codeIn(await browser.submit(again, { code: await provider.mailedCode('mfa') }));
+
+  const slow = await newChallenge();
+  const late = await slow.browser.submit(slow.page, { factor: 'email_otp' });
+  for (let mails = 0; mails < 3; mails++) {
+    provider.wait(minutes(9));
+    expect(alertOf(await slow.browser.submit(late, {}))).toBeNull();
+  }
+  provider.wait(minutes(3));
+  expect((await slow.browser.submit(late, {})).body).toContain('This sign-in has expired');
+});
+
 /** Asks for a code on a page that does not offer one. */
 async function askForCode({ page, browser }: Pick<Awaited<ReturnType<typeof newChallenge>>, 'page' | 'browser'>) {
   const names = ['challenge_token', 'client_id', 'response_type', 'scope', 'code_challenge', 'code_challenge_method'];

@@ -94,11 +94,15 @@ const giveBackStatement = {
 /** Emailed codes (contract §3): six digits, ten minutes, five tries, once; a newer one of the same flow makes older ones void. */
 export function createEmailedCodes({ db, sealing, now }: { db: Db; sealing: Pick<Sealing, 'derive'>; now: Clock }) {
   return {
-    /** Writes a code down and queues its mail, in the caller's transaction. For nobody there is no mail, after the same work. */
-    async send(tx: EntityManager, scope: EnvironmentScope, code: SendCode): Promise<void> {
+    /**
+     * Writes a code down and queues its mail, in the caller's transaction. For nobody there is no mail, after the same work.
+     * @returns when it expires
+     */
+    async send(tx: EntityManager, scope: EnvironmentScope, code: SendCode): Promise<Date> {
       const { purpose, flow, identityId, email = null, locale } = code;
       const { accountId, environmentId } = scope;
       const at = now();
+      const expiresAt = after(at, emailedCodeLife);
       const id = uuidv7();
       await tx.insert(EmailedCode, {
         id,
@@ -111,12 +115,13 @@ export function createEmailedCodes({ db, sealing, now }: { db: Db; sealing: Pick
         keyId: digitsOf(sealing, { id }).keyId,
         attempts: 0,
         createdAt: at,
-        expiresAt: after(at, emailedCodeLife),
+        expiresAt,
         consumedAt: null,
       });
       const mail = { template: mailOf[purpose], locale, subjectId: id, cause: `emailed-code/${id}` };
       await queueEmail(tx, { ...mail, accountId, environmentId }, at);
       await recordEvent(tx, 'auth.emailed_code_requested', { ...scope, resourceId: identityId, metadata: { purpose } });
+      return expiresAt;
     },
 
     /**

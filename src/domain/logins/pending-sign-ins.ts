@@ -134,6 +134,14 @@ where p.id = $3 and p.completed_at is null and p.expires_at > $4
 for update of p`,
 };
 
+const prolongStatement = {
+  name: 'prolong_pending_sign_in',
+  text: `
+update pending_sign_ins set expires_at = greatest(expires_at, least($2, created_at + interval '1 second' * $3))
+where id = $1 and completed_at is null
+returning expires_at as "expiresAt"`,
+};
+
 /** Sign-ins between their first and their second factor. What their token does not name, no caller can change. */
 export function createPendingSignIns({ db, now }: { db: Db; now: Clock }) {
   return {
@@ -188,6 +196,13 @@ export function createPendingSignIns({ db, now }: { db: Db; now: Clock }) {
       if (!isSecret(token)) return null;
       const [found] = await db.statement<OverSignIn>(findOverStatement, [hashSecret(token), channel, now()]);
       return found ?? null;
+    },
+
+    /** Lets one go on until a code that was mailed for it has expired, but no longer than an enrollment. @returns when it expires now */
+    async prolong({ id, expiresAt }: Pick<OpenSignIn, 'id' | 'expiresAt'>, until: Date): Promise<Date> {
+      const atMost = pendingSignInLife.enrollment / 1000;
+      const [found] = await db.statement<Pick<OpenSignIn, 'expiresAt'>>(prolongStatement, [id, until, atMost]);
+      return found?.expiresAt ?? expiresAt;
     },
 
     /** Remembers the WebAuthn challenge that was given out, in the place of an earlier one. */

@@ -30,7 +30,7 @@ export interface MfaChallengesDeps {
   recoveryCodes: Pick<RecoveryCodes, 'find' | 'spend'>;
   emailFactor: Pick<EmailFactor, 'send' | 'verify'>;
   webauthn: Pick<Webauthn, 'verifyAssertion'>;
-  pendingSignIns: Pick<PendingSignIns, 'hold' | 'complete'>;
+  pendingSignIns: Pick<PendingSignIns, 'hold' | 'complete' | 'prolong'>;
   trustedDevices: Pick<TrustedDevices, 'trust'>;
   now: Clock;
 }
@@ -116,12 +116,18 @@ export function createMfaChallenges({
     },
 
     /**
-     * Mails a code to the address of the person.
+     * Mails a code to the address of the person, and lets the sign-in go on for as long as the mail says that the code works.
+     * @returns when the sign-in expires now
      * @throws DomainError mfa.email_unavailable, rate_limit.exceeded
      */
-    async sendEmailCode(pending: OpenSignIn, locale: 'en' | 'de'): Promise<void> {
+    async sendEmailCode(pending: OpenSignIn, locale: 'en' | 'de'): Promise<Date> {
       if (!(await factorsOf(pending)).includes('email_otp')) throw new DomainError('mfa.email_unavailable');
-      await emailFactor.send(pending, 'mfa', { identityId: pending.identityId, flow: pending.id, locale });
+      const until = await emailFactor.send(pending, 'mfa', {
+        identityId: pending.identityId,
+        flow: pending.id,
+        locale,
+      });
+      return pendingSignIns.prolong(pending, until);
     },
   };
 

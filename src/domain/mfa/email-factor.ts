@@ -31,10 +31,10 @@ const enrolling = ({ flow, code }: TriedFactorCode) => ({ purpose: 'mfa_enrollme
 /** Emailed codes as a second factor: a weak one, which never makes `urn:gatehouse:aal2`. */
 export function createEmailFactor({ db, emailedCodes, attempts }: EmailFactorDeps) {
   return {
-    /** @throws DomainError rate_limit.exceeded */
-    async send(scope: EnvironmentScope, purpose: Purpose, { identityId, flow, locale }: MailFactorCode): Promise<void> {
+    /** @returns when the code expires. @throws DomainError rate_limit.exceeded */
+    async send(scope: EnvironmentScope, purpose: Purpose, { identityId, flow, locale }: MailFactorCode): Promise<Date> {
       await attempts.mail(identityId);
-      await db.transaction(scope, (tx) => emailedCodes.send(tx, scope, { purpose, flow, identityId, locale }));
+      return db.transaction(scope, (tx) => emailedCodes.send(tx, scope, { purpose, flow, identityId, locale }));
     },
 
     /**

@@ -40,7 +40,7 @@ export interface SecondFactorsDeps {
   sealing: Sealing;
   emailedCodes: EmailedCodes;
   passwords: CodeHashing;
-  pendingSignIns: Pick<PendingSignIns, 'hold' | 'complete'>;
+  pendingSignIns: Pick<PendingSignIns, 'hold' | 'complete' | 'prolong'>;
   webauthn: Pick<Webauthn, 'verifyAssertion'>;
   graces: Pick<MfaGraces, 'find' | 'start'>;
   rateLimits: boolean;

@@ -34,16 +34,16 @@ export const mfaEmailOtpSend: FastifyPluginAsyncTypebox<HostedOptions> = async (
     if (!step) return reply;
     assertReplayed(step);
     const { visit, pending, token, form } = step;
-    const error = await logins.mfaChallenges.sendEmailCode(pending, readerLocaleOf(request, visit)).then(
-      () => null,
+    const { expiresAt, error } = await logins.mfaChallenges.sendEmailCode(pending, readerLocaleOf(request, visit)).then(
+      (until) => ({ expiresAt: until, error: null }),
       (refusal) => {
         const text = refusal instanceof DomainError ? failures[refusal.code] : undefined;
         if (!text) throw refusal;
-        return text;
+        return { expiresAt: pending.expiresAt, error: text };
       },
     );
     const factors = await logins.mfaChallenges.factorsOf(pending);
-    const { expiresAt, email } = pending;
+    const { email } = pending;
     const isSent = error === null;
     const isAgain = isSent && form.has('again');
     return sendChallenge(visit, { token, expiresAt, email, factors, factor: 'email_otp', isSent, isAgain, error });
