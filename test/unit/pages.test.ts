@@ -543,8 +543,11 @@ describe('what was refused', () => {
     '%s says that another code was sent, and only then',
     (name) => {
       const shown = { ...everyForm[name], error: null };
-      const note = /<p class="alert note" role="status">[^<]*[Ee]arlier codes no longer work\.<\/p>/;
-      expect(render(name, { ...shown, isAgain: true } as never)).toMatch(note);
+      const note = /<p class="alert note" id="note" role="status">[^<]*[Ee]arlier codes no longer work\.<\/p>/;
+      const again = render(name, { ...shown, factor: 'email_otp', isSent: true, isAgain: true } as never);
+      expect(again).toMatch(note);
+      // Where one goes on: what is there when a page loads is not read out by itself.
+      expect(again).toMatch(/<input id="code"[^>]* autofocus aria-describedby="note">/);
       expect(render(name, { ...shown, isAgain: false } as never)).not.toContain('role="status"');
     },
   );
