@@ -553,6 +553,15 @@ describe('what was refused', () => {
   );
 });
 
+test('a recovery code that is pasted into the field for the code of an app is not cut', () => {
+  const challenge = everyPage('x')['mfa-challenge'];
+  const longest = (factor: typeof challenge.factor) =>
+    Number(/id="code"[^>]* maxlength="(\d+)"/.exec(render('mfa-challenge', { ...challenge, factor }))?.[1]);
+  for (const factor of ['totp', 'recovery_code'] as const) {
+    expect(longest(factor)).toBeGreaterThan('ABCD-EFGH-IJKL-MNOP'.length + 10);
+  }
+});
+
 describe('sign-in-address', () => {
   const page = everyPage('ana@example.com')['sign-in-address'];
   const shown = (more: Partial<typeof page>) => render('sign-in-address', { ...page, error: null, ...more });
