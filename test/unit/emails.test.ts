@@ -75,6 +75,15 @@ test.each([
   }
 });
 
+test.each(['password-changed', 'admin-security-notice'] as const)(
+  '%s says in plain text, too, what its address is for: nothing else in it does',
+  async (name) => {
+    const { link } = sample(name);
+    expect((await renderEmail(name, 'en', sample(name))).text).toContain(`.\n\nSign in:\n\n${link}\n\nIf it was`);
+    expect((await renderEmail(name, 'de', sample(name))).text).toContain(`.\n\nAnmelden:\n\n${link}\n\n`);
+  },
+);
+
 test('values are text in HTML and are left as they are in plain text', async () => {
   const values = { ...verification, first_name: '"><script>x</script>', account_name: `Müller & 'Söhne' <AG>` };
   const { html, text } = await renderEmail('registration-verification', 'en', values);
