@@ -591,6 +591,13 @@ test('of several sessions in the same browser each button says which one it ends
   }
 });
 
+test('of two passwords each button that shows one says which', () => {
+  const html = render('account-password', everyPage('ana@example.com')['account-password']);
+  const buttons = [...html.matchAll(/<button class="reveal"[^>]* aria-label="([^"]*)"/g)].map(([, label]) => label);
+  expect(buttons).toEqual(['Show password: Current password', 'Show password: New password']);
+  expect(render('sign-in', signIn)).toContain(' aria-label="Show password" ');
+});
+
 test('an error page says when to try again, rounded up', () => {
   const error = { ...everyPage('x').error, title: 'error.too_many.title', message: 'error.too_many.message' } as const;
   expect(render('error', { ...error, retryAfterSeconds: 40 })).toContain('Try again in 40 seconds.');
