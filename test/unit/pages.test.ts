@@ -539,6 +539,12 @@ describe('what was refused', () => {
     expect(ruled).toBe(html.includes('id="rule"') ? 1 : 0);
   });
 
+  test('what is about no field of a sign-up blames none, and is said of the one where one goes on', () => {
+    const html = render('sign-up', { ...everyForm['sign-up'], error: 'sign_up.error.captcha' });
+    expect(html).not.toContain('aria-invalid="true"');
+    expect(html).toMatch(/<input id="password"[^>]* aria-describedby="message rule" autofocus>/);
+  });
+
   test.each(['code-sent', 'mfa-challenge', 'mfa-enroll-email', 'account-email-otp'] as const)(
     '%s says that another code was sent, and only then',
     (name) => {
