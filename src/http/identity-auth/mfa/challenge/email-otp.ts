@@ -20,7 +20,9 @@ export const emailOtpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
       schema: {
         operationId: 'identityChallengeEmailOtpSend',
         summary: 'Email a code to the confirmed email address',
-        description: 'It is valid for ten minutes, and invalidates an earlier one. 3 per minute and IP address.',
+        description:
+          'It is valid for ten minutes, and invalidates an earlier one. The `challenge_token` is valid for as long, up to half ' +
+          'an hour after the sign-in began. 3 per minute and IP address.',
         tags: ['End-user authentication'],
         body: Body(ChallengeFields),
         response: {
