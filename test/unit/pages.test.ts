@@ -539,6 +539,18 @@ describe('what was refused', () => {
     expect(ruled).toBe(html.includes('id="rule"') ? 1 : 0);
   });
 
+  test.each([
+    ['sign-in', { error: 'sign_in.error.unverified', resendTicket: 'ticket' }],
+    ['code-sent', { error: 'email_code.error.void' }],
+    ['code-sent', { error: 'sign_in.error.captcha' }],
+    ['mfa-challenge', { error: 'mfa_challenge.error.send_too_often', factor: 'email_otp', isSent: false }],
+    ['mfa-enroll-email', { error: 'mfa_challenge.error.send_too_often', isSent: false }],
+  ] as const)('%s, %j: is said with the button where one goes on', (name, more) => {
+    const html = render(name, { ...everyForm[name], isAgain: false, ...more } as never);
+    const focused = html.match(/<[^>]* autofocus[^>]*>/g);
+    expect(focused).toEqual([expect.stringMatching(/^<button .* aria-describedby="message"/)]);
+  });
+
   test('what is about no field of a sign-up blames none, and is said of the one where one goes on', () => {
     const html = render('sign-up', { ...everyForm['sign-up'], error: 'sign_up.error.captcha' });
     expect(html).not.toContain('aria-invalid="true"');
