@@ -551,6 +551,13 @@ describe('what was refused', () => {
     expect(focused).toEqual([expect.stringMatching(/^<button .* aria-describedby="message"/)]);
   });
 
+  test('that no code can be mailed blames no field', () => {
+    const shown = { ...everyForm['mfa-challenge'], error: 'mfa_challenge.error.send_unavailable' as const };
+    const html = render('mfa-challenge', shown);
+    expect(html).not.toContain('aria-invalid="true"');
+    expect(html).toMatch(/<input id="code"[^>]* autofocus aria-describedby="message">/);
+  });
+
   test('what is about no field of a sign-up blames none, and is said of the one where one goes on', () => {
     const html = render('sign-up', { ...everyForm['sign-up'], error: 'sign_up.error.captcha' });
     expect(html).not.toContain('aria-invalid="true"');
