@@ -985,7 +985,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * Get a member of an organization
+         * @description Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        get: operations["getOrganizationMember"];
         put?: never;
         post?: never;
         /**
@@ -1648,6 +1652,32 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/organizations/{id}/invitations/{invitation_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get an invitation to an organization
+         * @description Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        get: operations["getOrganizationInvitation"];
+        put?: never;
+        post?: never;
+        /**
+         * Revoke an invitation to an organization
+         * @description Its link stops working immediately. It stays in the list, as revoked. If it has already been accepted or revoked or has expired, nothing changes: a person who has accepted stays a member.
+         *
+         *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
+         */
+        delete: operations["revokeOrganizationInvitation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/organizations/{id}/invitations/{invitation_id}/resend": {
         parameters: {
             query?: never;
@@ -1665,28 +1695,6 @@ export interface paths {
          */
         post: operations["resendOrganizationInvitation"];
         delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/organizations/{id}/invitations/{invitation_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        /**
-         * Revoke an invitation to an organization
-         * @description Its link stops working immediately. It stays in the list, as revoked. If it has already been accepted or revoked or has expired, nothing changes: a person who has accepted stays a member.
-         *
-         *     Requires `hierarchy.manage` or `svc:organization.manage` at the node that `id` names.
-         */
-        delete: operations["revokeOrganizationInvitation"];
         options?: never;
         head?: never;
         patch?: never;
@@ -3291,7 +3299,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * Get a SCIM token
+         * @description Requires the capability `scim.view`.
+         */
+        get: operations["portalGetScimToken"];
         put?: never;
         post?: never;
         /**
@@ -7774,6 +7786,9 @@ export interface components {
         PortalCreateScimTokenResponse: {
             data: components["schemas"]["ScimTokenWithToken"];
         };
+        PortalGetScimTokenResponse: {
+            data: components["schemas"]["ScimToken"];
+        };
         /** ScimGroupMapping */
         ScimGroupMapping: {
             /** Format: uuid */
@@ -8483,6 +8498,7 @@ export type PortalListScimTokensResponse = components['schemas']['PortalListScim
 export type PortalCreateScimTokenRequest = components['schemas']['PortalCreateScimTokenRequest'];
 export type ScimTokenWithToken = components['schemas']['ScimTokenWithToken'];
 export type PortalCreateScimTokenResponse = components['schemas']['PortalCreateScimTokenResponse'];
+export type PortalGetScimTokenResponse = components['schemas']['PortalGetScimTokenResponse'];
 export type ScimGroupMapping = components['schemas']['ScimGroupMapping'];
 export type PortalListScimGroupMappingsResponse = components['schemas']['PortalListScimGroupMappingsResponse'];
 export type PortalCreateScimGroupMappingRequest = components['schemas']['PortalCreateScimGroupMappingRequest'];
@@ -10072,6 +10088,30 @@ export interface operations {
             default: components["responses"]["Refusal"];
         };
     };
+    getOrganizationMember: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                identity_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AddOrganizationMemberResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
     removeOrganizationMember: {
         parameters: {
             query?: never;
@@ -11339,12 +11379,10 @@ export interface operations {
             default: components["responses"]["Refusal"];
         };
     };
-    resendOrganizationInvitation: {
+    getOrganizationInvitation: {
         parameters: {
             query?: never;
-            header?: {
-                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
-            };
+            header?: never;
             path: {
                 id: string;
                 invitation_id: string;
@@ -11385,6 +11423,32 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    resendOrganizationInvitation: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: components["parameters"]["idempotency-key"];
+            };
+            path: {
+                id: string;
+                invitation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CreateOrganizationInvitationResponse"];
+                };
             };
             default: components["responses"]["Refusal"];
         };
@@ -14025,6 +14089,31 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PortalCreateScimTokenResponse"];
+                };
+            };
+            default: components["responses"]["Refusal"];
+        };
+    };
+    portalGetScimToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The slug of the account. */
+                accountSlug: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PortalGetScimTokenResponse"];
                 };
             };
             default: components["responses"]["Refusal"];

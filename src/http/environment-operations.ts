@@ -79,12 +79,14 @@ import {
 } from './operations/organizations-domains.js';
 import {
   createOrganizationInvitation,
+  getOrganizationInvitation,
   listOrganizationInvitations,
   resendOrganizationInvitation,
   revokeOrganizationInvitation,
 } from './operations/organizations-invitations.js';
 import {
   addOrganizationMember,
+  getOrganizationMember,
   listOrganizationMembers,
   removeOrganizationMember,
   updateOrganizationMember,
@@ -171,6 +173,7 @@ export const environmentOperations: readonly Operation[] = [
   replaceAuthenticationPolicy,
   listOrganizationMembers,
   addOrganizationMember,
+  getOrganizationMember,
   updateOrganizationMember,
   removeOrganizationMember,
   listOrganizationDomains,
@@ -207,6 +210,7 @@ export const environmentOperations: readonly Operation[] = [
   unassignRoles,
   listOrganizationInvitations,
   createOrganizationInvitation,
+  getOrganizationInvitation,
   resendOrganizationInvitation,
   revokeOrganizationInvitation,
   evaluate,

@@ -89,7 +89,7 @@ import {
   listScimGroupMappings,
   updateScimGroupMapping,
 } from './portal/scim-group-mappings.js';
-import { createScimToken, listScimTokens, revokeScimToken } from './portal/scim-tokens.js';
+import { createScimToken, getScimToken, listScimTokens, revokeScimToken } from './portal/scim-tokens.js';
 import { addResourcePermissions } from './portal/setup.js';
 import {
   claimSsoDomain,
@@ -147,6 +147,7 @@ export const portalOperations: readonly Operation[] = [
   deleteSsoDomain,
   listScimTokens,
   createScimToken,
+  getScimToken,
   revokeScimToken,
   listScimGroupMappings,
   createScimGroupMapping,

@@ -53,6 +53,7 @@ test('somebody is invited with roles, counted, and becomes a member by accepting
     invited_by_type: 'api_key',
   });
   expect(await itemsOf()).toEqual([shown]);
+  expect((await key('GET', `${path}/${made.id}`)).json()).toEqual({ data: shown });
   expect(await counts()).toEqual({ members: 0, pending: 1 });
   expect((await post('/invite-info', { token: made.token })).json().data).toMatchObject({
     intent: 'organization',
@@ -312,6 +313,7 @@ test('an invitation is found in its own organization only', async () => {
   const made = await inviteTo(key, path);
   const other = (await key('POST', '/organizations', { name: 'Other' })).json().data;
   const elsewhere = `/organizations/${other.id}/invitations/${made.id}`;
+  expect(outcomeOf(await key('GET', elsewhere))).toBe('404 identity_invite.not_found');
   expect(outcomeOf(await key('POST', `${elsewhere}/resend`))).toBe('404 identity_invite.not_found');
   expect(outcomeOf(await key('DELETE', elsewhere))).toBe('404 identity_invite.not_found');
   const production = callsWith(api, await account.as('owner'), account.portalPath('', 'production'));

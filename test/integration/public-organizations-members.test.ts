@@ -106,6 +106,8 @@ describe('a member', () => {
       items: [added.json().data],
       pagination: { item_count: 1 },
     });
+    expect((await key('GET', `${path}/${ben}`)).json()).toEqual(added.json());
+    expect(outcomeOf(await key('GET', `${path}/${uuidv7()}`))).toBe('404 organization.member_not_found');
     expect(await countOf()).toBe(1);
 
     const changed = await key('PATCH', `${path}/${ben}`, { role_ids: [writer] });
@@ -114,6 +116,7 @@ describe('a member', () => {
     expect(outcomeOf(await key('PATCH', `${path}/${ben}`, { role_ids: [writer] }))).toBe('200');
     expect(outcomeOf(await key('DELETE', `${path}/${ben}`))).toBe('204');
     expect([await countOf(), await rolesHeld(api, ben, acme)]).toEqual([0, []]);
+    expect(outcomeOf(await key('GET', `${path}/${ben}`))).toBe('404 organization.member_not_found');
     expect(outcomeOf(await key('GET', `/identities/${ben}`))).toBe('200');
     expect(await eventsOf(since)).toEqual([
       { action: 'organization.member_added', identity_id: ben, role_ids: [reader] },

@@ -214,13 +214,14 @@ test('what is in an Environment that is being removed counts for nothing, and no
     expect((await owner('POST', `${path}/identity-invites`, invite)).statusCode).toBe(201);
   }
   const token = { name: 'Directory', environment_id: environmentId };
-  expect((await owner('POST', '/scim/tokens', token)).statusCode).toBe(201);
+  const { id: tokenId } = (await owner('POST', '/scim/tokens', token)).json().data;
   const lists = ['/identity-invites', `/identity-invites?environment_id=${environmentId}`, '/scim/tokens'];
   expect(await Promise.all(lists.map(itemCount))).toEqual([2, 2, 1]);
   expect(await itemCount('/processes?kind=identity_invite')).toBe(2);
   expect((await owner('DELETE', `${path}?confirm=development`)).statusCode).toBe(204);
   expect(await Promise.all(lists.map(itemCount))).toEqual([0, 0, 0]);
   expect((await owner('GET', '/scim/tokens')).json().items).toEqual([]);
+  expect((await owner('GET', `/scim/tokens/${tokenId}`)).statusCode).toBe(404);
   expect(await itemCount('/processes?kind=identity_invite')).toBe(0);
   expect(await itemCount('/processes')).toBe(1);
   await finishRemovals(api, accountId);

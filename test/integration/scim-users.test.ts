@@ -71,8 +71,11 @@ test('a token is shown once, tells when it was used, and stops at once when it i
   const listed = (await api.app.inject({ url, headers })).json().items.find((one: { id: string }) => one.id === id);
   expect(listed).toMatchObject({ last_used_at: expect.any(String), organization_id: null });
   expect(JSON.stringify(listed)).not.toContain(token);
+  const read = () => api.app.inject({ url: `${url}/${id}`, headers });
+  expect((await read()).json()).toEqual({ data: listed });
   const revoke = async () => outcomeOf(await api.app.inject({ method: 'DELETE', url: `${url}/${id}`, headers }));
   expect([await revoke(), await revoke()]).toEqual(['204', '404 scim_token.not_found']);
+  expect(outcomeOf(await read())).toBe('404 scim_token.not_found');
   const refused = await own('GET', '/Users');
   expect(refused.statusCode).toBe(401);
   expect(refused.headers['content-type']).toContain('application/scim+json');

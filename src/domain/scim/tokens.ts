@@ -42,6 +42,15 @@ export function createScimTokens({ db, now }: { db: Db; now: Clock }) {
         return readPage(query, page, columns[page.sortBy], total);
       }),
 
+    /** @throws DomainError scim_token.not_found, also where its Environment is being deleted */
+    get: (scope: AccountScope, id: string): Promise<ScimToken> =>
+      db.transaction(scope, async (tx) => {
+        const query = tx.createQueryBuilder(ScimToken, 'token').where({ ...within(scope), id });
+        const token = await query.andWhere(environmentStands('token')).getOne();
+        if (!token) throw new DomainError('scim_token.not_found');
+        return token;
+      }),
+
     /** The secret is answered here and never again. @throws DomainError environment.not_found, organization.not_found */
     async create(scope: AccountScope, input: NewScimToken): Promise<{ token: ScimToken; secret: string }> {
       const at = now();

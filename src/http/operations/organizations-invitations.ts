@@ -101,6 +101,19 @@ export const createOrganizationInvitation = operation({
   }),
 });
 
+export const getOrganizationInvitation = operation({
+  ...ofInvitation,
+  capability: viewing.capability,
+  id: 'getOrganizationInvitation',
+  method: 'GET',
+  path: '/organizations/:id/invitations/:invitation_id',
+  summary: 'Get an invitation to an organization',
+  answers: { 200: single(InvitationView), ...errors('organization.not_found', 'identity_invite.not_found') },
+  handle: async ({ services, scope, params }) => ({
+    data: present(services)(await services.organizationInvitations.get(scope, which(params))),
+  }),
+});
+
 export const resendOrganizationInvitation = operation({
   ...ofInvitation,
   id: 'resendOrganizationInvitation',

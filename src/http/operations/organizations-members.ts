@@ -85,6 +85,19 @@ export const addOrganizationMember = operation({
   },
 });
 
+export const getOrganizationMember = operation({
+  ...ofMember,
+  capability: viewing.capability,
+  id: 'getOrganizationMember',
+  method: 'GET',
+  path: '/organizations/:id/members/:identity_id',
+  summary: 'Get a member of an organization',
+  answers: { 200: single(MemberView), ...errors('organization.not_found', 'organization.member_not_found') },
+  handle: async ({ services, scope, params }) => ({
+    data: presentMember(await services.memberships.get(scope, idsOf(params))),
+  }),
+});
+
 export const updateOrganizationMember = operation({
   ...ofMember,
   id: 'updateOrganizationMember',

@@ -79,6 +79,18 @@ export const createScimToken = operation({
   },
 });
 
+export const getScimToken = operation({
+  ...common,
+  id: 'getScimToken',
+  method: 'GET',
+  path: '/scim/tokens/:id',
+  summary: 'Get a SCIM token',
+  capability: 'scim.view',
+  params: Type.Object({ id: Id }),
+  answers: { 200: single(ScimTokenView), ...errors('scim_token.not_found') },
+  handle: async ({ services, scope, params }) => ({ data: present(await services.scimTokens.get(scope, params.id)) }),
+});
+
 export const revokeScimToken = operation({
   ...common,
   id: 'revokeScimToken',

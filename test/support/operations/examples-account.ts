@@ -66,6 +66,7 @@ const scim: Record<string, Example> = {
   createScimToken: async ({ id, unique }) => ({
     body: { name: unique, environment_id: await id('environment'), organization_id: await id('organization') },
   }),
+  getScimToken: of('scimToken'),
   revokeScimToken: of('scimToken'),
   listScimGroupMappings: async ({ id }) => ({ query: { environment_id: await id('environment') } }),
   createScimGroupMapping: async ({ id, unique }) => {

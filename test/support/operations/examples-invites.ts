@@ -33,6 +33,7 @@ export const inviteExamples: Record<string, Example> = {
     path: { id: await id('organization') },
     body: { email: `${unique}@example.com`, role_ids: [await id('role')] },
   }),
+  getOrganizationInvitation: ofInvitation,
   resendOrganizationInvitation: ofInvitation,
   revokeOrganizationInvitation: ofInvitation,
 };

@@ -44,6 +44,7 @@ export const organizationExamples: Record<string, Example> = {
     path: { id: await id('organization') },
     body: { identity_id: await id('identity'), role_ids: [await id('role')] },
   }),
+  getOrganizationMember: async (given) => ofMember(given),
   updateOrganizationMember: async (given) => ({
     ...(await ofMember(given)),
     body: { role_ids: [await given.id('role')] },

@@ -122,18 +122,24 @@ export const kinds = {
   /** Of any Environment of the Account, as its directory shows it. */
   directoryIdentity: ofAccount(newIdentity),
   accountIdentityInvite: ofAccount((place) => idFrom(inAccount(place, '/identity-invites', { email: anEmail() }))),
-  organizationInvitation: ofEnvironment(async (place, of) => {
-    const organization = of ?? (await newOrganization(place));
-    return idFrom(place.make(`/organizations/${organization}/invitations`, { email: anEmail() }));
-  }),
   organization: ofEnvironment(newOrganization),
   /** The Identity of a member. */
-  organizationMember: ofEnvironment(async (place, of) => {
-    const organizationId = of ?? (await newOrganization(place));
-    const identityId = await newIdentity(place);
-    await place.make(`/organizations/${organizationId}/members`, { identity_id: identityId });
-    return identityId;
-  }),
+  organizationMember: {
+    belongsTo: 'organization',
+    ...ofEnvironment(async (place, of) => {
+      const organizationId = of ?? (await newOrganization(place));
+      const identityId = await newIdentity(place);
+      await place.make(`/organizations/${organizationId}/members`, { identity_id: identityId });
+      return identityId;
+    }),
+  },
+  organizationInvitation: {
+    belongsTo: 'organization',
+    ...ofEnvironment(async (place, of) => {
+      const organization = of ?? (await newOrganization(place));
+      return idFrom(place.make(`/organizations/${organization}/invitations`, { email: anEmail() }));
+    }),
+  },
   organizationDomain: {
     belongsTo: 'organization',
     ...ofEnvironment(async (place, of) => {
