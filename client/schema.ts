@@ -8541,7 +8541,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: first name, last name and email. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "email" | "first_name" | "last_name";
@@ -8608,7 +8608,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: as in the list of identities. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "email" | "first_name" | "last_name";
@@ -8845,7 +8845,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: the address and the user agent. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "authenticated_at";
@@ -8951,7 +8951,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: the name. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name" | "slug";
@@ -9239,7 +9239,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: name and email. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "expires_at" | "email";
@@ -9398,7 +9398,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: name and slug. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name" | "slug";
@@ -9410,6 +9410,10 @@ export interface operations {
                 node_type?: string;
                 /** @description Only items with this `status`. */
                 status?: "active" | "inactive";
+                /** @description Only those with exactly this slug, of any parent. */
+                slug?: string;
+                /** @description Only those directly below this node. */
+                parent_node_id?: string;
             };
             header?: never;
             path?: never;
@@ -9597,7 +9601,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: name and slug. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name" | "slug";
@@ -9637,7 +9641,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: name and slug. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name" | "slug";
@@ -9700,7 +9704,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: first name, last name and email. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "email" | "first_name" | "last_name";
@@ -9789,7 +9793,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: name and slug. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name" | "slug";
@@ -9797,6 +9801,10 @@ export interface operations {
                 order?: "asc" | "desc";
                 /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
+                /** @description Only those with exactly this slug, of any parent. */
+                slug?: string;
+                /** @description Only those directly below this node. */
+                parent_node_id?: string;
             };
             header?: never;
             path?: never;
@@ -10030,7 +10038,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: first name, last name and email. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "email" | "first_name" | "last_name";
@@ -10173,7 +10181,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: the domain. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "domain";
@@ -10642,7 +10650,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: the name. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name";
@@ -10650,6 +10658,8 @@ export interface operations {
                 order?: "asc" | "desc";
                 /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
+                /** @description Only items with this `client_id`. */
+                client_id?: string;
             };
             header?: never;
             path?: never;
@@ -10807,7 +10817,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: key and name. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "key" | "name";
@@ -10815,6 +10825,8 @@ export interface operations {
                 order?: "asc" | "desc";
                 /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
+                /** @description Only items with this `key`. */
+                key?: string;
                 /** @description Only items with this `category`. */
                 category?: string;
                 /** @description Only items with this `source`. */
@@ -10972,7 +10984,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: the name. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name" | "updated_at";
@@ -10980,6 +10992,8 @@ export interface operations {
                 order?: "asc" | "desc";
                 /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
+                /** @description Only the role with this name, regardless of case. */
+                name?: string;
                 /** @description Only items with this `status`. */
                 status?: "active" | "inactive";
                 /** @description Only items with this `source`. */
@@ -11167,7 +11181,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: the names of role and node. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at";
@@ -11319,7 +11333,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: name and email. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "expires_at" | "email";
@@ -11695,7 +11709,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: URL and description. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "url";
@@ -11926,7 +11940,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: the event type. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at";
@@ -12229,7 +12243,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: email and name. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "email" | "last_name";
@@ -12376,7 +12390,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: the name. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name";
@@ -12524,7 +12538,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: email and name. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "expires_at" | "email";
@@ -12672,7 +12686,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: first name, last name and email. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "email";
@@ -12787,7 +12801,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: name and email. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "expires_at" | "email";
@@ -12964,7 +12978,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: IDs and kind. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at";
@@ -13152,7 +13166,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: the name. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name";
@@ -13494,7 +13508,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: the name. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name";
@@ -13886,7 +13900,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: the domain. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "domain";
@@ -14032,7 +14046,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: the name. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name";
@@ -14151,7 +14165,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: the name of the group. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at";
@@ -14515,7 +14529,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: name and slug. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name" | "slug";
@@ -14669,7 +14683,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: name and slug. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name" | "slug";
@@ -14980,7 +14994,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: the name. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "name";
@@ -14988,6 +15002,8 @@ export interface operations {
                 order?: "asc" | "desc";
                 /** @description The cursor from the `Link` to the next page: returns the items after the last item of the previous page, whatever was added or removed in between, as fast as the first page. Only with the order by `created_at`; `page` is then only the number that the response reports. */
                 after?: string;
+                /** @description Only items with this `client_id`. */
+                client_id?: string;
             };
             header?: never;
             path: {
@@ -15213,7 +15229,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: URL and description. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at" | "url";
@@ -15466,7 +15482,7 @@ export interface operations {
                 page?: number;
                 /** @description The maximum number of items on a page. */
                 take?: number;
-                /** @description Substring filter. */
+                /** @description Substring filter: the event type. */
                 q?: string;
                 /** @description The field to sort by; items with equal values are sorted by `id`. Text is sorted by the database's collation, which in the embedded database is by code points (`Z` before `a`, `z` before `ä`); email addresses of people and names of roles are sorted regardless of case. */
                 sort_by?: "created_at";

@@ -194,7 +194,7 @@ test('one that is deleted is gone, and the others stay', async () => {
   expect((await call('GET', path)).json().items.map(({ id }: { id: string }) => id)).toEqual([shop.id]);
 });
 
-test('the list has a search and both orders', async () => {
+test('the list has a search and both orders, and finds one by what it identifies itself with', async () => {
   for (const name of ['Beta', 'Alpha', 'Gamma 100%']) await create({ name });
   const names = async (query: string) =>
     (await call('GET', `${path}?${query}`)).json().items.map(({ name }: { name: string }) => name);
@@ -203,4 +203,8 @@ test('the list has a search and both orders', async () => {
   expect(await names('sort_by=created_at&order=desc')).toEqual(['Gamma 100%', 'Alpha', 'Beta']);
   expect(await names('q=0%25')).toEqual(['Gamma 100%']);
   expect(await names('q=nobody')).toEqual([]);
+  const { client_id } = (await call('GET', `${path}?q=Alpha`)).json().items[0];
+  expect(await names(`client_id=${client_id}`)).toEqual(['Alpha']);
+  expect(await names(`client_id=${client_id}&q=Beta`)).toEqual([]);
+  expect(await names(`client_id=${client_id.slice(1)}`)).toEqual([]);
 });

@@ -93,6 +93,15 @@ test('a deleted key stops for good', async () => {
   expect(actions).toEqual(['api_key.created', 'api_key.rotated', 'api_key.deleted']);
 });
 
+test('one is found by what its calls identify themselves with', async () => {
+  const { id, client_id } = await newKey();
+  const found = async (query: string) => (await call('GET', `/api-keys?${query}`, 200)).json();
+  const { items, pagination } = await found(`client_id=${client_id}`);
+  expect([items.map((one: { id: string }) => one.id), pagination.item_count]).toEqual([[id], 1]);
+  expect((await found(`client_id=${client_id}&q=Two`)).items).toEqual([]);
+  expect((await found('client_id=nobody')).pagination.item_count).toBe(0);
+});
+
 test('an expired key is refused from that moment on, though it was read a moment before', async () => {
   const expires_at = new Date(api.clock.now.getTime() + 500).toISOString();
   const { secret } = await newKey({ expires_at });

@@ -335,6 +335,11 @@ describe('reading', () => {
     expect(namesIn((await get('/nodes?q=ETA')).items)).toEqual(['Beta']);
     expect(namesIn((await get('/nodes?status=inactive')).items)).toEqual(['Gamma']);
     expect(namesIn((await get('/nodes?node_type=organization')).items)).toEqual(['Alpha']);
+    expect(namesIn((await get('/nodes?slug=beta')).items)).toEqual(['Beta']);
+    expect(namesIn((await get(`/nodes?parent_node_id=${root.id}`)).items)).toEqual(['Alpha', 'Delta']);
+    expect(namesIn((await get(`/nodes?parent_node_id=${a.id.toUpperCase()}&slug=beta`)).items)).toEqual(['Beta']);
+    expect((await get(`/nodes?parent_node_id=${b.id}&slug=beta`)).pagination.item_count).toBe(0);
+    expect((await get('/nodes?slug=bet')).items).toEqual([]);
     expect(namesIn((await get(`/nodes/${a.id}/subtree`)).items)).toEqual(['Alpha', 'Beta', 'Gamma']);
     expect((await get(`/nodes/${a.id}/subtree?take=1`)).pagination.item_count).toBe(3);
     expect(namesIn((await get(`/nodes/${root.id}/children`)).items)).toEqual(['Alpha', 'Delta']);

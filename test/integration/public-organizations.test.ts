@@ -229,6 +229,18 @@ describe('the list', () => {
     expect(await namesOf(key, `?q=${encodeURIComponent('0%')}`)).toEqual(['Beta 100%']);
     expect(await namesOf(key, '?q=a_x')).toEqual(['alpha_x']);
     expect(await namesOf(key, '?q=o%0An')).toEqual([]);
+    expect(await namesOf(key, '?slug=one')).toEqual(['alpha_x']);
+    expect(await namesOf(key, '?slug=one&q=gamma')).toEqual([]);
+    expect(await namesOf(key, '?slug=beta-unit')).toEqual([]); // a node, and no organization
+    const { id: parent } = (await key('GET', '/organizations?slug=two')).json().items[0];
+    await newOrganization(key, 'Below', { parent_node_id: parent });
+    expect(await namesOf(key, `?parent_node_id=${parent}`)).toEqual(['Below']);
+    await key(
+      'DELETE',
+      `/organizations/${(await key('GET', '/organizations?slug=below')).json().items[0].id}`,
+      undefined,
+      1,
+    );
     const page = (await key('GET', '/organizations?take=2&q=beta')).json();
     expect(page.pagination).toMatchObject({ item_count: 2, page_count: 1 });
     expect((await key('GET', '/organizations?take=2')).json().pagination).toMatchObject({

@@ -144,6 +144,9 @@ test('they are found by key, by name, by category and by source, and sorted by e
   expect(await keysOf('q=.TWO')).toEqual(['c.two']);
   expect(await keysOf('q=second')).toEqual(['a.three']);
   expect(await keysOf('q=%25')).toEqual([]);
+  expect(await keysOf('key=b.one')).toEqual(['b.one']);
+  expect(await keysOf('key=b.on')).toEqual([]);
+  expect(await keysOf('key=b.one&category=right')).toEqual([]);
   expect(await keysOf('category=left&sort_by=key&order=asc')).toEqual(['a.three', 'b.one']);
   expect(await keysOf('category=left&source=system')).toEqual([]);
   expect(await keysOf('source=system&take=100')).toHaveLength(15);

@@ -167,6 +167,10 @@ test('they are found by name, status and source, and sorted by each column in bo
   expect(await namesOf('status=inactive')).toEqual(['B first']);
   expect(await namesOf('status=active&source=custom')).toEqual(['A third', 'C second']);
   expect(await namesOf('q=second')).toEqual(['C second']);
+  expect(await namesOf('name=c%20SECOND')).toEqual(['C second']);
+  expect(await namesOf('name=second')).toEqual([]);
+  expect(await namesOf('name=C%20second&q=first')).toEqual([]);
+  expect(await namesOf('name=C%20second&status=inactive')).toEqual([]);
   expect(await namesOf('q=%25')).toEqual([]);
   expect(await namesOf('')).toHaveLength(6);
 });

@@ -47,12 +47,10 @@ test('the document is valid OpenAPI 3.0', async () => {
   expect({ valid, errors }).toEqual({ valid: true, errors: undefined });
 });
 
-test('what `q` searches is said of each list that takes it', () => {
-  const silent = [...operationsOf(document)].filter(({ operation: { parameters = [], description = '' } }) => {
+test('what `q` searches is said of each list that takes it, with the parameter', () => {
+  const silent = [...operationsOf(document)].filter(({ operation: { parameters = [] } }) => {
     const q = parameters.map((one) => resolved(document, one) as { name: string; description?: string });
-    return (
-      q.some((one) => one.name === 'q' && one.description === 'Substring filter.') && !description.includes('`q` ')
-    );
+    return q.some((one) => one.name === 'q' && one.description === 'Substring filter.');
   });
   expect(silent.map(({ method, path }) => `${method} ${path}`)).toEqual([]);
 });

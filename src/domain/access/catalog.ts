@@ -30,6 +30,12 @@ export interface PermissionUse {
 
 export type PermissionSort = 'key' | 'name' | 'created_at';
 
+export type PermissionPage = PageRequest<PermissionSort> & {
+  key?: string | undefined;
+  category?: string | undefined;
+  source?: Permission['source'] | undefined;
+};
+
 const columns: Record<PermissionSort, string[]> = {
   key: ['permission.key', 'permission.id'],
   name: ['permission.name', 'permission.id'],
@@ -39,16 +45,14 @@ const columns: Record<PermissionSort, string[]> = {
 /** What can be allowed in an Environment: the system's permissions, read-only, and those that its applications register. */
 export function createPermissionCatalog({ db, now }: { db: Db; now: Clock }) {
   return {
-    list: (
-      scope: EnvironmentScope,
-      page: PageRequest<PermissionSort> & { category?: string | undefined; source?: Permission['source'] | undefined },
-    ): Promise<Page<Permission>> =>
+    list: (scope: EnvironmentScope, page: PermissionPage): Promise<Page<Permission>> =>
       db.transaction(scope, (tx) => {
         const query = tx.createQueryBuilder(Permission, 'permission').where(within(scope));
         if (page.q) {
           const pattern = containing(page.q);
           query.andWhere('(permission.key ilike :pattern or permission.name ilike :pattern)', { pattern });
         }
+        if (page.key !== undefined) query.andWhere('permission.key = :key', page);
         if (page.category !== undefined) query.andWhere('permission.category = :category', page);
         if (page.source !== undefined) query.andWhere('permission.source = :source', page);
         return readPage(query, page, columns[page.sortBy]);

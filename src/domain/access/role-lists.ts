@@ -29,7 +29,11 @@ export interface Holders {
 }
 
 export type RoleSort = 'name' | 'created_at' | 'updated_at';
-export type RolesPage = PageRequest<RoleSort> & { isActive?: boolean | undefined; isSystemRole?: boolean | undefined };
+export type RolesPage = PageRequest<RoleSort> & {
+  name?: string | undefined;
+  isActive?: boolean | undefined;
+  isSystemRole?: boolean | undefined;
+};
 
 const columns: Record<RoleSort, string[]> = {
   name: ['role.name', 'role.id'],
@@ -57,7 +61,7 @@ const rolesWhere = ({ at, part }: Holders, where: (put: Bind) => string): RowLis
 export function listRoles(
   db: Pick<Db, 'statementIn' | 'transaction'>,
   scope: EnvironmentScope,
-  { q, isActive, isSystemRole, ...page }: RolesPage,
+  { q, name, isActive, isSystemRole, ...page }: RolesPage,
   holders: Holders,
 ): Promise<Page<CountedRole>> {
   const conditions = [ofTenant];
@@ -65,8 +69,12 @@ export function listRoles(
   if (isSystemRole !== undefined) conditions.push(`role.system_key is ${isSystemRole ? 'not null' : 'null'}`);
   const meant = conditions.join(' and ');
   const sorted = columns[page.sortBy];
-  if (q) {
-    const found = rolesWhere(holders, (put) => `${meant} and role.name::text ilike ${put(containing(q))}`);
+  if (q || name !== undefined) {
+    const named = (put: Bind) => [
+      ...(q ? [`role.name::text ilike ${put(containing(q))}`] : []),
+      ...(name !== undefined ? [`role.name = ${put(name)}::citext`] : []),
+    ];
+    const found = rolesWhere(holders, (put) => [meant, ...named(put)].join(' and '));
     return db.transaction(scope, (tx) => readPart(tx, scope, found, page, sorted));
   }
   const total = () => `(select count(*) from roles role where ${meant})`;

@@ -28,8 +28,10 @@ export interface NewApiKey {
   expiresAt: Date | null;
 }
 
+export type ApiKeyPage = PageRequest<'created_at' | 'name'> & { clientId?: string | undefined };
+
 export interface ApiKeyManagement {
-  list(scope: EnvironmentScope, page: PageRequest<'created_at' | 'name'>): Promise<Page<ApiKey>>;
+  list(scope: EnvironmentScope, page: ApiKeyPage): Promise<Page<ApiKey>>;
   get(scope: EnvironmentScope, id: string): Promise<ApiKey>;
   /** The secret is answered here and never again. @throws DomainError api_key.cannot_grant, validation.failed, environment.not_found */
   create(scope: EnvironmentScope, creator: Caller, input: NewApiKey): Promise<{ apiKey: ApiKey; secret: string }>;
@@ -115,7 +117,9 @@ export function createApiKeyManagement({
       db.transaction(scope, async (tx) => {
         const query = tx.createQueryBuilder(ApiKey, 'key').where(within(scope));
         if (page.q) query.andWhere('key.name ilike :pattern', { pattern: containing(page.q) });
-        const total = page.q ? undefined : await readRowCount(tx, scope, 'api_keys');
+        if (page.clientId !== undefined) query.andWhere('key.clientId = :clientId', page);
+        const isWhole = !page.q && page.clientId === undefined;
+        const total = isWhole ? await readRowCount(tx, scope, 'api_keys') : undefined;
         return readPage(query, page, columns[page.sortBy], total);
       }),
     get: (scope, id) =>

@@ -10,7 +10,17 @@ import { change, type NodeChanges } from './changes.js';
 import { create, type NewNode, rootOf } from './nodes.js';
 import { removeInParts } from './removal-in-parts.js';
 import type { Sight } from './sight.js';
-import { ancestors, children, get, listNodes, type NodeInSight, type NodePage, subtree, tree } from './tree.js';
+import {
+  ancestors,
+  children,
+  get,
+  listNodes,
+  type NodeInSight,
+  type NodePage,
+  type PlaceFilters,
+  subtree,
+  tree,
+} from './tree.js';
 
 /**
  * The tree of an Environment: each of these in a transaction of its own, but for the list of all. What they refuse is said
@@ -22,7 +32,7 @@ export function createHierarchy({ db, now }: { db: Db; now: Clock }) {
   };
 
   return {
-    list: (scope: EnvironmentScope, sight: Sight, page: NodePage): Promise<Page<NodeInSight>> =>
+    list: (scope: EnvironmentScope, sight: Sight, page: NodePage & PlaceFilters): Promise<Page<NodeInSight>> =>
       listNodes(db, scope, sight, page),
     tree: (scope: EnvironmentScope, sight: Sight, depth: number | null): Promise<NodeInSight[]> =>
       db.transaction(scope, (tx) => tree(tx, scope, sight, depth)),

@@ -13,6 +13,17 @@ import { type Access, accessColumns, accessTo, isIn, onlySeen, type Sight, seesA
 
 export type NodeSort = 'created_at' | 'name' | 'slug';
 export type NodePage = PageRequest<NodeSort> & { nodeType?: string | undefined; status?: NodeStatus | undefined };
+/** Of a node among others: its place, and its name there. */
+export interface PlaceFilters {
+  slug?: string | undefined;
+  parentNodeId?: string | undefined;
+}
+
+/** SQL: the rows `node` that are there. */
+export const placedAt = ({ slug, parentNodeId }: PlaceFilters, put: Bind): string[] => [
+  ...(slug !== undefined ? [`node.slug = ${put(slug)}`] : []),
+  ...(parentNodeId !== undefined ? [`node.parent_node_id = ${put(parentNodeId)}`] : []),
+];
 
 /** What of a node's own is shown. */
 export const shownOfNode = [
@@ -59,17 +70,18 @@ export function listNodes(
   db: Pick<Db, 'statementIn' | 'transaction'>,
   scope: EnvironmentScope,
   sight: Sight,
-  page: NodePage,
+  page: NodePage & PlaceFilters,
 ): Promise<Page<NodeInSight>> {
   const sorted = columns[page.sortBy];
-  const isWhole = seesAll(sight) && !page.q && !page.nodeType && !page.status;
+  const { q, nodeType, status, slug, parentNodeId } = page;
+  const isWhole = seesAll(sight) && [q, nodeType, status, slug, parentNodeId].every((filter) => filter === undefined);
   if (isWhole) {
     const all = nodesIn(sight, () => []);
     return readWhole(db, scope, { ...all, total: () => counterTotal('nodes') }, page, sorted);
   }
   return db.transaction(scope, async (tx) => {
     const filters = await filtersOf(tx, scope, page);
-    const nodes = nodesIn(sight, (put) => [...onlySeen(sight, put), ...filters(put)]);
+    const nodes = nodesIn(sight, (put) => [...onlySeen(sight, put), ...placedAt(page, put), ...filters(put)]);
     return readPart(tx, scope, nodes, page, sorted);
   });
 }

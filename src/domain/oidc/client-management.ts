@@ -25,8 +25,10 @@ export type NewClient = Omit<ClientSettings, 'scopes' | 'consentRequired' | 'ini
   consentRequired?: boolean | undefined;
 };
 
+export type ClientPage = PageRequest<'created_at' | 'name'> & { clientId?: string | undefined };
+
 export interface ClientManagement {
-  list(scope: EnvironmentScope, page: PageRequest<'created_at' | 'name'>): Promise<Page<OAuthClient>>;
+  list(scope: EnvironmentScope, page: ClientPage): Promise<Page<OAuthClient>>;
   /** @throws DomainError oauth_client.not_found */
   get(scope: EnvironmentScope, id: string): Promise<OAuthClient>;
   /** The secret, where the client has one, is answered here and never again. @throws DomainError validation.failed */
@@ -65,6 +67,7 @@ export function createClientManagement({
       db.transaction(scope, (tx) => {
         const query = tx.createQueryBuilder(OAuthClient, 'client').where(within(scope));
         if (page.q) query.andWhere('client.name ilike :pattern', { pattern: containing(page.q) });
+        if (page.clientId !== undefined) query.andWhere('client.clientId = :clientId', page);
         return readPage(query, page, columns[page.sortBy]);
       }),
     get: (scope, id) => db.transaction(scope, (tx) => find(tx, scope, id)),

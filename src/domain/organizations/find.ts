@@ -7,7 +7,7 @@ import { counterTotal } from '../counters.js';
 import { DomainError } from '../errors.js';
 import { organizationType } from '../hierarchy/rules.js';
 import { onlySeen, type Sight, seesAll } from '../hierarchy/sight.js';
-import { columns, type ShownNode, shownOfNode } from '../hierarchy/tree.js';
+import { columns, type PlaceFilters, placedAt, type ShownNode, shownOfNode } from '../hierarchy/tree.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
 import { columnsOf, type RowList, readPart, readWhole } from '../row-pages.js';
 
@@ -18,7 +18,7 @@ export type OrganizationNode = Node & Counts;
 export type ShownOrganization = ShownNode & Counts;
 
 export type OrganizationSort = 'created_at' | 'name' | 'slug';
-export type OrganizationPage = PageRequest<OrganizationSort>;
+export type OrganizationPage = PageRequest<OrganizationSort> & PlaceFilters;
 
 /**
  * SQL: how many invitations into an organization wait. What is kept counts those whose time is over until a worker has written that
@@ -34,7 +34,7 @@ export function listOrganizations(
   db: Pick<Db, 'statementIn' | 'transaction'>,
   scope: EnvironmentScope,
   sight: Sight,
-  { q, ...page }: OrganizationPage,
+  { q, slug, parentNodeId, ...page }: OrganizationPage,
   at: Date,
 ): Promise<Page<ShownOrganization>> {
   const organizations: RowList = {
@@ -44,6 +44,7 @@ export function listOrganizations(
         // The type is written out, so that PostgreSQL knows the indexes of organizations by it.
         `node.account_id = $1 and node.environment_id = $2 and node.node_type = 'organization'`,
         ...onlySeen(sight, put),
+        ...placedAt({ slug, parentNodeId }, put),
         // By way of a function, since row-level security keeps PostgreSQL from using the trigrams.
         ...(q ? [`node.id in (select gatehouse_matching_organizations($1, $2, ${put(containing(q))}))`] : []),
       ].join(' and '),
@@ -54,7 +55,7 @@ export function listOrganizations(
         ${waiting(`${put(at)}::timestamptz`)} as "pendingInviteCount"`,
   };
   const sorted = columns[page.sortBy];
-  const isWhole = seesAll(sight) && !q;
+  const isWhole = seesAll(sight) && [q, slug, parentNodeId].every((filter) => filter === undefined);
   if (isWhole)
     return readWhole(db, scope, { ...organizations, total: () => counterTotal('organizations') }, page, sorted);
   return db.transaction(scope, (tx) => readPart(tx, scope, organizations, page, sorted));

@@ -21,12 +21,15 @@ const known: Record<string, string> = {
 };
 
 /** Describes a path's frame and a query; what else a list or an export can be asked for narrows it. */
-export function describeParameters({ parameters = [] }: DocumentedOperation): void {
+export function describeParameters({ parameters = [], description: text = '' }: DocumentedOperation): void {
   const named = parameters.filter((one): one is DocumentedParameter => !isReference(one));
   const isNarrowed = named.some(({ name }) => name === 'take' || name === 'format');
   for (const parameter of named) {
     const isFilter = isNarrowed && parameter.in === 'query';
     const description = known[parameter.name] ?? (isFilter ? `Only items with this \`${parameter.name}\`.` : null);
     if (description) parameter.description ??= description;
+    // Clients and forms show what stands with the parameter: what the list's own text says of it is there, too.
+    const searched = parameter.name === 'q' && /`q` searches ([^.;]+)/.exec(text)?.[1];
+    if (searched) parameter.description = `Substring filter: ${searched}.`;
   }
 }

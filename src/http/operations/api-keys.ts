@@ -61,10 +61,10 @@ export const listApiKeys = operation({
   level: 'environment',
   permission: 'api_key.view',
   capability: anyMember, // specification, Portal API: "JWT only"
-  query: listQuery(['created_at', 'name']),
+  query: listQuery(['created_at', 'name'], { client_id: Type.Optional(Type.String({ maxLength: 100 })) }),
   answers: { 200: listOf(ApiKeyView) },
-  handle: async ({ services, scope, query: { sort_by: sortBy, ...page } }) =>
-    paginated(await services.apiKeyManagement.list(scope, { ...page, sortBy }), present),
+  handle: async ({ services, scope, query: { sort_by: sortBy, client_id: clientId, ...page } }) =>
+    paginated(await services.apiKeyManagement.list(scope, { ...page, sortBy, clientId }), present),
 });
 
 export const createApiKey = operation({

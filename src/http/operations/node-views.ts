@@ -23,6 +23,12 @@ const NodeFields = {
 };
 export const NodeView = Resource('Node', NodeFields);
 
+/** A slug is unique below a parent: together they find one. */
+export const placeFilters = {
+  slug: Type.Optional(Type.String({ maxLength: 63, description: 'Only those with exactly this slug, of any parent.' })),
+  parent_node_id: Type.Optional(Type.String({ format: 'uuid', description: 'Only those directly below this node.' })),
+};
+
 export const SeenNodeFields = {
   ...NodeFields,
   access_state: OneOf(['accessible', 'path_only'], {

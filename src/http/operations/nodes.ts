@@ -15,6 +15,7 @@ import {
   managing,
   NodeStatuses,
   NodeView,
+  placeFilters,
   presentNode,
   presentSeen,
   SeenNode,
@@ -31,12 +32,13 @@ const placing = [
   'validation.failed',
 ] as const;
 
-/** The list parameters that lists of nodes take. */
-export const nodeQuery = () =>
-  listQuery(['created_at', 'name', 'slug'], {
-    node_type: Type.Optional(Type.String({ maxLength: 64 })),
-    status: Type.Optional(NodeStatuses),
-  });
+const sorts = ['created_at', 'name', 'slug'] as const;
+const filters = {
+  node_type: Type.Optional(Type.String({ maxLength: 64 })),
+  status: Type.Optional(NodeStatuses),
+};
+/** The list parameters of nodes that stand somewhere already. */
+export const nodeQuery = () => listQuery(sorts, filters);
 
 export const listNodes = operation({
   ...common,
@@ -47,13 +49,13 @@ export const listNodes = operation({
   description: 'Returns the nodes that the caller may see, including the root. `q` searches name and slug.',
   permission: somewhere('hierarchy.view'),
   capability: 'env_structure.view',
-  query: nodeQuery(),
+  query: listQuery(sorts, { ...filters, ...placeFilters }),
   answers: { 200: listOf(SeenNode) },
   isBroad: goesFar,
-  async handle({ query: { sort_by: sortBy, node_type: nodeType, ...page }, ...context }) {
+  async handle({ query: { sort_by: sortBy, node_type: nodeType, parent_node_id: parentNodeId, ...page }, ...context }) {
     const sight = await sightOf(context);
-    const found = await context.services.hierarchy.list(context.scope, sight, { ...page, sortBy, nodeType });
-    return paginated(found, presentSeen);
+    const meant = { ...page, sortBy, nodeType, parentNodeId };
+    return paginated(await context.services.hierarchy.list(context.scope, sight, meant), presentSeen);
   },
 });
 

@@ -106,10 +106,10 @@ export const listOAuthClients = operation({
   summary: 'List OAuth clients',
   description: '`q` searches the name.',
   capability: 'oauth_clients.view',
-  query: listQuery(['created_at', 'name']),
+  query: listQuery(['created_at', 'name'], { client_id: Type.Optional(Type.String({ maxLength: 100 })) }),
   answers: { 200: listOf(ClientView) },
-  handle: async ({ services, scope, query: { sort_by: sortBy, ...page } }) =>
-    paginated(await services.clientManagement.list(scope, { ...page, sortBy }), present),
+  handle: async ({ services, scope, query: { sort_by: sortBy, client_id: clientId, ...page } }) =>
+    paginated(await services.clientManagement.list(scope, { ...page, sortBy, clientId }), present),
 });
 
 export const createOAuthClient = operation({

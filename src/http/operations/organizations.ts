@@ -6,6 +6,7 @@ import { assertHoldsAt } from '../node-rights.js';
 import { at, atRoot, errors, operation, somewhere } from '../operation.js';
 import { Body, Description, Id, listOf, Name, Nullable, SentMetadata, Slug, single } from '../schemas.js';
 import { conflictAs } from '../version-conflict.js';
+import { placeFilters } from './node-views.js';
 import {
   common,
   managed,
@@ -31,13 +32,16 @@ export const listOrganizations = operation({
     'is empty if the tree has no organizations.',
   permission: somewhere(...viewing.permissions),
   capability: viewing.capability,
-  query: listQuery(['created_at', 'name', 'slug']),
+  query: listQuery(['created_at', 'name', 'slug'], placeFilters),
   answers: { 200: listOf(OrganizationView) },
   isBroad: goesFar,
-  async handle({ services, scope, caller, query: { sort_by: sortBy, ...page } }) {
+  async handle({ services, scope, caller, query: { sort_by: sortBy, parent_node_id: parentNodeId, ...page } }) {
     const view = await services.rights.reach(scope, caller, viewing);
     const sight = { view, manage: [], activeOnly: caller.type === 'identity' };
-    return paginated(await services.organizations.list(scope, sight, { ...page, sortBy }), presentOrganization);
+    return paginated(
+      await services.organizations.list(scope, sight, { ...page, sortBy, parentNodeId }),
+      presentOrganization,
+    );
   },
 });
 

@@ -65,6 +65,7 @@ export const listPermissions = operation({
   description:
     'Returns the permissions of the service (`system`) and those registered by applications. `q` searches key and name.',
   query: listQuery(['created_at', 'key', 'name'], {
+    key: Type.Optional(Type.String({ maxLength: 150 })),
     category: Type.Optional(Type.String({ maxLength: 100 })),
     source: Type.Optional(OneOf(['system', 'custom'])),
   }),

@@ -67,6 +67,9 @@ export const listRoles = operation({
   summary: 'List roles',
   description: '`q` searches the name.',
   query: listQuery(['created_at', 'name', 'updated_at'], {
+    name: Type.Optional(
+      Type.String({ maxLength: 200, description: 'Only the role with this name, regardless of case.' }),
+    ),
     status: Type.Optional(OneOf(['active', 'inactive'])),
     source: Type.Optional(OneOf(['system', 'custom'])),
   }),

@@ -72,6 +72,7 @@ const identities: Record<string, Example> = {
 };
 
 const hierarchy: Record<string, Example> = {
+  listNodes: async ({ id }) => ({ query: { parent_node_id: await id('rootNode') } }),
   createNode: async ({ id, unique }) => ({
     body: { node_type: 'unit', name: `Node ${unique}`, parent_node_id: await id('node') },
   }),

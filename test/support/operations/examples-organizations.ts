@@ -21,6 +21,7 @@ async function ofDomain({ id }: Given) {
 }
 
 export const organizationExamples: Record<string, Example> = {
+  listOrganizations: async ({ id }) => ({ query: { parent_node_id: await id('rootNode') } }),
   createOrganization: async ({ id, unique }) => ({
     body: { name: `Organization ${unique}`, parent_node_id: await id('organization') },
   }),

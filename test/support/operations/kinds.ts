@@ -118,6 +118,11 @@ export const kinds = {
     return factor?.id as string;
   }),
   node: ofEnvironment(newNode),
+  /** Under which the others stand. */
+  rootNode: ofEnvironment(async ({ rows, scope }) => {
+    const text = 'select id from nodes where environment_id = $1 and parent_node_id is null';
+    return (await rows<{ id: string }>(text, [scope.environmentId]))[0]?.id as string;
+  }),
   identityInvite: ofEnvironment((place) => idFrom(place.make('/identity-invites', { email: anEmail() }))),
   /** Of any Environment of the Account, as its directory shows it. */
   directoryIdentity: ofAccount(newIdentity),
