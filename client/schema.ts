@@ -4054,6 +4054,12 @@ export interface components {
                 /** @description The reason, if an operator ended it. */
                 reason?: string;
             };
+            "administrator_invite.updated"?: {
+                /** @description Where its role will apply now; something that they named was deleted. */
+                limits?: {
+                    [key: string]: unknown;
+                } | null;
+            };
             "administrator_role.created"?: {
                 /** @description The capabilities that it grants. */
                 capabilities?: string[];

@@ -5,6 +5,9 @@ import { invite, newMember, rolesByKey, type TestMember } from '../support/admin
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type Call, callsOf } from '../support/calls.js';
+import { invite, newMember, rolesByKey, type TestMember } from './administrators-setup.js';
+import { callsWith, newNode } from './nodes-setup.js';
+import { databaseTime, eventsSince, outcomeOf } from './portal-setup.js';
 
 let api: TestApi;
 let account: TestAccount;
@@ -22,6 +25,10 @@ beforeEach(async () => {
 });
 afterAll(() => api.stop());
 
+const updatesSince = async (since: string) =>
+  (await eventsSince(api, account.scope.accountId, since))
+    .filter(({ action }) => action.endsWith('.updated'))
+    .map(({ action, metadata }) => [action, metadata]);
 const get = async ({ call }: TestMember, path: string) => outcomeOf(await call('GET', path));
 const inEnvironment = (slug: string, path = '/settings', of = app) => `${of}/environments/${slug}${path}`;
 
@@ -139,6 +146,9 @@ test('what is deleted is taken out of the limits of members and invites, which c
   };
   const member = await newMember(api, account, 'viewer', undefined, limits);
   const invited = await invite(owner, { role_id: roles.viewer, limits });
+  const revoked = await invite(owner, { role_id: roles.viewer, limits });
+  await owner('POST', `/administrator-invites/${revoked.id}/revoke`);
+  const since = await databaseTime(api);
   await owner('DELETE', `${app}/environments/production?confirm=production`);
   await owner('DELETE', `/applications/${other.slug}?confirm=${other.slug}`);
   const left = {
@@ -146,6 +156,13 @@ test('what is deleted is taken out of the limits of members and invites, which c
     environment_ids: [account.scope.environmentId],
     node_ids: [],
   };
+  const half = { ...left, application_ids: limits.application_ids };
+  expect(await updatesSince(since)).toEqual(
+    [half, left].flatMap((now) => [
+      ['member.updated', { user_id: member.userId, roles: [{ role_id: roles.viewer, limits: now }] }],
+      ['administrator_invite.updated', { limits: now }],
+    ]),
+  );
   const read = (await owner('GET', `/members/${member.membershipId}`)).json().data;
   expect(read.roles[0].limits).toEqual(left);
   expect((await owner('GET', `/administrator-invites/${invited.id}`)).json().data.limits).toEqual(left);
@@ -172,6 +189,20 @@ test('what is deleted is taken out of the limits of members and invites, which c
   expect((await owner('GET', `/members/${narrow.membershipId}`)).json().data.roles).toMatchObject([more, kept]);
   expect(await give(narrow.membershipId, more)).toBe('200');
   expect(await give(narrow.membershipId, kept, more)).toBe('400 validation.failed');
+});
+
+test('whoever deletes the node of a limit: others are told what is left of the role', async () => {
+  const roles = await rolesByKey(owner);
+  const key = callsWith(api, await account.apiKey());
+  const [node, kept] = [await newNode(key, 'Gone', null), await newNode(key, 'Kept', null)];
+  const member = await newMember(api, account, 'viewer', undefined, { node_ids: [node.id, kept.id].sort() });
+  await newMember(api, account, 'viewer', undefined, { node_ids: [kept.id] });
+  const since = await databaseTime(api);
+  expect(outcomeOf(await key('DELETE', `/nodes/${node.id}`, undefined, node.version))).toBe('204');
+  const limits = { application_ids: [], environment_ids: [], node_ids: [kept.id] };
+  expect(await updatesSince(since)).toEqual([
+    ['member.updated', { user_id: member.userId, roles: [{ role_id: roles.viewer, limits }] }],
+  ]);
 });
 
 test('a retry of a deletion is answered like the first time, though the limits reach nothing any more', async () => {

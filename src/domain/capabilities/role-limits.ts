@@ -106,25 +106,6 @@ const nodesOf = (tx: EntityManager, accountId: string, ids: string[]) =>
     select: { id: true, applicationId: true, environmentId: true, path: true },
   });
 
-/**
- * Takes what is being deleted out of every role's and invite's limits, so that they can be read, changed and sent back as
- * they are. Limits that name nothing any more reach nothing.
- */
-export async function forgetInLimits(
-  tx: EntityManager,
-  { accountId }: AccountScope,
-  kind: keyof RoleLimits,
-  ids: readonly string[],
-): Promise<void> {
-  for (const table of ['membership_roles', 'administrator_invites']) {
-    await tx.query(
-      `update ${table} set limits = jsonb_set(limits, array[$2], (limits->$2) - $3::text[])
-       where account_id = $1 and limits->$2 ?| $3::text[]`,
-      [accountId, kind, ids],
-    );
-  }
-}
-
 const idsOf = (rows: { id: string }[]) => new Set(rows.map(({ id }) => id));
 const sorted = (ids: string[] = []) => [...new Set(ids)].sort();
 const normal = ({ application_ids, environment_ids, node_ids }: Partial<RoleLimits>): RoleLimits => ({

@@ -6,7 +6,7 @@ import { EnvironmentRemoval } from '../../../entities/environment-removal.js';
 import { currentContext } from '../../platform/context.js';
 import type { AccountScope } from '../../platform/scope.js';
 import { announceApiKeys } from '../api-keys/announce.js';
-import { forgetInLimits } from '../capabilities/role-limits.js';
+import { forgetInLimits } from '../capabilities/forget-limits.js';
 import { environmentDeleted } from '../emails/brand.js';
 import { recordEvent } from '../events/record.js';
 import { startLater } from '../outbox.js';
@@ -29,8 +29,7 @@ export async function beginRemovals(
   const ids = environments.map(({ id }) => id);
   await announceApiKeys(tx);
   // Once for all of them: it reads what every administrator's role and invite of the Account is limited to.
-  await forgetInLimits(tx, { accountId }, 'environment_ids', ids);
-  await forgetInLimits(tx, { accountId }, 'node_ids', await limitingNodes(tx, accountId, ids));
+  await forgetInLimits(tx, { accountId }, [...ids, ...(await limitingNodes(tx, accountId, ids))]);
 }
 
 async function beginRemoval(tx: EntityManager, environment: Environment, now: Date): Promise<void> {
@@ -79,7 +78,7 @@ export async function beginApplicationRemoval(
   await tx.query('update applications set account_id = null where id = $1', [id]);
   await tx.query('update user_sessions set application_id = null where application_id = $1', [id]);
   await tx.query('delete from user_application_states where application_id = $1', [id]);
-  await forgetInLimits(tx, { accountId }, 'application_ids', [id]);
+  await forgetInLimits(tx, { accountId }, [id]);
   await removeEmptyApplication(tx, id);
   await recordEvent(tx, 'application.deleted', {
     accountId,

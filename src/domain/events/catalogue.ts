@@ -67,6 +67,7 @@ export const eventCatalogue = {
   'resource_permissions.added': { category: 'access', resource: 'environment' },
   'administrator_invite.created': { category: 'access', resource: 'administrator_invite' },
   'administrator_invite.resent': { category: 'access', resource: 'administrator_invite' },
+  'administrator_invite.updated': { category: 'access', resource: 'administrator_invite' },
   'administrator_invite.accepted': { category: 'access', resource: 'administrator_invite' },
   'administrator_invite.expired': { category: 'access', resource: 'administrator_invite' },
   'administrator_invite.revoked': { category: 'access', resource: 'administrator_invite' },

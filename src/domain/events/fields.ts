@@ -75,6 +75,7 @@ export const eventFields: Partial<Record<EventAction, Fields>> = {
   'administrator_role.created': { capabilities: 'The capabilities that it grants.' },
   'administrator_role.updated': { ...changed, capabilities: 'The capabilities that it grants now, if they changed.' },
   'administrator_invite.created': { role_id: 'The role that it offers.', limits: 'Where it will apply, or null.' },
+  'administrator_invite.updated': { limits: 'Where its role will apply now; something that they named was deleted.' },
   'administrator_invite.accepted': { membership_id: 'The membership.', user_id: 'The person.' },
   'administrator_invite.revoked': { reason: 'The reason, if an operator ended it.' },
   'role.created': { permission_keys: 'The keys of its permissions.', is_active: 'Whether it is active.' },

@@ -5,7 +5,7 @@ import type { EnvironmentScope } from '../../platform/scope.js';
 import { metadataOf as metadataOfAssignment } from '../access/assigning.js';
 import { lockAssignments, removeAssignments } from '../access/removing.js';
 import { leaveNodes } from '../access/window-rows.js';
-import { forgetInLimits } from '../capabilities/role-limits.js';
+import { forgetInLimits } from '../capabilities/forget-limits.js';
 import { addToCounter } from '../counters.js';
 import { DomainError } from '../errors.js';
 import { recordEvents } from '../events/record.js';
@@ -134,7 +134,7 @@ async function removeLocked(
   await tx.query(`delete from nodes where account_id = $1 and environment_id = $2 and ${below('nodes')}`, values);
   await addToCounter(tx, scope, 'nodes', -rows.length);
   if (organizations.length > 0) await addToCounter(tx, scope, 'organizations', -organizations.length);
-  await forgetInLimits(tx, scope, 'node_ids', nodeIds);
+  await forgetInLimits(tx, scope, nodeIds);
   await recordEvents(
     tx,
     'role_assignment.deleted',

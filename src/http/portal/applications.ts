@@ -4,6 +4,7 @@ import type { Reach } from '../../domain/capabilities/reach.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
+import { limitEvents } from '../operations/removal-events.js';
 import { Body, Id, listOf, Name, Nullable, Resource, Slug, single, Timestamp } from '../schemas.js';
 import { AccessFields, accessTo, viewedBy } from './access.js';
 
@@ -132,7 +133,7 @@ export const deleteApplication = operation({
     { confirm: Type.Optional(Type.String({ description: 'Required: the slug of the application.' })) },
     { additionalProperties: false },
   ),
-  events: ['application.deleted', 'environment.deleted'],
+  events: ['application.deleted', 'environment.deleted', ...limitEvents],
   answers: { 204: Type.Null(), ...errors('application.confirmation_required', 'application.not_found') },
   handle: async ({ services, scope, query }) => services.applications.remove(scope, query.confirm),
 });

@@ -4,6 +4,7 @@ import type { Reach } from '../../domain/capabilities/reach.js';
 import { definedOnly } from '../defined-only.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
+import { limitEvents } from '../operations/removal-events.js';
 import { Body, Id, listOf, Name, Nullable, OneOf, Resource, Slug, single, Timestamp } from '../schemas.js';
 import { AccessFields, accessTo, viewedBy } from './access.js';
 
@@ -135,7 +136,7 @@ export const deleteEnvironment = operation({
     { confirm: Type.Optional(Type.String({ description: 'Required: the slug of the environment.' })) },
     { additionalProperties: false },
   ),
-  events: ['environment.deleted'],
+  events: ['environment.deleted', ...limitEvents],
   answers: {
     204: Type.Null(),
     ...errors('environment.confirmation_required', 'application.not_found', 'environment.not_found'),
