@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { LightMyRequestResponse } from 'fastify';
 import { SsoConnection } from '../../entities/sso-connection.js';
 import { mostConnections } from '../../src/domain/sso-connections/connections.js';
-import { clientSecretOf } from '../../src/domain/sso-connections/secrets.js';
+import { clientSecretContext, clientSecretOf } from '../../src/domain/sso-connections/secrets.js';
 import { createSealing } from '../../src/platform/crypto/sealing.js';
 import { outcomeOf } from '../support/answers.js';
 import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
@@ -378,6 +378,24 @@ describe('status', () => {
     expect(outcomeOf(await server('DELETE', path))).toBe('204');
     expect(outcomeOf(await server('GET', path))).toBe('404 sso_connection.not_found');
     expect(await actionsOf(id)).toEqual(['created', 'updated', 'activated', 'disabled', 'activated', 'deleted']);
+  });
+
+  test('the secret that is there is no change when it is sent again, unless nobody can read it any more', async () => {
+    const organization = await newOrganization();
+    const path = `/organizations/${organization}/sso-connection`;
+    const { data } = (await server('POST', path, oidc)).json();
+    const { id } = data.connection;
+    const { type: _, ...sent } = oidc;
+    api.clock.advance(1000);
+    expect((await server('PATCH', path, sent)).json().data).toEqual(data);
+    expect(await actionsOf(id)).toEqual(['created']);
+    // As after a restore without the master key.
+    const lost = createSealing([{ id: 'lost', key: Buffer.alloc(32, 9) }]).seal('very secret', clientSecretContext(id));
+    await rowsOf(api, 'update sso_connections set oidc_client_secret_sealed = $2 where id = $1', [id, lost]);
+    expect(outcomeOf(await server('PATCH', path, sent))).toBe('200');
+    expect((await eventsOf(id)).at(-1)).toMatchObject({ changed: ['oidc_client_secret'] });
+    const row = await api.database.db.transaction('system', (tx) => tx.findOneByOrFail(SsoConnection, { id }));
+    expect(clientSecretOf(createSealing([{ id: 'test', key: Buffer.alloc(32, 7) }]), row)).toBe('very secret');
   });
 
   test('another provider is given no secret of the one before, and its names are nobody yet', async () => {

@@ -34,13 +34,13 @@ import {
 } from './find.js';
 import { type MetadataSource, settingsFromMetadata } from './metadata.js';
 import { providerFields } from './provider.js';
-import { clientSecretContext } from './secrets.js';
+import { sealedClientSecret } from './secrets.js';
 import { assertComplete, type ConnectionSettings, emptySettings, settledSettings } from './settings.js';
 import { createStatusChanges } from './status.js';
 
 export interface SsoConnectionsDeps {
   db: Db;
-  sealing: Pick<Sealing, 'seal'>;
+  sealing: Pick<Sealing, 'seal' | 'open'>;
   guard: Pick<Guard, 'enter'>;
   outbound: Pick<Outbound, 'ask'>;
   assignments: Pick<Assignments, 'assertMayGive'>;
@@ -90,7 +90,7 @@ export function createSsoConnections({ db, sealing, guard, outbound, assignments
     // Of administrators there is none: that was refused.
     if (defaultRoleId && defaultRoleId !== current.defaultRoleId)
       await assertDefaultRole(tx, { assignments, caller }, scope as EnvironmentScope, current, defaultRoleId);
-    const sealed = secret ? sealing.seal(secret, clientSecretContext(current.id)) : secret;
+    const sealed = secret ? sealedClientSecret(sealing, current, secret) : secret;
     return { ...changes, ...(sealed !== undefined && { oidcClientSecretSealed: sealed }) };
   }
 
