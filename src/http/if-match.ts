@@ -1,4 +1,4 @@
-import { DomainError } from '../domain/errors.js';
+import { DomainError, invalidField } from '../domain/errors.js';
 
 /**
  * The version in an If-Match header, written `"7"` or `7` (contract §1), or `W/"7"`, which proxies that compress make of our `ETag`: a
@@ -19,3 +19,13 @@ export function versionIn(ifMatch: string): number | null {
 }
 
 export const etagOf = (version: number): string => `"${version}"`;
+
+/**
+ * Of what has no versions none can be compared, and whoever sends one takes it for a guard (RFC 9110 §13.1.1). `*` only asks that it
+ * exists.
+ * @throws DomainError validation.failed
+ */
+export function assertNoVersion(ifMatch = ''): void {
+  if (ifMatch === '' || ifMatch.trim() === '*') return;
+  throw invalidField('headers.if-match', 'not_versioned', 'cannot be checked, since this has no version; leave it out');
+}

@@ -7,9 +7,9 @@ import type { EnvironmentScope } from '../platform/scope.js';
 import type { Services } from '../services.js';
 import { elementRefusals } from './bulk-items.js';
 import { denied } from './denials.js';
-import { httpStatusOf, statusOf } from './errors.js';
+import { httpStatusOf } from './errors.js';
 import { keptAnswers, keyOf, mayBeRetry, replay, replayOrClaim } from './idempotency.js';
-import { etagOf, versionOf } from './if-match.js';
+import { assertNoVersion, etagOf, versionOf } from './if-match.js';
 import { lookedFor } from './lists.js';
 import { Answer, type Operation, usualLimit } from './operation.js';
 import { proveAgain, proving, whileProved } from './proofs.js';
@@ -71,6 +71,7 @@ const isPlain = (operation: Operation, request: FastifyRequest): boolean =>
   !request.refused &&
   !request.validationError &&
   !operation.ifMatch &&
+  request.headers['if-match'] === undefined &&
   request.headers['idempotency-key'] === undefined &&
   surplusOf(operation, request.body).length === 0;
 
@@ -118,6 +119,7 @@ async function refuseInvalid(operation: Operation, request: FastifyRequest, serv
       throw new DomainError('validation.failed', { details });
     }
     if (operation.ifMatch) versionOf(request.headers['if-match']);
+    else if (operation.method !== 'GET') assertNoVersion(request.headers['if-match']);
     keyOf(request);
   } catch (invalid) {
     if (validationError?.validationContext !== 'params') await operation.exists?.(contextOf(request, services));

@@ -6,7 +6,7 @@ import { outcomeOf } from '../support/answers.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
 import { type Declared, everyOperation } from '../support/operations/declared.js';
-import { exampleOf, type Given, newUnique } from '../support/operations/example.js';
+import { exampleOf, type Given, given, newUnique } from '../support/operations/example.js';
 import { examples } from '../support/operations/examples-account.js';
 import { isExport, isList, problemsOfExport, problemsOfList } from '../support/operations/filters.js';
 import { type Kind, kinds } from '../support/operations/kinds.js';
@@ -126,6 +126,24 @@ test('a credential of another kind is of the wrong type, and an API key is none 
   const ofTheOther = (one: Declared) => (isOfIdentities(one) ? owner : identity);
   expect(await others(isOwn, ofTheOther, '403')).toEqual([]);
   expect(await others(isOwn, () => key, '401')).toEqual([]);
+});
+
+test('a version is refused by whatever has none, where it would guard nothing; that it exists may be asked', async () => {
+  const asked = operations.filter(
+    ({ surface, method, operation }) => surface === 'public' && method !== 'GET' && !operation?.ifMatch,
+  );
+  const others: string[] = [];
+  for (const declared of asked) {
+    const sent = await exampleOf(examples, declared)(given(place));
+    const answer = await place.call(declared, sent, 'key', { 'if-match': '"1"' });
+    const [detail] = answer.json().error?.details ?? [];
+    if (answer.statusCode !== 400 || detail?.code !== 'not_versioned') others.push(`${declared.name}: ${answer.body}`);
+  }
+  expect(others).toEqual([]);
+  expect(asked.length).toBeGreaterThan(50);
+  const update = asked.find(({ name }) => name === 'updateApiKey') as Declared;
+  const sent = await exampleOf(examples, update)(given(place));
+  expect(outcomeOf(await place.call(update, sent, 'key', { 'if-match': '*' }))).toBe('200');
 });
 
 /** Who was refused what since the last look. */

@@ -23,7 +23,10 @@ const send = async (method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', url: string, bo
     await api.app.inject({
       method,
       url,
-      headers: { ...(url.startsWith('/api') ? place.headers.key : place.headers.owner), 'if-match': String(version) },
+      headers: {
+        ...(url.startsWith('/api') ? place.headers.key : place.headers.owner),
+        ...(version !== undefined && { 'if-match': String(version) }),
+      },
       ...(body && { payload: body }),
     }),
   );

@@ -12,9 +12,10 @@ import type { OpenApiDocument } from './document.js';
 const description = `Hosted sign-in, administration of accounts, and permissions in one service.
 
 Errors have one format, with a stable \`code\`. Lists take \`page\`, \`take\`, \`q\`, \`sort_by\` and \`order\`, and return the
-next page in \`Link\`. Writes take an \`Idempotency-Key\`. Resources with a \`version\` are changed with \`If-Match\`. Requests
-that are refused before they reach an operation get an error of the same format: \`request.malformed\` (400),
-\`request.timed_out\` (408), \`request.headers_too_large\` (431, if the URL and the headers exceed 16 KiB).`;
+next page in \`Link\`. Writes take an \`Idempotency-Key\`. Resources with a \`version\` are changed with \`If-Match\`; for
+others a version in it is refused (400). Requests that are refused before they reach an operation get an error of the
+same format: \`request.malformed\` (400), \`request.timed_out\` (408), \`request.headers_too_large\` (431, if the URL
+and the headers exceed 16 KiB).`;
 
 /** The OpenAPI 3.0 document of every route with a schema, and readable pages of it at `/docs`. */
 export const openApi = fastifyPlugin<{ baseUrl: string }>(async (app, { baseUrl }) => {
