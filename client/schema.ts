@@ -6217,6 +6217,7 @@ export interface components {
             name: string;
             /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             description?: string | null;
+            /** @description Null: what stands before the first dot of the key, as where none is sent. */
             category?: string | null;
         };
         RegisterPermissionResponse: {
@@ -6226,7 +6227,8 @@ export interface components {
             name?: string;
             /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             description?: string | null;
-            category?: string;
+            /** @description Null: what stands before the first dot of the key, as where none is sent. */
+            category?: string | null;
         };
         /** PermissionUse */
         PermissionUse: {

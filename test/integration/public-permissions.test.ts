@@ -123,7 +123,14 @@ test('its removal is a change of each role that holds it, with the next version 
 
 test('a category is what was said, or else what stands before the first dot', async () => {
   expect(await register('billing:invoice.line.read')).toMatchObject({ category: 'billing:invoice' });
-  expect(await register('invoice.write', { category: ' Money ' })).toMatchObject({ category: 'Money' });
+  const written = await register('invoice.write', { category: ' Money ' });
+  expect(written).toMatchObject({ category: 'Money' });
+  const path = `/permissions/${written.id}`;
+  const categoryAfter = async (category: string | null, version: number) =>
+    (await call('PATCH', path, { category }, version)).json().data;
+  expect(await categoryAfter(null, 1)).toMatchObject({ category: 'invoice', version: 2 });
+  expect(await categoryAfter(null, 2)).toMatchObject({ category: 'invoice', version: 2 });
+  expect(await categoryAfter(' Money ', 2)).toMatchObject({ category: 'Money', version: 3 });
   for (const category of [' ', '\u200b', 'a\nb']) {
     const body = { key: 'invoice.void', name: 'Void', category };
     expect(outcomeOf(await call('POST', '/permissions', body))).toBe('400 validation.failed');

@@ -70,7 +70,7 @@ export function createPermissionCatalog({ db, now }: { db: Db; now: Clock }) {
             ...placeOf(scope),
             ...input,
             id: uuidv7(),
-            category: input.category ?? input.key.slice(0, input.key.indexOf('.')),
+            category: input.category ?? categoryOf(input.key),
             source: 'custom',
             version: 1,
             createdAt: now(),
@@ -94,10 +94,11 @@ export function createPermissionCatalog({ db, now }: { db: Db; now: Clock }) {
     update: (scope: EnvironmentScope, id: string, version: number, changes: PermissionChanges): Promise<Permission> =>
       db.transaction(scope, async (tx) => {
         const current = await lockCustom(tx, scope, id, version);
-        const { category, ...rest } = changes;
-        const changed = changedFields(current, { ...rest, category: category ?? undefined });
+        const { category = current.category, ...rest } = changes;
+        const wanted = { ...rest, category: category ?? categoryOf(current.key) };
+        const changed = changedFields(current, wanted);
         if (changed.length === 0) return current;
-        const updated = { ...current, ...rest, ...(category != null && { category }), version: version + 1 };
+        const updated = { ...current, ...wanted, version: version + 1 };
         await tx.update(Permission, { ...within(scope), id }, updated);
         const metadata = { key: current.key, changed };
         await recordEvent(tx, 'permission.updated', { ...scope, resourceId: id, resourceLabel: current.key, metadata });
@@ -149,6 +150,9 @@ export const placeOf = ({ accountId, applicationId, environmentId }: Environment
   applicationId,
   environmentId,
 });
+
+/** Where nothing is said of it: what stands before the first dot. */
+const categoryOf = (key: string): string => key.slice(0, key.indexOf('.'));
 
 async function findPermission(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<Permission> {
   const permission = await tx.findOneBy(Permission, { ...within(scope), id });

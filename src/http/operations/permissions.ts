@@ -9,6 +9,7 @@ import {
   Description,
   Id,
   Label,
+  line,
   listOf,
   Name,
   Nullable,
@@ -27,6 +28,9 @@ export const PermissionKey = Type.String({
   maxLength: 150,
   description: 'Has the form `resource.action`.',
 });
+
+/** Like a name, it is trimmed. */
+const Category = Nullable(line(100, 'Null: what stands before the first dot of the key, as where none is sent.'));
 
 export const PermissionView = Resource('Permission', {
   id: Id,
@@ -84,7 +88,7 @@ export const registerPermission = operation({
     key: PermissionKey,
     name: Name,
     description: Type.Optional(Description),
-    category: Type.Optional(Nullable(Label)),
+    category: Type.Optional(Category),
   }),
   events: ['permission.created'],
   answers: { 201: single(PermissionView), ...errors('permission.key_taken', 'validation.failed') },
@@ -125,13 +129,13 @@ export const updatePermission = operation({
   body: Body({
     name: Type.Optional(Name),
     description: Type.Optional(Description),
-    category: Type.Optional(Label),
+    category: Type.Optional(Category),
   }),
   events: ['permission.updated'],
   answers: { 200: single(PermissionView), ...errors('permission.not_found', 'permission.system', 'version.conflict') },
   exists: ({ services, scope, params }) => services.permissionCatalog.get(scope, params.id),
   async handle({ services, scope, params, version, body: { name, category, ...rest } }) {
-    const changes = definedOnly({ name: name?.trim(), category: category?.trim(), ...rest });
+    const changes = definedOnly({ name: name?.trim(), category: category === null ? null : category?.trim(), ...rest });
     const updated = await services.permissionCatalog
       .update(scope, params.id, version, changes)
       .catch(conflictAs(presentPermission));
