@@ -78,7 +78,7 @@ function complaintsAbout(
   // Such as an id that is longer than any, or none at all: there is no operation at this path.
   if (code === 'route.not_found' || code === 'route.method_not_allowed') return [];
   const { responses } = found.operation;
-  const declared = responses[statusCode] ?? (statusCode >= 400 && statusCode < 500 ? responses['4XX'] : undefined);
+  const declared = responses[statusCode];
   if (!declared) return [`${name} ${code ?? ''}, which is not documented`];
   const response = resolved(whole, declared) as DocumentedResponse;
   const complaints: string[] = [];

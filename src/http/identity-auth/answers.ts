@@ -11,7 +11,7 @@ const Challenge = Type.Object({
 });
 
 /** The identity login result of the specification, and what clients without cookies need on top: the last three fields. */
-export const LoginResult = Resource('LoginResult', {
+export const LoginResult = Resource('SignInResult', {
   requires_application_selection: Type.Boolean({
     description:
       'The person is not an active member of this environment, but of others of the same account and type. Continue with ' +

@@ -72,14 +72,13 @@ export function addErrors(operation: DocumentedOperation, codes: readonly ErrorC
  * others in the form of those that they declare.
  */
 export function addRefusalsInForm(method: string, { responses }: DocumentedOperation): void {
-  const declared = ['403', '400', '401', '4XX'].map((status) => responses[status]).find(Boolean) as DocumentedResponse;
+  const declared = ['403', '400', '401'].map((status) => responses[status]).find(Boolean) as DocumentedResponse;
   const isPage = [declared, responses['200'] as DocumentedResponse].some((one) => one?.content?.[html]);
   const shown = isPage ? Page('', PageRefusal).content : declared?.content;
   if (!shown) return;
   const codes: ErrorCode[] = ['rate_limit.exceeded', 'service.unavailable'];
   if (method.toLowerCase() !== 'get') codes.push('body.too_large', 'body.unsupported_media_type');
   for (const status of codes.map((code) => String(httpStatusOf(code)))) {
-    if (status < '500' && responses['4XX']) continue;
     responses[status] ??= { description: reasonOf(status), content: structuredClone(shown) as typeof declared.content };
   }
 }

@@ -28,13 +28,25 @@ const answer = (description: string, schema: TSchema = Resource) => ({
   description,
   content: { [scimJson]: { schema } },
 });
-const refused = { '4xx': answer('An error as in RFC 7644 §3.12', ErrorAnswer) };
+/** Each status by itself, since generators of clients do not all know ranges of them. */
+const refusals = {
+  400: 'Not valid: see `scimType`',
+  401: 'No valid SCIM token',
+  403: 'Not allowed to this directory',
+  404: 'Not found',
+  409: 'Taken by another resource (`uniqueness`)',
+  412: 'Changed in the meantime: the `ETag` does not match `If-Match`',
+};
+const refused = (also: readonly (keyof typeof refusals)[]) =>
+  Object.fromEntries(([400, 401, ...also] as const).map((status) => [status, answer(refusals[status], ErrorAnswer)]));
 const done = { 204: { description: 'Done', type: 'null' } };
 
 interface Route {
   querystring?: Record<string, TSchema>;
   takesBody?: true;
   isOfOne?: true;
+  /** Besides 400, 401 and, of one, 404. */
+  refusedWith?: readonly (keyof typeof refusals)[];
 }
 
 /** What the document says of a route; it validates nothing, since refusals are SCIM's own. */
@@ -43,7 +55,7 @@ const route = (
   summary: string,
   description: string,
   answers: object,
-  { querystring, takesBody, isOfOne }: Route = {},
+  { querystring, takesBody, isOfOne, refusedWith = [] }: Route = {},
 ) => ({
   operationId,
   summary,
@@ -53,14 +65,15 @@ const route = (
   ...(isOfOne && { params: Type.Object({ id: Type.String() }) }),
   ...(querystring && { querystring: Type.Object(querystring) }),
   ...(takesBody && { consumes: [scimJson], body: Resource }),
-  response: { ...answers, ...refused },
+  response: { ...answers, ...refused(isOfOne ? [404, ...refusedWith] : refusedWith) },
 });
 
 const ok = { 200: answer('The resource') };
 const asKnown = { 304: { description: 'Not modified: the `ETag` matches `If-None-Match`', type: 'null' } };
 const listed = { 200: answer('A ListResponse') };
 const one = { querystring: projection, isOfOne: true } as const;
-const change = { ...one, takesBody: true } as const;
+/** Only people are taken over, and have what others may have. */
+const refusedOf = { User: [403, 409], Group: [] } as const;
 
 const texts = {
   User: {
@@ -105,6 +118,9 @@ const ofKind = (kind: 'User' | 'Group') => {
   const { list: ofList, create, read, replace, patch, delete: remove } = texts[kind];
   const at = `/scim/v2/${kind}s`;
   const word = kind.toLowerCase();
+  const refusedWith = refusedOf[kind];
+  const change = { isOfOne: true, refusedWith: [...refusedWith, 412] } as const;
+  const write = { ...change, ...one, takesBody: true } as const;
   return {
     [`GET ${at}`]: route(`scimList${kind}s`, `List ${word}s`, ofList, listed, { querystring: list }),
     [`POST ${at}/.search`]: route(`scimSearch${kind}s`, `Search ${word}s with a request body`, byBody, listed, {
@@ -118,23 +134,24 @@ const ofKind = (kind: 'User' | 'Group') => {
       {
         querystring: projection,
         takesBody: true,
+        refusedWith,
       },
     ),
     [`GET ${at}/:id`]: route(`scimGet${kind}`, `Get a ${word}`, read, { ...ok, ...asKnown }, one),
-    [`PUT ${at}/:id`]: route(`scimReplace${kind}`, `Replace a ${word}`, replace, ok, change),
+    [`PUT ${at}/:id`]: route(`scimReplace${kind}`, `Replace a ${word}`, replace, ok, write),
     [`PATCH ${at}/:id`]: route(
       `scimPatch${kind}`,
       `Update a ${word}`,
       patch,
       kind === 'Group' ? { ...ok, ...done } : ok,
-      change,
+      write,
     ),
-    [`DELETE ${at}/:id`]: route(`scimDelete${kind}`, `Delete a ${word}`, remove, done, { isOfOne: true }),
+    [`DELETE ${at}/:id`]: route(`scimDelete${kind}`, `Delete a ${word}`, remove, done, change),
   };
 };
 
 const document = (operationId: string, summary: string, description: string, more: Route = {}) =>
-  route(operationId, summary, description, ok, more);
+  route(operationId, summary, description, ok, { ...more, refusedWith: [403] });
 
 export const scimDocumentation: Record<string, object & { 'x-events'?: readonly EventAction[] }> = {
   'GET /scim/v2/ServiceProviderConfig': document(
