@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { Environment } from '../../entities/environment.js';
+import type { EnvironmentScope } from '../platform/scope.js';
 import { DomainError } from './errors.js';
-import type { EnvironmentScope } from './scope.js';
 
 /**
  * SQL: whether the Environment of a row is there still. One that is being removed belongs to no Account any more

@@ -1,9 +1,9 @@
+import { outcomeOf } from '../support/answers.js';
 import { startApi, type TestApi } from '../support/api.js';
+import { inviteTo, newAddress } from '../support/identity-invites.js';
 import { counted, interleaved } from '../support/interleaving.js';
 import { kinds } from '../support/operations/kinds.js';
 import { newPlaces, type Place } from '../support/operations/place.js';
-import { inviteTo, newAddress } from './identity-invites-setup.js';
-import { outcomeOf } from './portal-setup.js';
 
 /** Somebody comes to more at the very moment at which somebody else changes them: from then on, only those who may do that change them. */
 

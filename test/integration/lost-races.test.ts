@@ -1,11 +1,10 @@
+import { newMember, type TestMember } from '../support/administrators.js';
 import { outcomeOf } from '../support/answers.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { counted, interleaved } from '../support/interleaving.js';
 import { kinds } from '../support/operations/kinds.js';
 import { newPlaces, type Place } from '../support/operations/place.js';
 import { comingUpon } from '../support/uncommitted.js';
-import { newMember, type TestMember } from './administrators-setup.js';
-import { outcomeOf } from './portal-setup.js';
 
 /** What a request has looked up goes before it is written down: it is answered as if it had come a moment later. */
 

@@ -5,9 +5,8 @@ import { invite, newMember, rolesByKey, type TestMember } from '../support/admin
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type Call, callsOf } from '../support/calls.js';
-import { invite, newMember, rolesByKey, type TestMember } from './administrators-setup.js';
-import { callsWith, newNode } from './nodes-setup.js';
-import { databaseTime, eventsSince, outcomeOf } from './portal-setup.js';
+import { callsWith, newNode } from '../support/nodes.js';
+import { databaseTime, eventsSince } from '../support/rows.js';
 
 let api: TestApi;
 let account: TestAccount;

@@ -3,8 +3,6 @@ import { outcomeOf, outcomesOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { counted, interleaved } from '../support/interleaving.js';
 import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
-import { newMember } from './administrators-setup.js';
-import { outcomeOf, outcomesOf } from './portal-setup.js';
 
 let api: TestApi;
 let account: TestAccount;

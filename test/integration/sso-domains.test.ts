@@ -5,7 +5,7 @@ import { createDomainChecks } from '../../src/domain/sso-domains/checks.js';
 import { domainMails } from '../../src/domain/sso-domains/mails.js';
 import { days, hours, minutes, seconds } from '../../src/platform/clock.js';
 import { createDns, type Dns } from '../../src/platform/dns.js';
-import { outcomeOf } from '../support/answers.js';
+import { outcomeOf, outcomesOf } from '../support/answers.js';
 import { newAccount, type TestAccount, type TestApi } from '../support/api.js';
 import { startApiBesideTemporal } from '../support/api-beside-temporal.js';
 import { type Call, callsOf } from '../support/calls.js';
@@ -13,7 +13,6 @@ import { startDnsServer, type TestDnsServer } from '../support/dns-server.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
 import { patience } from '../support/patience.js';
 import { rowsOf } from '../support/rows.js';
-import { type Call, callsOf, outcomeOf, outcomesOf } from './portal-setup.js';
 
 let api: TestApi;
 let dns: TestDnsServer;

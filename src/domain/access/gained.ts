@@ -1,5 +1,6 @@
 import type { Clock } from '../../platform/clock.js';
-import type { Db, EnvironmentScope } from '../../platform/database/db.js';
+import type { Db } from '../../platform/database/db.js';
+import type { EnvironmentScope } from '../../platform/scope.js';
 import type { AdminCaller, Caller } from '../caller.js';
 import { capabilities } from '../capabilities/administrator-roles.js';
 import { covers } from '../capabilities/role-limits.js';

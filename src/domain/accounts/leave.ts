@@ -8,7 +8,6 @@ import type { SignedInAdmin } from '../admin-mfa/signed-in-admin.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
 import { DomainError } from '../errors.js';
 import { recordEvents } from '../events/record.js';
-import type { AccountScope } from '../scope.js';
 import { refusedMember } from './refused-member.js';
 
 /** Ends the own access to an Account at once, whatever the roles. */

@@ -1,7 +1,7 @@
 import type { Db } from '../../platform/database/db.js';
+import type { AccountScope } from '../../platform/scope.js';
 import { DomainError, type ErrorCode } from '../errors.js';
 import { recordEvent } from '../events/record.js';
-import type { AccountScope } from '../scope.js';
 
 const rights: readonly ErrorCode[] = ['account.owner_required', 'account.other_sign_in_required'];
 

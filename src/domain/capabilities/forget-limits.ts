@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { AdministratorInvite } from '../../../entities/administrator-invite.js';
+import type { AccountScope } from '../../platform/scope.js';
 import { recordEvents } from '../events/record.js';
-import type { AccountScope } from '../scope.js';
 
 const kinds = ['application_ids', 'environment_ids', 'node_ids'];
 /** With account and ids as `$1` and `$2`. */

@@ -6,8 +6,7 @@ import { groupBy } from '../../platform/group-by.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { applicationOf } from '../application-of.js';
 import type { EventAction } from '../events/catalogue.js';
-import { type EventDetails, recordEvent, recordEvents } from '../events/record.js';
-import type { EnvironmentScope } from '../scope.js';
+import { type EventDetails, recordEvents } from '../events/record.js';
 
 export type InviteHappening = 'created' | 'resent' | 'accepted' | 'expired' | 'revoked' | 'role_not_given';
 

@@ -7,11 +7,9 @@ import { type Db, within } from '../../platform/database/db.js';
 import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events/record.js';
-import { findOrganization } from '../organizations/find.js';
 import { lockOrganization } from '../organizations/members.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { readRowCount } from '../row-counts.js';
-import type { AccountScope, EnvironmentScope } from '../scope.js';
 import { environmentStands, holdEnvironment } from '../standing-environment.js';
 
 export interface NewScimToken {

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { InviteAcceptance, OfferedInvite } from '../../domain/administrator-invites/acceptance.js';
-import type { DomainError } from '../../domain/errors.js';
+import { DomainError } from '../../domain/errors.js';
 import { adminAppOf } from '../../platform/admin-app.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { httpStatusOf, refusalOf } from '../errors.js';

@@ -8,7 +8,6 @@ import {
   ById,
   Description,
   Id,
-  Label,
   line,
   listOf,
   Name,

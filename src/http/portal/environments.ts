@@ -2,9 +2,9 @@ import { Type } from 'typebox';
 import type { Environment } from '../../../entities/environment.js';
 import type { Reach } from '../../domain/capabilities/reach.js';
 import { definedOnly } from '../defined-only.js';
+import { limitEvents } from '../event-lists/node-removal.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { limitEvents } from '../operations/removal-events.js';
 import { Body, Id, listOf, Name, Nullable, OneOf, Resource, Slug, single, Timestamp } from '../schemas.js';
 import { AccessFields, accessTo, viewedBy } from './access.js';
 
