@@ -10,6 +10,8 @@ import { SsoConnection } from '../../entities/sso-connection.js';
 import { SsoDomain } from '../../entities/sso-domain.js';
 import { User } from '../../entities/user.js';
 import { UserSession } from '../../entities/user-session.js';
+import type { Assertion } from '../../src/domain/sso-protocols/assertion.js';
+import { admitAdministrator } from '../../src/domain/sso-sign-in/administrator-admission.js';
 import { days, hours, minutes } from '../../src/platform/clock.js';
 import { sealing } from '../support/administrators.js';
 import { here, outcomeOf } from '../support/answers.js';
@@ -154,6 +156,25 @@ test.each([
     came.push(sent.statusCode === 200 ? 'sent' : outcomeOf(sent));
   }
   expect([...new Set(came)]).toEqual(['404 admin_sso.not_available', 'sent']);
+});
+
+test('of two whom the provider names otherwise, and who come with one address at once, one is let in', async () => {
+  for (let at = 1; at <= 12; at++) {
+    const { connection, ...there } = await place();
+    const email = `ana@${there.domain}`;
+    await newMember({ connection, ...there }, email);
+    const named = (subject: string) => () =>
+      system((tx) =>
+        admitAdministrator(tx, connection, { subject, email, emailVerified: true } as Assertion, api.clock.now),
+      );
+    const came = await interleaved(api.database.ownerUrl, at, named('first'), named('second'));
+    const links = await rowsOf(api, 'select subject from sso_links where connection_id = $1', [connection.id]);
+    expect([at, links.length, came.filter((one) => 'refusal' in one)]).toEqual([
+      at,
+      1,
+      [{ refusal: 'subject_mismatch' }],
+    ]);
+  }
 });
 
 test('somebody comes back while the connection is given another provider: none of its people is linked', async () => {

@@ -4,6 +4,8 @@ import { Membership } from '../../../entities/membership.js';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { SsoLink } from '../../../entities/sso-link.js';
 import { User } from '../../../entities/user.js';
+import { lockExclusively } from '../../platform/database/advisory-locks.js';
+import { statusOf } from '../invites/process.js';
 import { inviteStatusOf } from '../invites/times.js';
 import { isMailAddress } from '../logins/address.js';
 import { covers } from '../sso-connections/covering.js';
@@ -45,6 +47,9 @@ export async function recognizeAdministrator(
   if (!(await covers(tx, connection, email))) return { refusal: 'domain_not_verified' };
   const user = linked ?? (await userByAddress(tx, email));
   if (!user && !isMailAddress(email)) return { refusal: 'email_missing' };
+  // Two who come with one address at once take turns, so that the second one finds the name of the first. The User cannot be held
+  // here: others hold the Account before it.
+  if (user && !linked) await lockExclusively(tx, `administrators of ${connectionId}/${user.id}`);
   if (user?.emailVerifiedAt && !linked && (await hasOtherSubject(tx, connection, user, subject)))
     return { refusal: 'subject_mismatch' };
   return { refusal: null, by: linked ? 'subject' : user ? 'address' : 'new', link, user, email };
