@@ -401,7 +401,7 @@ export interface paths {
         };
         /**
          * Get the authentication state of an identity
-         * @description `last_login_at` goes back only as far as sessions are kept. `grace_expires_at` is the deadline for enrolling a second factor, even if it has passed.
+         * @description `last_login_at` goes back only as far as sessions are kept. `grace_expires_at` is the deadline for enrolling a second factor, even if it has passed; null if none is required.
          *
          *     Requires `identity.view` at the environment's root.
          */
@@ -3673,7 +3673,9 @@ export interface paths {
         head?: never;
         /**
          * Update the settings of an environment
-         * @description Requires the capability `env_settings.manage`.
+         * @description Sign-ins and tokens follow a change within a second.
+         *
+         *     Requires the capability `env_settings.manage`.
          */
         patch: operations["portalUpdateEnvironmentSettings"];
         trace?: never;

@@ -206,6 +206,33 @@ test('the state of sign-ins is told', async () => {
   expect((await inPortal('GET', path, 200, undefined, viewer)).json().data.last_login_at).toEqual(expect.any(String));
 });
 
+test('the time to enroll a factor is told as the sign-in tells it, and not once nobody requires one', async () => {
+  const { id, email } = await person();
+  const { id: organization } = (await call('POST', '/organizations', 201, { name: uuidv7() })).json().data;
+  await call('POST', `/organizations/${organization}/members`, 201, { identity_id: id });
+  const requireMfa = async (required: boolean, version: number) =>
+    send(api.app, 200, {
+      method: 'PUT',
+      url: `/api/v1/organizations/${organization}/authentication-policy`,
+      headers: { ...key, 'if-match': `${version}` },
+      payload: { allowed_methods: null, require_mfa: required, require_sso: false, session_ttl_seconds: null },
+    });
+  const told = async () => ({
+    atSignIn: (await login(email, 200)).json().data.grace_expires_at,
+    inState: (await call('GET', `/identities/${id}/auth-state`, 200)).json().data.grace_expires_at,
+  });
+  const none = { atSignIn: null, inState: null };
+  await requireMfa(true, 1);
+  const until = await told();
+  expect(until).toEqual({ atSignIn: expect.any(String), inState: until.atSignIn });
+  await requireMfa(false, 2);
+  expect(await told()).toEqual(none);
+  await requireMfa(true, 3);
+  expect(await told()).toEqual(until);
+  await call('DELETE', `/organizations/${organization}/members/${id}`, 204);
+  expect(await told()).toEqual(none);
+});
+
 test('the providers by which somebody signs in are told, of this Environment alone', async () => {
   const { id } = await person();
   const owner = await account.as('owner');

@@ -12,6 +12,7 @@ import { DomainError } from '../errors.js';
 import { recordOfIdentity } from '../events/identity-events.js';
 import { recordEvent } from '../events/record.js';
 import { insertIdentityLink } from '../identity-links.js';
+import { isMfaRequired } from '../mfa/grace-rules.js';
 import { settleNewPassword } from '../passwords/new-password.js';
 import { type findMember, lockMember } from './find.js';
 
@@ -92,7 +93,7 @@ export interface AuthState {
   passwordChangedAt: Date | null;
   emailVerified: boolean;
   mfaEnrolled: boolean;
-  /** Until when a first factor has to be enrolled; null where no time runs. */
+  /** Until when a first factor has to be enrolled; null where no time runs, or nobody requires one any more. */
   graceExpiresAt: Date | null;
   /** As far as its sessions are kept. */
   lastLoginAt: Date | null;
@@ -111,7 +112,7 @@ export async function authStateOf(
   const [row] = await tx.query<Pick<AuthState, 'mfaEnrolled' | 'graceExpiresAt' | 'lastLoginAt'>[]>(
     `select exists (select from mfa_factors where account_id = $1 and identity_id = $3) as "mfaEnrolled",
        (select expires_at from mfa_graces where account_id = $1 and environment_id = $2 and identity_id = $3
-          and status not in ('enrolled', 'reset')) as "graceExpiresAt",
+          and status not in ('enrolled', 'reset') and ${isMfaRequired}) as "graceExpiresAt",
        (select max(authenticated_at) from sessions
         where account_id = $1 and environment_id = $2 and identity_id = $3) as "lastLoginAt"`,
     [scope.accountId, scope.environmentId, id],

@@ -116,12 +116,12 @@ const requiredByOrganization = requiredToHaveMfa('mfa_graces.environment_id', 'm
 const requiredByEnvironment = `exists (
   select from environment_settings s where s.environment_id = mfa_graces.environment_id and s.mfa_policy = 'required')`;
 
+/** SQL: whether anybody requires MFA of the person of a row `mfa_graces`. */
+export const isMfaRequired = `(${requiredByOrganization} or ${requiredByEnvironment})`;
+
 /** Whether anybody requires MFA of a grace's person still. */
 export async function isRequiredStill(tx: EntityManager, { id }: Pick<Row, 'id'>): Promise<boolean> {
-  const required = await tx.query<unknown[]>(
-    `select from mfa_graces where id = $1 and (${requiredByOrganization} or ${requiredByEnvironment})`,
-    [id],
-  );
+  const required = await tx.query<unknown[]>(`select from mfa_graces where id = $1 and ${isMfaRequired}`, [id]);
   return required.length > 0;
 }
 
@@ -139,7 +139,7 @@ const notRequired = {
 export async function settleLastRemoval(tx: EntityManager, scope: EnvironmentScope, identityId: string, now: Moment) {
   await change(tx, scope, {
     ...notRequired,
-    where: `identity_id = $2 and status = 'enrolled' and not (${requiredByOrganization} or ${requiredByEnvironment})`,
+    where: `identity_id = $2 and status = 'enrolled' and not ${isMfaRequired}`,
     values: [identityId, now],
     action: 'auth.mfa_grace_reset',
   });

@@ -166,6 +166,7 @@ export const updateEnvironmentSettings = operation({
   method: 'PATCH',
   path: '/settings',
   summary: 'Update the settings of an environment',
+  description: 'Sign-ins and tokens follow a change within a second.',
   tag: 'Environments',
   level: 'environment',
   capability: 'env_settings.manage',

@@ -75,7 +75,7 @@ export const getIdentityAuthState = operation({
   summary: 'Get the authentication state of an identity',
   description:
     '`last_login_at` goes back only as far as sessions are kept. `grace_expires_at` is the deadline for enrolling a ' +
-    'second factor, even if it has passed.',
+    'second factor, even if it has passed; null if none is required.',
   answers: {
     200: single(
       Type.Object({
