@@ -77,6 +77,23 @@ test('a quarter of an hour is shown as well, and ended', async () => {
   expect((await login(email, password)).statusCode).toBe(200);
 });
 
+test('a lock is on the address: whoever has another one since is not locked, and is not said to be', async () => {
+  const { id, email } = await locked();
+  const until = await lockOf(id);
+  const moveTo = (to: string) => {
+    const payload = { email: to, email_verified: true };
+    return send(api.app, 200, { method: 'PATCH', url: `/api/v1/identities/${id}`, headers: key, payload });
+  };
+  await moveTo(email.toUpperCase());
+  expect(await lockOf(id)).toBe(until);
+  await moveTo(`new-${email}`);
+  expect(await lockOf(id)).toBeNull();
+  expect((await login(`new-${email}`, password)).statusCode).toBe(200);
+  await moveTo(email);
+  expect(await lockOf(id)).not.toBeNull();
+  expect((await login(email, password)).statusCode).toBe(429);
+});
+
 test('a reset of second factors forgets the wrong ones: the next are asked for at once', async () => {
   const { id } = await person();
   const { counted } = createMfaAttempts({ db: api.database.db, enabled: true, now: () => api.clock.now });

@@ -1,4 +1,5 @@
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, IsNull, Not } from 'typeorm';
+import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { Identity } from '../../../entities/identity.js';
 import { inSnakeCase } from '../../platform/database/naming.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
@@ -47,7 +48,10 @@ export async function changeIdentity(
   if (fields.length === 0) return;
   const said = changed.emailVerifiedAt && !isVouchedFor ? { verifiedByWord: true } : {};
   await tx.update(Identity, { accountId, id }, { ...changed, ...said, updatedAt: at });
-  if (moves) await voidMails(tx, id, at);
+  if (moves) {
+    await voidMails(tx, id, at);
+    await forgetLock(tx, accountId, id);
+  }
   await recordOfIdentity(tx, scope, { identityId: id }, [
     { action: 'identity.updated', metadata: { changed: fields.map(nameOf) } },
     ...(isVerified && (moves || !wasVerified)
@@ -62,6 +66,12 @@ async function voidMails(tx: EntityManager, identityId: string, at: Date): Promi
     identityId,
     at,
   ]);
+}
+
+/** Wrong passwords count for the address that they were tried at; nobody has tried the new one. */
+async function forgetLock(tx: EntityManager, accountId: string, identityId: string): Promise<void> {
+  const locked = { accountId, identityId, lockedUntil: Not(IsNull()) };
+  await tx.update(EnvironmentMembership, locked, { lockedUntil: null });
 }
 
 const nameOf = (field: string) => (field === 'emailVerifiedAt' ? 'email_verified' : inSnakeCase(field));
