@@ -28,6 +28,8 @@ export function createDraining({ keepAliveMs, requestMs, silentMs, isStopping }:
     // Node would answer a request without Host by itself, with nothing but a status: `refuseWithoutHost` does.
     const own = { keepAliveTimeout: keepAliveMs, requestTimeout: requestMs, requireHostHeader: false };
     const server = createServer(own, handler);
+    // Nor with 417, which it need not be (RFC 9110 §10.1.1): what else is expected than a 100 is not looked at.
+    server.on('checkExpectation', handler);
     server.setTimeout(silentMs);
     server.maxHeadersCount = 0; // Node would drop those behind the 2000th; how long they may be in all is bounded
     server.on('connection', (socket) => {

@@ -666,6 +666,16 @@ test.each([
   expect([head, head]).toEqual([expect.stringMatching(`^HTTP/1.1 ${refused[0]} `), expect.stringMatching('no-store')]);
 });
 
+test('what a client expects that nobody knows is not looked at: the answer is that of the request', async () => {
+  if (!api.app.server.listening) await api.app.listen({ port: 0, host: '127.0.0.1' });
+  const { port } = api.app.server.address() as { port: number };
+  const head =
+    'Host: a\r\nExpect: 200-maybe\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 2';
+  const answer = await said(port, `POST /v1/auth/login HTTP/1.1\r\n${head}\r\n\r\n{}`);
+  expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+  expect(JSON.parse(answer.split('\r\n\r\n')[1] ?? '').error.code).toBe('validation.failed');
+});
+
 /** What a connection is answered until the server ends it; nothing more comes within a second of the last of it. */
 function said(port: number, text: string): Promise<string> {
   return new Promise((resolve) => {
