@@ -265,6 +265,11 @@ export function announceLimit(
   reply.header('ratelimit', `"${name}";r=${remaining};t=${resetSeconds}`);
 }
 
+/** Without a cause it is too much load, which is counted: a line for each would be more of it. Who is gone in the middle of a body is no outage. */
+export function logOutage({ log, raw }: FastifyRequest, { code, options: { cause } }: DomainError): void {
+  if (httpStatusOf(code) === 503 && cause && cause !== raw.errored) log.warn({ err: cause }, 'unavailable');
+}
+
 /** Answers an error as JSON, with the headers that belong to its status. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = refusalOf(error);
@@ -275,8 +280,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
       .send(envelope(asked(request), { statusCode: 500, message: 'Something went wrong on our side' }));
   }
   const status = httpStatusOf(refusal.code);
-  // Without a cause it is too much load, which is counted: a line for each would be more of it.
-  if (status === 503 && refusal.options.cause) request.log.warn({ err: refusal.options.cause }, 'unavailable');
+  logOutage(request, refusal);
   tellWhen(reply, refusal);
   return reply.code(status).send(envelope(asked(request), refusal));
 }

@@ -676,6 +676,16 @@ test('what a client expects that nobody knows is not looked at: the answer is th
   expect(JSON.parse(answer.split('\r\n\r\n')[1] ?? '').error.code).toBe('validation.failed');
 });
 
+test('a caller that is gone in the middle of a body is no outage in the log', async () => {
+  if (!api.app.server.listening) await api.app.listen({ port: 0, host: '127.0.0.1' });
+  const { port } = api.app.server.address() as { port: number };
+  logged.length = 0;
+  const head = 'Host: a\r\nContent-Type: application/json\r\nContent-Length: 20';
+  expect(await said(port, `POST /v1/auth/login HTTP/1.1\r\n${head}\r\n\r\n{`)).toBe('');
+  while (!logged.join('').includes('the caller was gone')) await new Promise((resolve) => setTimeout(resolve, 10));
+  expect(logged.join('')).not.toContain('unavailable');
+});
+
 /** What a connection is answered until the server ends it; nothing more comes within a second of the last of it. */
 function said(port: number, text: string): Promise<string> {
   return new Promise((resolve) => {

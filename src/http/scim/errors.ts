@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import { type ScimRefusalKind, ScimRefused } from '../../domain/scim/refusal.js';
-import { httpStatusOf, refusalOf, tellWhen } from '../errors.js';
+import { httpStatusOf, logOutage, refusalOf, tellWhen } from '../errors.js';
 
 export const scimType = 'application/scim+json; charset=utf-8';
 const errorSchema = 'urn:ietf:params:scim:api:messages:2.0:Error';
@@ -55,8 +55,7 @@ export function sendScimError(error: unknown, request: FastifyRequest, reply: Fa
     ? failureOf(refusal)
     : { status: 500, type: undefined, detail: 'Something went wrong on our side' };
   if (refusal instanceof DomainError) {
-    // Without a cause it is too much load, which is counted.
-    if (status === 503 && refusal.options.cause) request.log.warn({ err: refusal.options.cause }, 'unavailable');
+    logOutage(request, refusal);
     tellWhen(reply, refusal);
   }
   return reply
