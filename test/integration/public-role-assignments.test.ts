@@ -333,6 +333,47 @@ test('whoever assigns needs the right at the node, and all that the role allows 
   expect(codeOf(unknown)).toBe('role.not_found');
 });
 
+test('whoever holds a role for a time does not hold it for longer by giving it to themselves', async () => {
+  const node = await newNode();
+  const below = await newNode(node);
+  const lead = await newRole(`Lead ${node}`, ['rbac.assign_roles', 'identity.view']);
+  const person = await newIdentityCaller(api, account);
+  const own = `/identities/${person.id}/role-assignments`;
+  const until = new Date(api.clock.now.getTime() + 60_000).toISOString();
+  await call('POST', own, 201, { role_id: lead, node_id: node, effective_to: until });
+  const give = (path: string, status: number, payload: object) => call('POST', path, status, payload, person.headers);
+  for (const more of [
+    { node_id: below },
+    { node_id: below, effective_to: '2999-01-01T00:00:00.000Z' },
+    { node_id: node, effective_from: until },
+  ])
+    expect((await give(own, 403, { role_id: lead, ...more })).json().error).toMatchObject({
+      code: 'role.cannot_grant',
+      details: expect.arrayContaining([
+        expect.objectContaining({ message: 'You do not hold identity.view for that long yourself' }),
+      ]),
+    });
+  const bulk = [
+    { identity_id: person.id, role_id: lead, node_id: below },
+    { identity_id: person.id, role_id: roleId, node_id: below, effective_to: until },
+  ];
+  const { items } = (await give('/role-assignments', 200, { role_assignments: bulk })).json();
+  expect(items.map(({ status }: { status: string }) => status)).toEqual(['failed', 'created']);
+  await give(own, 201, { role_id: lead, node_id: below, effective_to: until });
+  // Whom they look after, they give what they hold now.
+  await give(`/identities/${await newIdentity()}/role-assignments`, 201, { role_id: lead, node_id: below });
+  const acme = { node_type: 'organization', name: 'Acme', parent_node_id: null };
+  const organization = (await call('POST', '/nodes', 201, acme)).json().data.id;
+  const manager = await newRole(`Manager ${node}`, ['svc:organization.manage', 'rbac.assign_roles', 'identity.view']);
+  const members = `/organizations/${organization}/members`;
+  await call('POST', members, 201, { identity_id: person.id });
+  await call('POST', own, 201, { role_id: manager, node_id: organization, effective_to: until });
+  const path = `${members}/${person.id}`;
+  expect(codeOf(await call('PATCH', path, 403, { role_ids: [manager, roleId] }, person.headers))).toBe(
+    'role.cannot_grant',
+  );
+});
+
 test('whoever assigns many asks for their rights by one statement at a time, each with many questions', async () => {
   const keys = Array.from({ length: 60 }, (_, i) => `many.p${i}`);
   for (const each of keys) await call('POST', '/permissions', 201, { key: each, name: each });

@@ -122,7 +122,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
 
     /**
      * Whether the caller may give roles at a node, for a gift that is to be made later: nothing is given yet.
-     * @param nodeId null is the root
+     * @param given at which node, where null is the root, and to whom, if that is decided
      * @returns the node's id
      * @throws DomainError role.not_found, nodes.node_not_found, permission.required (account.capability_required), role.cannot_grant
      */
@@ -130,13 +130,13 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       tx: EntityManager,
       scope: EnvironmentScope,
       caller: Caller,
-      { roleIds, nodeId }: { roleIds: readonly string[]; nodeId: string | null },
+      { roleIds, nodeId, identityId }: { roleIds: readonly string[]; nodeId: string | null; identityId?: string },
     ): Promise<string> {
       const roles = await tx.countBy(Role, { ...within(scope), id: In([...roleIds]) });
       if (roles < new Set(roleIds).size) throw new DomainError('role.not_found');
       const node = nodeId === null ? await rootOf(tx, scope) : await findNode(tx, scope, nodeId);
       const keys = [...(await keysOf(tx, scope, roleIds)).values()].flat();
-      const [refused] = await giving.refusals(scope, caller, [{ keys, nodeId: node.id }]);
+      const [refused] = await giving.refusals(scope, caller, [{ keys, nodeId: node.id, identityId }]);
       if (refused) throw refused;
       return node.id;
     },

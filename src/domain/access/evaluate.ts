@@ -125,10 +125,11 @@ export async function denied<C extends Check>(
   { evaluate }: Evaluation,
   environmentId: string,
   checks: Iterable<C>,
+  asOf?: Date,
 ): Promise<C[]> {
   const found: C[] = [];
   for (const some of inPieces(checks, mostChecks)) {
-    const decided = await evaluate(environmentId, some);
+    const decided = await evaluate(environmentId, some, asOf);
     found.push(...some.filter((_, i) => !decided[i]?.allowed));
   }
   return found;

@@ -5,7 +5,7 @@ import type { AdminCaller, Caller } from '../caller.js';
 import { capabilities } from '../capabilities/administrator-roles.js';
 import { covers } from '../capabilities/role-limits.js';
 import type { Evaluation } from './evaluate.js';
-import { lackingAt } from './granting.js';
+import { lackingAtEach } from './granting.js';
 import { notEnded } from './in-force.js';
 
 /** A node that is to be below another one. */
@@ -20,7 +20,7 @@ export type GainedBy = (scope: EnvironmentScope, caller: Caller, move: Move) => 
 const heldThereStatement = {
   name: 'what_an_identity_holds_at_a_new_parent',
   text: `
-select distinct p.key
+select p.key, case when bool_and(a.effective_to is not null) then max(a.effective_to) end as until
 from nodes node
   join nodes parent on parent.id = $4 and parent.environment_id = $1
   join role_assignments a on a.environment_id = $1 and a.identity_id = $2
@@ -28,7 +28,7 @@ from nodes node
   join role_permissions rp on rp.role_id = a.role_id
   join permissions p on p.id = rp.permission_id
 where node.id = $3 and node.environment_id = $1
-order by p.key`,
+group by p.key order by p.key`,
 };
 const pathsStatement = {
   name: 'paths_of_a_node_and_its_new_parent',
@@ -65,9 +65,10 @@ export function createGained({
   return async (scope, caller, move) => {
     if (caller.type === 'api_key') return [];
     if (caller.type === 'platform_admin') return byAdministrator(scope, caller, move);
-    const values = [scope.environmentId, caller.identityId, move.id, move.parentId, now()];
-    const held = await db.statement<{ key: string }>(heldThereStatement, values);
-    const keys = held.map(({ key }) => key);
-    return lackingAt(evaluation, scope, caller, keys, move.id);
+    const { identityId } = caller;
+    const values = [scope.environmentId, identityId, move.id, move.parentId, now()];
+    const held = await db.statement<{ key: string; until: Date | null }>(heldThereStatement, values);
+    const wanted = held.map(({ key, until }) => ({ keys: [key], nodeId: move.id, identityId, until }));
+    return (await lackingAtEach(evaluation, scope, caller, wanted)).flat();
   };
 }

@@ -56,16 +56,15 @@ export function createGiving({ db, evaluation, rights }: GivingDeps) {
         const roleIds = found.flatMap((one) => (typeof one === 'string' ? [] : [one.roleId]));
         return { placed: found, keys: await keysOf(tx, scope, [...new Set(roleIds)]) };
       });
-      // What one asks of the caller is the same for all with its role and node.
       const asked = new Map(
         placed.flatMap((one) =>
-          typeof one === 'string' ? [] : [[grantOf(one), { nodeId: one.nodeId, keys: keys.get(one.roleId) ?? [] }]],
+          typeof one === 'string' ? [] : [[grantOf(caller, one), wantedBy(one, keys.get(one.roleId))]],
         ),
       );
       const refused = await refusals(scope, caller, [...asked.values()]);
       const refusalOf = new Map([...asked.keys()].map((grant, i) => [grant, refused[i]]));
       return placed.map((one) =>
-        typeof one === 'string' ? new DomainError(one) : (refusalOf.get(grantOf(one)) ?? one),
+        typeof one === 'string' ? new DomainError(one) : (refusalOf.get(grantOf(caller, one)) ?? one),
       );
     },
 
@@ -97,5 +96,15 @@ export async function keysOf(tx: EntityManager, scope: EnvironmentScope, roleIds
   return new Map(rows.map(({ id, keys }) => [id, keys]));
 }
 
-/** What is the same of a caller's right to give two of them. */
-const grantOf = ({ roleId, nodeId }: Pick<Placed, 'roleId' | 'nodeId'>) => `${roleId} ${nodeId}`;
+type PlacedFor = Placed<WantedByNewcomer & { identityId?: string }>;
+
+/** What is the same of a caller's right to give two of them: role and node, and for how long they want it for themselves. */
+const grantOf = (caller: Caller, { roleId, nodeId, identityId, effectiveTo }: PlacedFor) =>
+  `${roleId} ${nodeId} ${caller.type === 'identity' && caller.identityId === identityId ? Number(effectiveTo) : ''}`;
+
+const wantedBy = ({ nodeId, identityId, effectiveTo: until }: PlacedFor, keys: readonly string[] = []) => ({
+  nodeId,
+  keys,
+  identityId,
+  until,
+});

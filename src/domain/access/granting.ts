@@ -7,7 +7,14 @@ import { systemPermissions } from './permissions.js';
 export interface WantedGrant {
   keys: readonly string[];
   nodeId: string | null;
+  /** To whom, where that is known: nobody gives themselves what they hold for less long (docs/decisions/0018). */
+  identityId?: string | undefined;
+  /** When it ends; null, or not said: never. */
+  until?: Date | null;
 }
+
+/** The last moment that a window can name: what is held then has no end. */
+const forGood = new Date('9999-12-31T23:59:59.999Z');
 
 /**
  * Which of some permissions a caller lacks at a node (null: the root), and so cannot grant there (contract §5): callers can
@@ -25,7 +32,7 @@ export async function lackingAt(
   return lacking;
 }
 
-/** The same of each of many, in order. What several want at one node is asked for once. */
+/** The same of each of many, in order, as the caller is told of it. What several want at one node is asked for once. */
 export async function lackingAtEach(
   evaluation: Evaluation,
   { environmentId }: EnvironmentScope,
@@ -38,13 +45,20 @@ export async function lackingAtEach(
       caller.accessMode === 'full' || caller.scopes.includes(key) || !Object.hasOwn(systemPermissions, key);
     return wanted.map(({ keys }) => keys.filter((key) => !isHeld(key)));
   }
-  const lacking = new Map<string | null, Set<string>>();
-  for (const { nodeId, permission } of await denied(evaluation, environmentId, checksOf(caller.identityId, wanted)))
-    lacking.set(nodeId, (lacking.get(nodeId) ?? new Set()).add(permission));
-  return wanted.map(({ keys, nodeId }) => {
-    const there = lacking.get(nodeId);
-    return there ? keys.filter((key) => there.has(key)) : [];
-  });
+  const lackedAt = async (some: readonly WantedGrant[], asOf?: Date) => {
+    const lacking = new Map<string | null, Set<string>>();
+    const checks = checksOf(caller.identityId, some);
+    for (const { nodeId, permission } of await denied(evaluation, environmentId, checks, asOf))
+      lacking.set(nodeId, (lacking.get(nodeId) ?? new Set()).add(permission));
+    return ({ keys, nodeId }: WantedGrant) => keys.filter((key) => lacking.get(nodeId)?.has(key));
+  };
+  const found = wanted.map(await lackedAt(wanted));
+  for (const [at, one] of wanted.entries()) {
+    if (one.identityId !== caller.identityId || found[at]?.length) continue;
+    const end = one.until ? new Date(one.until.getTime() - 1) : forGood;
+    found[at] = (await lackedAt([one], end))(one).map((key) => `${key} for that long`);
+  }
+  return found;
 }
 
 /** Made as they are asked for: a thousand roles of a thousand permissions would be a million at once. */

@@ -64,11 +64,11 @@ export function createMemberships({ db, assignments, endInvitations, now }: Memb
      */
     add: (scope: EnvironmentScope, caller: Caller, member: WithRoles): Promise<Member> =>
       db.transaction(scope, async (tx) => {
-        const { organizationId: nodeId, roleIds } = member;
+        const { organizationId: nodeId, identityId, roleIds } = member;
         if (!(await tx.existsBy(Organization, { ...within(scope), id: nodeId })))
           throw new DomainError('organization.not_found');
         if (roleIds.length > 0)
-          await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId }).catch(wentMeanwhile);
+          await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId, identityId }).catch(wentMeanwhile);
         const isNew = await addMember(tx, scope, { ...member, at: now() });
         if (!isNew) throw new DomainError('organization.already_member');
         return findOneMember(tx, scope, member, now());
@@ -121,7 +121,8 @@ export function createMemberships({ db, assignments, endInvitations, now }: Memb
     const superfluous = held.filter(({ roleId }) => !wanted.has(roleId));
     if (missing.length === 0 && superfluous.length === 0) return;
     await assignments.assertMayAssign(scope, caller, nodeId);
-    if (missing.length > 0) await assignments.assertMayGive(tx, scope, caller, { roleIds: missing, nodeId });
+    if (missing.length > 0)
+      await assignments.assertMayGive(tx, scope, caller, { roleIds: missing, nodeId, identityId });
     await removeAssignments(
       tx,
       scope,

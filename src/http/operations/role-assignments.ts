@@ -50,7 +50,8 @@ const Element = Body({ identity_id: Id, ...Wanted });
 const instant = (text: string | null | undefined, field: string) => (text == null ? null : instantOf(text, field));
 
 const rule =
-  'The caller needs `rbac.assign_roles` and every permission of the role at the node. Without `node_id`, the role is ' +
+  'The caller needs `rbac.assign_roles` and every permission of the role at the node; those who assign a role to ' +
+  'themselves need the permissions for as long as it lasts. Without `node_id`, the role is ' +
   'assigned at the root; a bound of null is open. If an identical assignment exists, it is returned with 200. An ' +
   'administrator whose role is limited to nodes can assign roles at and below them, to identities that hold a role ' +
   'there or are members of an organization there.';
