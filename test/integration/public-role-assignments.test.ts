@@ -372,6 +372,12 @@ test('whoever holds a role for a time does not hold it for longer by giving it t
   expect(codeOf(await call('PATCH', path, 403, { role_ids: [manager, roleId] }, person.headers))).toBe(
     'role.cannot_grant',
   );
+  const other = (await call('POST', '/nodes', 201, { ...acme, name: 'Globex' })).json().data.id;
+  await call('POST', own, 201, { role_id: manager, node_id: other, effective_to: until });
+  const invite = (email: string, status: number) =>
+    call('POST', `/organizations/${other}/invitations`, status, { email, role_ids: [manager] }, person.headers);
+  expect(codeOf(await invite(person.email, 403))).toBe('role.cannot_grant');
+  await invite(`${uuidv7()}@example.com`, 201);
 });
 
 test('whoever assigns many asks for their rights by one statement at a time, each with many questions', async () => {

@@ -130,7 +130,11 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       tx: EntityManager,
       scope: EnvironmentScope,
       caller: Caller,
-      { roleIds, nodeId, identityId }: { roleIds: readonly string[]; nodeId: string | null; identityId?: string },
+      {
+        roleIds,
+        nodeId,
+        identityId,
+      }: { roleIds: readonly string[]; nodeId: string | null; identityId?: string | null },
     ): Promise<string> {
       const roles = await tx.countBy(Role, { ...within(scope), id: In([...roleIds]) });
       if (roles < new Set(roleIds).size) throw new DomainError('role.not_found');

@@ -8,7 +8,7 @@ export interface WantedGrant {
   keys: readonly string[];
   nodeId: string | null;
   /** To whom, where that is known: nobody gives themselves what they hold for less long (docs/decisions/0018). */
-  identityId?: string | undefined;
+  identityId?: string | null | undefined;
   /** When it ends; null, or not said: never. */
   until?: Date | null;
 }

@@ -4,13 +4,29 @@ import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Assignments } from '../access/assignments.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
+import { identityIdByAddress } from '../identity-by-address.js';
+import type { EnvironmentScope } from '../scope.js';
 
 export const notPending = () => new DomainError('identity_invite.not_pending');
 
-interface Renewed {
+interface Offered {
   scope: EnvironmentScope;
   caller: Caller;
-  invite: IdentityInvite;
+  invite: Pick<IdentityInvite, 'email' | 'roleIds' | 'nodeId'>;
+}
+
+/**
+ * Whoever offers roles has to be one who may give them, to whom the address is of: it may be their own.
+ * @throws DomainError role.not_found, nodes.node_not_found, permission.required, role.cannot_grant
+ */
+export async function assertMayOffer(
+  assignments: Pick<Assignments, 'assertMayGive'>,
+  tx: EntityManager,
+  { scope, caller, invite: { email, roleIds, nodeId } }: Offered,
+): Promise<void> {
+  if (roleIds.length === 0) return;
+  const identityId = await identityIdByAddress(tx, scope, email);
+  await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId, identityId });
 }
 
 /**
@@ -20,10 +36,9 @@ interface Renewed {
 export async function assertStillMayGive(
   assignments: Pick<Assignments, 'assertMayGive'>,
   tx: EntityManager,
-  { scope, caller, invite: { roleIds, nodeId } }: Renewed,
+  offered: Offered,
 ): Promise<void> {
-  if (roleIds.length === 0) return;
-  await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId }).catch((error: unknown) => {
+  await assertMayOffer(assignments, tx, offered).catch((error: unknown) => {
     const isGone = error instanceof DomainError && error.code.endsWith('_found');
     throw isGone ? new DomainError('identity_invite.role_deleted') : error;
   });

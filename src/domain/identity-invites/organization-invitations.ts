@@ -14,7 +14,7 @@ import type { Page } from '../paging.js';
 import type { IdentityInvitesDeps } from './identity-invites.js';
 import { issue, issueAgain, withdraw } from './issue.js';
 import { type IdentityInvitesPage, listInvitations } from './list.js';
-import { assertStillMayGive, notPending } from './offering.js';
+import { assertMayOffer, assertStillMayGive, notPending } from './offering.js';
 import { findInvite, type ListedInvite, type ShownIdentityInvite, shown } from './rows.js';
 
 export interface NewInvitation {
@@ -125,7 +125,7 @@ export function createOrganizationInvitations({
     return change(scope, organizationId, async (tx) => {
       const roleIds = [...new Set(wanted)];
       const nodeId = organizationId;
-      if (roleIds.length > 0) await assignments.assertMayGive(tx, scope, caller, { roleIds, nodeId });
+      await assertMayOffer(assignments, tx, { scope, caller, invite: { email: person.email, roleIds, nodeId } });
       await assertNoMember(tx, scope, organizationId, person.email);
       const offer = { ...person, intent: 'organization' as const, roleIds, nodeId, organizationId };
       const spoken = locale ?? (await defaultLocaleOf(tx, scope));
