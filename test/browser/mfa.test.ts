@@ -103,6 +103,14 @@ test('a person sets an authenticator app up by its key, saves the recovery codes
   recoveryCodes = await page.getByRole('list', { name: 'Recovery codes' }).getByRole('listitem').allTextContents();
   expect(recoveryCodes).toHaveLength(10);
   await expectNoBarriers();
+  await page.evaluate('navigator.clipboard.writeText = async () => { throw new Error("denied"); }');
+  await button('Copy').click();
+  await page.getByText('Your browser does not allow copying.').waitFor();
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.evaluate('delete navigator.clipboard.writeText');
+  await button('Copy').click();
+  await page.getByText('Copied', { exact: true }).waitFor();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`${recoveryCodes.join('\n')}\n`);
   const again = await page.context().newPage();
   await again.goto(page.url());
   await again.getByRole('heading', { name: 'Your recovery codes were shown already' }).waitFor();

@@ -7,8 +7,13 @@
   const status = bar.querySelector('[role=status]');
   copy.hidden = !navigator.clipboard;
   copy.addEventListener('click', async () => {
-    await navigator.clipboard.writeText(text);
-    status.textContent = status.dataset.done;
+    status.textContent = ''; // so that it is said once more the second time
+    // Views of the web in apps have a clipboard, and let nobody use it.
+    const said = await navigator.clipboard.writeText(text).then(
+      () => 'done',
+      () => 'failed',
+    );
+    status.textContent = status.dataset[said];
   });
   download.addEventListener('click', () => {
     const link = document.createElement('a');
