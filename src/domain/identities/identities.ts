@@ -32,7 +32,7 @@ import type { IdentitiesPage } from './read-members.js';
 import { type ListedMember, type Meant, readMembers } from './read-members.js';
 
 export type { IdentityInEnvironment, ListedWithRoles } from './lists.js';
-export type { IdentitySort, ListedMember } from './read-members.js';
+export type { ListedMember } from './read-members.js';
 
 /** What else belongs to a new member, in the same transaction: if it is refused, nobody has joined. */
 export type ForNewcomer = (tx: EntityManager, identityId: string) => Promise<unknown>;

@@ -7,16 +7,10 @@ import type { Db } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { OpenSignIn, PendingSignIns } from '../logins/pending-sign-ins.js';
 import { createAssertions, type StoredCredential, type VerifiedAssertion } from './webauthn-assertions.js';
-import {
-  ceremonyLife,
-  createCeremonies,
-  credentialText,
-  type KeyOwner,
-  type VerifiedAttestation,
-} from './webauthn-ceremonies.js';
+import { createCeremonies, credentialText, type KeyOwner, type VerifiedAttestation } from './webauthn-ceremonies.js';
 import { readAssertion } from './webauthn-responses.js';
 
-export { ceremonyLife, type VerifiedAttestation };
+export type { VerifiedAttestation };
 
 export interface WebauthnPerson extends Omit<KeyOwner, 'id'> {
   accountId: string;

@@ -16,7 +16,7 @@ import { giveRoles, heldInside } from './member-roles.js';
 import { addMember, addToMemberCount, lockIdentity, lockOrganization } from './members.js';
 import { type OfPersonSort, type OrganizationOfPerson, organizationsOfPerson } from './of-person.js';
 
-export type { Member, MemberSort } from './member-lists.js';
+export type { Member } from './member-lists.js';
 
 export interface MembershipsDeps {
   db: Db;

@@ -28,7 +28,6 @@ export type {
   Browser,
   EnteredOutcome,
   SignedIn,
-  SignedInUser,
   SignInOutcome,
   SignInPlace,
 } from './outcomes.js';

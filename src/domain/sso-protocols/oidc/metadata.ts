@@ -124,5 +124,3 @@ function listOf(server: ServerMetadata, name: Lists, otherwise: string[]): strin
   if (!Array.isArray(said)) throw new SsoRefused('malformed', `The ${name} of the discovery document is not a list`);
   return said.filter((one): one is string => typeof one === 'string');
 }
-
-export type Metadata = ReturnType<typeof createMetadata>;
