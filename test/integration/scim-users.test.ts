@@ -1,3 +1,5 @@
+import { jest } from '@jest/globals';
+import { DomainError } from '../../src/domain/errors.js';
 import { days } from '../../src/platform/clock.js';
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
@@ -258,6 +260,26 @@ test('who was there before is seen, and taken over only where the domain of the 
   const ours = await make(api, account, '/identities', { email: anAddress(domain) });
   expect((await call('PATCH', `/Users/${ours.id}`, patch)).statusCode).toBe(200);
   expect(await eventsOf(ours.id)).toContain('scim_user.linked');
+});
+
+test('an outage while it is written down who was denied is told as SCIM tells errors', async () => {
+  const theirs = await make(api, account, '/identities', { email: anAddress() });
+  const { db } = api.database;
+  const ask = db.transaction.bind(db);
+  const outage = new DomainError('service.unavailable', { retryAfter: 5 });
+  let isRefused = false;
+  const asked = jest.spyOn(db, 'transaction').mockImplementation(async (...work) => {
+    if (isRefused) throw outage;
+    return ask(...work).catch((refusal: unknown) => {
+      isRefused = true;
+      throw refusal;
+    });
+  });
+  const refused = await call('DELETE', `/Users/${theirs.id}`);
+  asked.mockRestore();
+  expect(isRefused).toBe(true);
+  expect([scimOutcome(refused), refused.headers['retry-after']]).toEqual(['503', '5']);
+  expect(refused.headers['content-type']).toContain('application/scim+json');
 });
 
 test('of two directories that take the same people at once, one has them', async () => {

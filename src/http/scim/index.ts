@@ -24,7 +24,11 @@ export const scim: FastifyPluginAsync<ScimOptions> = async (app, { baseUrl: serv
   for (const type of ['application/scim+json', 'application/json']) readJsonAs(app, type, extent);
   app.setErrorHandler(async (error, request, reply) => {
     const isDenied = error instanceof ScimRefused && error.kind === 'forbidden' && request.directory;
-    if (isDenied) await options.denied(request.directory as AuthenticatedDirectory, operationOf(request));
+    try {
+      if (isDenied) await options.denied(request.directory as AuthenticatedDirectory, operationOf(request));
+    } catch (failure) {
+      return sendScimError(failure, request, reply); // thrown on, it would be answered as an error of another surface
+    }
     return sendScimError(error, request, reply);
   });
   app.setNotFoundHandler((request, reply) => sendScimError(app.refusalOfUnknown(request, reply), request, reply));
