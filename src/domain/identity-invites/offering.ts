@@ -5,7 +5,6 @@ import type { Assignments } from '../access/assignments.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 import { identityIdByAddress } from '../identity-by-address.js';
-import type { EnvironmentScope } from '../scope.js';
 
 export const notPending = () => new DomainError('identity_invite.not_pending');
 

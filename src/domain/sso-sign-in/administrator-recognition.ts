@@ -5,7 +5,6 @@ import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { SsoLink } from '../../../entities/sso-link.js';
 import { User } from '../../../entities/user.js';
 import { lockExclusively } from '../../platform/database/advisory-locks.js';
-import { statusOf } from '../invites/process.js';
 import { inviteStatusOf } from '../invites/times.js';
 import { isMailAddress } from '../logins/address.js';
 import { covers } from '../sso-connections/covering.js';
