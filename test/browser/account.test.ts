@@ -113,8 +113,8 @@ test('a person changes the password with the keyboard alone, in the dark on a ph
   await arrive({ javaScriptEnabled: false });
   await open({ email: site.data.ben.email, password: 'a long row of new words' });
   await link('Change').click();
-  await page.getByLabel('Current password').fill('a long row of new words');
-  await page.getByLabel('New password').fill(site.data.ben.password);
+  await page.getByLabel('Current password', { exact: true }).fill('a long row of new words');
+  await page.getByLabel('New password', { exact: true }).fill(site.data.ben.password);
   await button('Save password').click();
   expect(await notice()).toMatch(/^Your password is changed/);
 });

@@ -617,9 +617,13 @@ test('of several sessions in the same browser each button says which one it ends
 });
 
 test('of two passwords each button that shows one says which', () => {
-  const html = render('account-password', everyPage('ana@example.com')['account-password']);
-  const buttons = [...html.matchAll(/<button class="reveal"[^>]* aria-label="([^"]*)"/g)].map(([, label]) => label);
-  expect(buttons).toEqual(['Show password: Current password', 'Show password: New password']);
+  const page = everyPage('ana@example.com')['account-password'];
+  const buttons = (hasPassword: boolean) => {
+    const html = render('account-password', { ...page, hasPassword });
+    return [...html.matchAll(/<button class="reveal"[^>]* aria-label="([^"]*)"/g)].map(([, label]) => label);
+  };
+  expect(buttons(true)).toEqual(['Show password: Current password', 'Show password: New password']);
+  expect(buttons(false)).toEqual(['Show password']);
   expect(render('sign-in', signIn)).toContain(' aria-label="Show password" ');
 });
 
