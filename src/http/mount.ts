@@ -107,6 +107,9 @@ async function refuseUnlessRetry(
   throw await refused.refusal();
 }
 
+/** Where two writers can overwrite each other's words. */
+const overwriting: ReadonlySet<string> = new Set(['PATCH', 'PUT']);
+
 /** What is wrong with a request is said only of what exists: a 404 comes before any 400 (contract §10). */
 async function refuseInvalid(operation: Operation, request: FastifyRequest, services: Services): Promise<void> {
   const { validationError } = request;
@@ -119,7 +122,7 @@ async function refuseInvalid(operation: Operation, request: FastifyRequest, serv
       throw new DomainError('validation.failed', { details });
     }
     if (operation.ifMatch) versionOf(request.headers['if-match']);
-    else if (operation.method !== 'GET') assertNoVersion(request.headers['if-match']);
+    else if (overwriting.has(operation.method)) assertNoVersion(request.headers['if-match']);
     keyOf(request);
   } catch (invalid) {
     if (validationError?.validationContext !== 'params') await operation.exists?.(contextOf(request, services));

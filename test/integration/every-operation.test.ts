@@ -128,9 +128,10 @@ test('a credential of another kind is of the wrong type, and an API key is none 
   expect(await others(isOwn, () => key, '401')).toEqual([]);
 });
 
-test('a version is refused by whatever has none, where it would guard nothing; that it exists may be asked', async () => {
+test('a version is refused by writes to what has none, where it would guard nothing; that it exists may be asked', async () => {
   const asked = operations.filter(
-    ({ surface, method, operation }) => surface === 'public' && method !== 'GET' && !operation?.ifMatch,
+    ({ surface, method, operation }) =>
+      surface === 'public' && ['PATCH', 'PUT'].includes(method) && !operation?.ifMatch,
   );
   const others: string[] = [];
   for (const declared of asked) {
@@ -140,7 +141,7 @@ test('a version is refused by whatever has none, where it would guard nothing; t
     if (answer.statusCode !== 400 || detail?.code !== 'not_versioned') others.push(`${declared.name}: ${answer.body}`);
   }
   expect(others).toEqual([]);
-  expect(asked.length).toBeGreaterThan(50);
+  expect(asked.length).toBeGreaterThan(5);
   const update = asked.find(({ name }) => name === 'updateApiKey') as Declared;
   const sent = await exampleOf(examples, update)(given(place));
   expect(outcomeOf(await place.call(update, sent, 'key', { 'if-match': '*' }))).toBe('200');

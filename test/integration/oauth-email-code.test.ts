@@ -180,7 +180,7 @@ test('from the sixth try on the page says that another code is needed, whoever h
     const over = await browser.submit(sent, { code });
     expectRefused(over);
     expect(isVoid(over)).toBe(true);
-    expect(over.body).toContain('<button class="button" autofocus>Send a new code</button>');
+    expect(over.body).toContain('<button class="button" autofocus aria-describedby="message">Send a new code</button>');
     const told = await browser.submit(sent, { code }, { accept: 'application/json' });
     expect([told.statusCode, told.json().reason]).toEqual([401, 'email_code.error.void']);
   }
