@@ -1567,7 +1567,7 @@ export interface paths {
         put?: never;
         /**
          * Assign a role to an identity at a node
-         * @description The caller needs `rbac.assign_roles` and every permission of the role at the node; those who assign a role to themselves need the permissions for as long as it lasts. Without `node_id`, the role is assigned at the root; a bound of null is open. If an identical assignment exists, it is returned with 200. An administrator whose role is limited to nodes can assign roles at and below them, to identities that hold a role there or are members of an organization there.
+         * @description The caller needs `rbac.assign_roles` and every permission of the role at the node; those who assign a role to themselves need the permissions for as long as it lasts. Without `node_id`, the role is assigned at the root; a bound of null is open. If an identical assignment exists, it is returned with 200. An administrator whose role is limited to nodes can assign roles at and below them, to identities that hold a role there or are members of an organization there. End users who can assign roles only in a part of the tree cannot assign them to members of organizations outside it, unless those hold a role in it already.
          *
          *     Requires `rbac.assign_roles` at one node or more, and is limited to where it is held.
          */
@@ -1609,7 +1609,7 @@ export interface paths {
         put?: never;
         /**
          * Assign roles in bulk
-         * @description Each assignment is processed independently: an invalid one, even if malformed, does not prevent the others from being created, and has an `error` (`validation.failed` with `details` if it is malformed). The caller needs `rbac.assign_roles` and every permission of the role at the node; those who assign a role to themselves need the permissions for as long as it lasts. Without `node_id`, the role is assigned at the root; a bound of null is open. If an identical assignment exists, it is returned with 200. An administrator whose role is limited to nodes can assign roles at and below them, to identities that hold a role there or are members of an organization there.
+         * @description Each assignment is processed independently: an invalid one, even if malformed, does not prevent the others from being created, and has an `error` (`validation.failed` with `details` if it is malformed). The caller needs `rbac.assign_roles` and every permission of the role at the node; those who assign a role to themselves need the permissions for as long as it lasts. Without `node_id`, the role is assigned at the root; a bound of null is open. If an identical assignment exists, it is returned with 200. An administrator whose role is limited to nodes can assign roles at and below them, to identities that hold a role there or are members of an organization there. End users who can assign roles only in a part of the tree cannot assign them to members of organizations outside it, unless those hold a role in it already.
          *
          *     Requires `rbac.assign_roles` at one node or more, and is limited to where it is held.
          */

@@ -72,6 +72,63 @@ describe('whoever manages one organization', () => {
   });
 });
 
+describe('whoever gives roles in one organization', () => {
+  const given = (calls: Calls, id: string, role_id: string, node_id = acme) =>
+    calls('POST', `/identities/${id}/role-assignments`, { role_id, node_id });
+
+  test('gives none to other people’s: it would show who they are, and mail them', async () => {
+    const globex = (await newOrganization(key, 'Globex')).id;
+    const inside = (await newOrganization(key, 'Acme Labs', { parent_node_id: acme })).id;
+    const reader = await newRole(key, 'Reader', ['hierarchy.view']);
+    const person = async (organization?: string) => {
+      const id = await newPerson(api, account);
+      if (organization) await join(id, [], organization);
+      return id;
+    };
+    const [ben, kai, lena, free] = [await person(globex), await person(globex), await person(inside), await person()];
+    await given(key, kai, reader, inside);
+    const manager = callsWith(api, (await newIdentity(api, account, [['organization_manager', acme]])).headers);
+    expect(outcomeOf(await given(manager, ben, reader))).toBe('404 identity.not_found');
+    const many = [ben, lena].map((identity_id) => ({ identity_id, role_id: reader, node_id: acme }));
+    const { items } = (await manager('POST', '/role-assignments', { role_assignments: many })).json();
+    expect(items.map((one: { error: { code: string } | null }) => one.error?.code)).toEqual([
+      'identity.not_found',
+      undefined,
+    ]);
+    // Who holds a role here is known already, and who is in no organization belongs to nobody.
+    for (const id of [kai, free]) expect(outcomeOf(await given(manager, id, reader))).toBe('201');
+    const shown: { id: string }[] = (await manager('GET', `/nodes/${acme}/identities`)).json().items;
+    expect(shown.map(({ id }) => id)).toEqual(expect.arrayContaining([kai, lena, free]));
+    expect(shown.map(({ id }) => id)).not.toContain(ben);
+    const { id: root } = await rootOf(key);
+    const everywhere = await newIdentity(api, account, [['organization_manager', root]]);
+    const reading = await newIdentity(api, account, [
+      ['organization_manager', acme],
+      ['viewer', root],
+    ]);
+    for (const calls of [callsWith(api, everywhere.headers), callsWith(api, reading.headers), key])
+      expect(outcomeOf(await given(calls, await person(globex), reader))).toBe('201');
+  });
+
+  test('gives them to members of an organization around a part of it, and not by what counts nowhere', async () => {
+    const globex = (await newOrganization(key, 'Globex')).id;
+    const { id: team } = await newNode(key, 'Team', acme);
+    const reader = await newRole(key, 'Reader', ['hierarchy.view']);
+    const [ben, lena] = [await newPerson(api, account), await newPerson(api, account)];
+    await join(ben, [], globex);
+    await join(lena);
+    const lead = await newIdentity(api, account, [
+      ['organization_manager', team],
+      ['organization_manager', globex],
+    ]);
+    const calls = callsWith(api, lead.headers);
+    expect(outcomeOf(await given(calls, lena, reader, team))).toBe('201');
+    const { version } = (await key('GET', `/nodes/${globex}`)).json().data;
+    await key('PATCH', `/nodes/${globex}`, { status: 'inactive' }, version);
+    expect(outcomeOf(await given(calls, ben, reader, team))).toBe('404 identity.not_found');
+  });
+});
+
 describe('a member', () => {
   test('is added with roles, shown with them, changed and removed', async () => {
     const since = await databaseTime(api);

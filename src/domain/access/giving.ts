@@ -8,7 +8,7 @@ import { type Placed, place, type WantedByNewcomer } from './assigning.js';
 import type { Evaluation } from './evaluate.js';
 import { lackingAtEach, type WantedGrant } from './granting.js';
 import type { Asked, Rights } from './rights.js';
-import { readingPeople, tiesInside } from './strangers.js';
+import { othersPeople, readingPeople, tiesInside } from './strangers.js';
 
 export interface GivingDeps {
   db: Db;
@@ -41,6 +41,13 @@ export function createGiving({ db, evaluation, rights }: GivingDeps) {
     });
   }
 
+  /** Who belongs to others than to those in whose part an end user gives. */
+  async function othersTo(scope: EnvironmentScope, caller: Caller, asked: Asked, identityIds: readonly string[]) {
+    const reach = (await rights.reach(scope, caller, asked)) ?? [];
+    const reads = (await rights.reach(scope, caller, readingPeople)) ?? [];
+    return othersPeople(db, scope, { identityIds, reach, reads });
+  }
+
   return {
     refusals,
 
@@ -69,8 +76,9 @@ export function createGiving({ db, evaluation, rights }: GivingDeps) {
     },
 
     /**
-     * Who of some Identities is nobody to an administrator of a part: without a role and without an organization in it, unless they
-     * read all people anyway.
+     * Who of some Identities is nobody to whoever gives in a part, unless they read all people anyway. To an administrator: who is without a
+     * role and without an organization in it. To an end user: who is another customer's, since giving them a role would show who they are
+     * (docs/decisions/0020).
      */
     async strangers(
       scope: EnvironmentScope,
@@ -78,6 +86,7 @@ export function createGiving({ db, evaluation, rights }: GivingDeps) {
       asked: Asked,
       ids: readonly string[],
     ): Promise<Set<string>> {
+      if (caller.type === 'identity') return othersTo(scope, caller, asked, ids);
       const reach = rights.partOf(scope, caller, asked);
       if (reach === null || rights.partOf(scope, caller, readingPeople) === null) return new Set();
       const ties = await tiesInside(db, scope, caller, { identityIds: ids, reach });

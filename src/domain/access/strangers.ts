@@ -43,3 +43,35 @@ export async function tiesInside(
   const rows = await db.statement<{ id: string } & Ties>(tiesStatement, values);
   return new Map(rows.map(({ id, ...ties }) => [id, ties]));
 }
+
+const othersStatement = {
+  name: 'who_of_some_identities_belongs_to_others',
+  text: `
+with part as materialized (
+  select id, path from nodes where environment_id = $2 and id = any($4) and ${isActive('path')}
+)
+select wanted.id from unnest($3::uuid[]) wanted (id)
+where not exists (select from nodes root where root.environment_id = $2 and root.id = any($5) and root.parent_node_id is null)
+  and exists (select from organization_members m
+    where m.account_id = $1 and m.environment_id = $2 and m.identity_id = wanted.id)
+  and not exists (select from organization_members m join nodes n on n.id = m.organization_id
+    where m.account_id = $1 and m.environment_id = $2 and m.identity_id = wanted.id
+      and (n.path && array(select id from part) or n.id = any(array(select unnest(path) from part))))
+  and not exists (select from role_assignments a join nodes n on n.id = a.node_id
+    where a.environment_id = $2 and a.identity_id = wanted.id and a.removed_at is null
+      and n.path && array(select id from part))`,
+};
+
+/**
+ * Who of some Identities belongs to others than to those of an end user's part of the tree: to organizations that are neither in it nor
+ * around it, and without a role in it. Who is in no organization belongs to nobody.
+ * @param reads where the end user reads people; at the root, all of them
+ */
+export async function othersPeople(
+  db: Pick<Db, 'statement'>,
+  { accountId, environmentId }: EnvironmentScope,
+  { identityIds, reach, reads }: Record<'identityIds' | 'reach' | 'reads', readonly string[]>,
+): Promise<Set<string>> {
+  const values = [accountId, environmentId, identityIds, reach, reads];
+  return new Set((await db.statement<{ id: string }>(othersStatement, values)).map(({ id }) => id));
+}

@@ -54,7 +54,8 @@ const rule =
   'themselves need the permissions for as long as it lasts. Without `node_id`, the role is ' +
   'assigned at the root; a bound of null is open. If an identical assignment exists, it is returned with 200. An ' +
   'administrator whose role is limited to nodes can assign roles at and below them, to identities that hold a role ' +
-  'there or are members of an organization there.';
+  'there or are members of an organization there. End users who can assign roles only in a part of the tree cannot ' +
+  'assign them to members of organizations outside it, unless those hold a role in it already.';
 const common = { tag: 'Role assignments', level: 'environment', capability: 'env_roles.manage', inPart: true } as const;
 const mayAssign = somewhere('rbac.assign_roles');
 
