@@ -380,6 +380,32 @@ test('whoever holds a role for a time does not hold it for longer by giving it t
   await invite(`${uuidv7()}@example.com`, 201);
 });
 
+test('whoever holds a role in shifts gives themselves nothing between them', async () => {
+  const node = await newNode();
+  const below = await newNode(node);
+  const shift = await newRole(`Shift ${node}`, ['rbac.assign_roles', 'identity.view']);
+  const person = await newIdentityCaller(api, account);
+  const own = `/identities/${person.id}/role-assignments`;
+  const at = (minute: number) => new Date(api.clock.now.getTime() + minute * 60_000).toISOString();
+  for (const [from, to] of [
+    [0, 5],
+    [5, 8],
+    [60, 70],
+  ] as const)
+    await call('POST', own, 201, {
+      role_id: shift,
+      node_id: node,
+      ...(from > 0 && { effective_from: at(from) }),
+      effective_to: at(to),
+    });
+  const give = (status: number, window: object) =>
+    call('POST', own, status, { role_id: shift, node_id: below, ...window }, person.headers);
+  expect(codeOf(await give(403, { effective_to: at(69) }))).toBe('role.cannot_grant');
+  expect(codeOf(await give(403, { effective_from: at(7), effective_to: at(61) }))).toBe('role.cannot_grant');
+  await give(201, { effective_to: at(8) });
+  await give(201, { effective_from: at(60), effective_to: at(70) });
+});
+
 test('whoever assigns many asks for their rights by one statement at a time, each with many questions', async () => {
   const keys = Array.from({ length: 60 }, (_, i) => `many.p${i}`);
   for (const each of keys) await call('POST', '/permissions', 201, { key: each, name: each });

@@ -242,7 +242,7 @@ const allowing = (...allowed: boolean[]) => {
     (asked as Check[][]).push([...checks]);
     return allowed.map((each) => ({ allowed: each, reason: each ? 'granted' : 'no_assignment' }));
   };
-  return { asked, evaluation: { evaluate } };
+  return { asked, evaluation: { evaluate, heldThroughout: async () => new Set<string>() } };
 };
 const admin = (changes: Partial<AdminCaller> = {}): AdminCaller => ({
   type: 'platform_admin',
@@ -299,7 +299,11 @@ describe('rights', () => {
       return decisions;
     };
     const { db, asked: statements } = answering(rows);
-    return { statements, checks, ...createRights({ db, evaluation: { evaluate }, now: () => now }) };
+    return {
+      statements,
+      checks,
+      ...createRights({ db, evaluation: { evaluate, heldThroughout: async () => new Set() }, now: () => now }),
+    };
   };
 
   test.each([

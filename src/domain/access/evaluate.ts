@@ -2,7 +2,7 @@ import type { Clock } from '../../platform/clock.js';
 import { createBatcher } from '../../platform/database/batching.js';
 import type { Db } from '../../platform/database/db.js';
 import { uuidArray } from '../../platform/database/uuid-array.js';
-import { assignedThen, notLongOver } from './in-force.js';
+import { assignedThen, notEnded, notLongOver } from './in-force.js';
 
 /** One question: may this Identity do this there? */
 export interface Check {
@@ -74,6 +74,26 @@ from c
     select path from nodes where environment_id = $1 and id = c.node_id offset 0) n on true`,
 };
 
+/** A time to come; without a bound from now on, or for good. */
+export interface Stretch {
+  from?: Date | null;
+  until?: Date | null;
+}
+
+const throughoutStatement = {
+  name: 'permissions_held_throughout',
+  text: `
+select p.key
+from nodes n
+  join role_assignments a on a.identity_id = $2 and a.environment_id = $1 and a.node_id = any(n.path) and ${notEnded('$5')}
+  join roles r on r.id = a.role_id and r.is_active
+  join role_permissions rp on rp.role_id = a.role_id
+  join permissions p on p.id = rp.permission_id and p.key = any($4)
+where n.id = $3 and n.environment_id = $1
+group by p.key
+having range_agg(tstzrange(a.effective_from, a.effective_to)) @> tstzrange($5, $6)`,
+};
+
 const decisions = new Map<string, Decision>();
 
 /** One for each reason: a thousand that say the same are one in memory. */
@@ -112,6 +132,18 @@ export function createEvaluation({ db, now }: { db: Pick<Db, 'statement'>; now: 
       asOf === undefined && checks.length <= fewChecks
         ? together(environmentId, checks)
         : ask(environmentId, checks, asOf),
+
+    /** Which of some permissions an Identity holds at a node all the while: by windows, too, that leave no time between them. */
+    async heldThroughout(
+      environmentId: string,
+      { identityId, nodeId, keys }: { identityId: string; nodeId: string | null; keys: readonly string[] },
+      { from, until }: Stretch,
+    ): Promise<Set<string>> {
+      const begin = from && from > now() ? from : now();
+      const values = [environmentId, identityId, nodeId, keys, begin, until ?? null];
+      const rows = await db.statement<{ key: string }>(throughoutStatement, values);
+      return new Set(rows.map(({ key }) => key));
+    },
   };
 }
 
@@ -122,14 +154,13 @@ export type Evaluation = ReturnType<typeof createEvaluation>;
  * one connection at a time, and others' decisions the rest.
  */
 export async function denied<C extends Check>(
-  { evaluate }: Evaluation,
+  { evaluate }: Pick<Evaluation, 'evaluate'>,
   environmentId: string,
   checks: Iterable<C>,
-  asOf?: Date,
 ): Promise<C[]> {
   const found: C[] = [];
   for (const some of inPieces(checks, mostChecks)) {
-    const decided = await evaluate(environmentId, some, asOf);
+    const decided = await evaluate(environmentId, some);
     found.push(...some.filter((_, i) => !decided[i]?.allowed));
   }
   return found;

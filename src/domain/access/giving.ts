@@ -108,12 +108,12 @@ export async function keysOf(tx: EntityManager, scope: EnvironmentScope, roleIds
 type PlacedFor = Placed<WantedByNewcomer & { identityId?: string }>;
 
 /** What is the same of a caller's right to give two of them: role and node, and for how long they want it for themselves. */
-const grantOf = (caller: Caller, { roleId, nodeId, identityId, effectiveTo }: PlacedFor) =>
-  `${roleId} ${nodeId} ${caller.type === 'identity' && caller.identityId === identityId ? Number(effectiveTo) : ''}`;
+const grantOf = (caller: Caller, { roleId, nodeId, identityId, effectiveFrom, effectiveTo }: PlacedFor) => {
+  const isOwn = caller.type === 'identity' && caller.identityId === identityId;
+  return `${roleId} ${nodeId} ${isOwn ? `${Number(effectiveFrom)} ${Number(effectiveTo)}` : ''}`;
+};
 
-const wantedBy = ({ nodeId, identityId, effectiveTo: until }: PlacedFor, keys: readonly string[] = []) => ({
-  nodeId,
-  keys,
-  identityId,
-  until,
-});
+const wantedBy = (
+  { nodeId, identityId, effectiveFrom: from, effectiveTo: until }: PlacedFor,
+  keys: readonly string[] = [],
+) => ({ nodeId, keys, identityId, from, until });

@@ -9,12 +9,11 @@ export interface WantedGrant {
   nodeId: string | null;
   /** To whom, where that is known: nobody gives themselves what they hold for less long (docs/decisions/0018). */
   identityId?: string | null | undefined;
+  /** When it begins; null, or not said: now. */
+  from?: Date | null;
   /** When it ends; null, or not said: never. */
   until?: Date | null;
 }
-
-/** The last moment that a window can name: what is held then has no end. */
-const forGood = new Date('9999-12-31T23:59:59.999Z');
 
 /**
  * Which of some permissions a caller lacks at a node (null: the root), and so cannot grant there (contract §5): callers can
@@ -45,18 +44,15 @@ export async function lackingAtEach(
       caller.accessMode === 'full' || caller.scopes.includes(key) || !Object.hasOwn(systemPermissions, key);
     return wanted.map(({ keys }) => keys.filter((key) => !isHeld(key)));
   }
-  const lackedAt = async (some: readonly WantedGrant[], asOf?: Date) => {
-    const lacking = new Map<string | null, Set<string>>();
-    const checks = checksOf(caller.identityId, some);
-    for (const { nodeId, permission } of await denied(evaluation, environmentId, checks, asOf))
-      lacking.set(nodeId, (lacking.get(nodeId) ?? new Set()).add(permission));
-    return ({ keys, nodeId }: WantedGrant) => keys.filter((key) => lacking.get(nodeId)?.has(key));
-  };
-  const found = wanted.map(await lackedAt(wanted));
+  const { identityId } = caller;
+  const lacking = new Map<string | null, Set<string>>();
+  for (const { nodeId, permission } of await denied(evaluation, environmentId, checksOf(identityId, wanted)))
+    lacking.set(nodeId, (lacking.get(nodeId) ?? new Set()).add(permission));
+  const found = wanted.map(({ keys, nodeId }) => keys.filter((key) => lacking.get(nodeId)?.has(key)));
   for (const [at, one] of wanted.entries()) {
-    if (one.identityId !== caller.identityId || found[at]?.length) continue;
-    const end = one.until ? new Date(one.until.getTime() - 1) : forGood;
-    found[at] = (await lackedAt([one], end))(one).map((key) => `${key} for that long`);
+    if (one.identityId !== identityId || found[at]?.length) continue;
+    const held = await evaluation.heldThroughout(environmentId, { ...one, identityId }, one);
+    found[at] = one.keys.filter((key) => !held.has(key)).map((key) => `${key} for that long`);
   }
   return found;
 }
