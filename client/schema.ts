@@ -101,7 +101,7 @@ export interface paths {
         head?: never;
         /**
          * Update an identity
-         * @description The profile is shared by all environments of the account; that of a member of a production environment cannot be changed from a development one. A new email address is unverified unless `email_verified` says otherwise, and links and codes emailed to the previous one stop working. `metadata` is replaced as a whole.
+         * @description The profile is shared by all environments of the account; that of a member of a production environment cannot be changed from a development one. A new email address is unverified unless `email_verified` says otherwise, and links and codes emailed to the previous one stop working. `metadata` is replaced as a whole. End users who change their own email address or `external_id` need a sign-in within the last ten minutes, with a second factor if they have one.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -318,7 +318,7 @@ export interface paths {
         get?: never;
         /**
          * Set the password of an identity
-         * @description The password must meet the rules of this environment. An identity has one password in all environments of the account: its sessions in all of them end, and it is notified by email.
+         * @description The password must meet the rules of this environment. An identity has one password in all environments of the account: its sessions in all of them end, and it is notified by email. End users who change this for themselves need a sign-in within the last ten minutes, with a second factor if they have one.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -341,7 +341,7 @@ export interface paths {
         put?: never;
         /**
          * Unlock an identity
-         * @description Resets the counts of wrong passwords, codes and second factors in all environments of the account, whoever caused them, so that the identity can sign in again immediately. Counts by network address and of sent emails stay. Every call is recorded, even if nothing was counted.
+         * @description Resets the counts of wrong passwords, codes and second factors in all environments of the account, whoever caused them, so that the identity can sign in again immediately. Counts by network address and of sent emails stay. Every call is recorded, even if nothing was counted. End users who change this for themselves need a sign-in within the last ten minutes, with a second factor if they have one.
          *
          *     Requires `identity.manage` at the environment's root.
          */
@@ -447,7 +447,7 @@ export interface paths {
         put?: never;
         /**
          * Reset the second factors of an identity
-         * @description Removes its factors, recovery codes and trusted devices, restarts the grace period for enrolling, and notifies it by email. Sessions continue.
+         * @description Removes its factors, recovery codes and trusted devices, restarts the grace period for enrolling, and notifies it by email. Sessions continue. End users who change this for themselves need a sign-in within the last ten minutes, with a second factor if they have one.
          *
          *     Requires `identity.manage` at the environment's root.
          */

@@ -23,6 +23,8 @@ export interface IdentityCaller {
   type: 'identity';
   identityId: string;
   sessionId: string;
+  /** When the sign-in was that its token is of. */
+  authenticatedAt: Date;
 }
 
 export const actorOf = (caller: Caller) => ({

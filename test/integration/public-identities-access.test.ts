@@ -500,6 +500,34 @@ describe('who may do less does not take over who may do more', () => {
     expect(await outcomes(ordinary, limited, portal)).toEqual(['200']);
   });
 
+  test('nor does a token alone take over its own person: that needs what changing it elsewhere needs', async () => {
+    await call('POST', '/roles', 201, { name: 'People', permission_keys: ['identity.view', 'identity.manage'] });
+    const own = await newIdentityCaller(api, account, [{ role: 'People' }]);
+    const refuse = async (headers: Record<string, string>) => {
+      for (const [method, path, payload] of takeOvers(own.id)) {
+        const refused = await call(method, path, 403, payload, headers);
+        expect(refused.json().error.code).toBe('auth.reauthentication_required');
+      }
+    };
+    api.clock.advance(11 * 60_000);
+    await refuse(own.headers);
+    await call('PATCH', `/identities/${own.id}`, 200, { first_name: 'Ada' }, own.headers);
+    const { access_token } = (await login(own.email, 200, own.password)).json().data;
+    const recent = { authorization: `Bearer ${access_token}` };
+    const [password, , factors, lock] = takeOvers(own.id);
+    for (const [method, path, payload] of [factors, lock]) await call(method, path, 200, payload, recent);
+    // A password alone takes no factor away, here as little as where somebody does it for themselves.
+    await rowsOf(
+      api,
+      `insert into mfa_factors (id, account_id, identity_id, type, label, secret, enrolled_at)
+       values ($1, $2, $3, 'totp', 'My phone', 'sealed-secret', now())`,
+      [uuidv7(), account.scope.accountId, own.id],
+    );
+    await refuse(recent);
+    await call('POST', `/identities/${own.id}/mfa/reset`, 200);
+    await call(password[0], password[1], 200, password[2], recent);
+  });
+
   test('they deal with everyone else, and who holds as much may', async () => {
     const { id } = await person();
     const narrow = await account.apiKey(['identity.view', 'identity.manage']);

@@ -6,6 +6,8 @@ import type { Capability } from '../capabilities/administrator-roles.js';
 import { reachOf } from '../capabilities/reach.js';
 import { covers } from '../capabilities/role-limits.js';
 import { DomainError } from '../errors.js';
+import { createApiOwn } from '../logins/api-own.js';
+import { createOwnProof } from '../sessions/own-proof.js';
 import { createEvaluation, type Evaluation } from './evaluate.js';
 import { notEnded } from './in-force.js';
 import type { Permission } from './permissions.js';
@@ -59,7 +61,7 @@ const mayDoAll = ({ roles }: AdminCaller) => [...allOfIt].every((capability) => 
 
 /**
  * @param on a transaction of the Account, to be asked there
- * @throws DomainError identity.holds_more
+ * @throws DomainError identity.holds_more; of themselves auth.reauthentication_required
  */
 export type AssertMayTakeOver = (
   scope: EnvironmentScope,
@@ -75,13 +77,18 @@ export type AssertMayTakeOver = (
  * application, whose own permissions it may deal with; of the service's it needs all of theirs. In other Environments it is the
  * service's permissions that count: an end user needs them there as well, an administrator's role has to reach there, and a key with
  * scopes does not. An administrator needs, besides, what amounts to the service's permissions that somebody holds in a whole
- * Environment (docs/decisions/0017).
+ * Environment (docs/decisions/0017). Of themselves an end user needs what changing it elsewhere needs: a token alone is no proof of who has it.
  */
 export const createTakeoverGuard =
   ({ db, evaluation, now }: { db: Pick<Db, 'statement'>; evaluation: Evaluation; now: Clock }): AssertMayTakeOver =>
-  async ({ accountId, environmentId }, caller, identityId, on = db) => {
+  async (scope, caller, identityId, on = db) => {
+    const { accountId, environmentId } = scope;
     if (caller.type === 'api_key' && caller.accessMode === 'full') return;
-    if (caller.type === 'identity' && caller.identityId === identityId) return;
+    if (caller.type === 'identity' && caller.identityId === identityId) {
+      const logins = { ownProof: createOwnProof({ db: on, now }) };
+      await createApiOwn({ db: on, logins }).assertRecent({ ...scope, ...caller });
+      return;
+    }
     if (caller.type === 'platform_admin' && mayDoAll(caller)) return;
     const held = await on.statement<Held>(heldStatement, [accountId, environmentId, identityId, now()]);
 

@@ -60,7 +60,7 @@ select distinct type from mfa_factors f where account_id = $1 and identity_id = 
  * that a sign-in of this Environment takes, and whoever has none of them proves what is left to them.
  */
 export const createOwnProof =
-  ({ db, now }: { db: Db; now: Clock }) =>
+  ({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }) =>
   async (
     { accountId }: EnvironmentScope,
     { identityId, ...signIn }: Pick<HostedSession, 'identityId' | 'acr'> & ProvedWhen & WhoseWord,

@@ -6,7 +6,7 @@ import type { ProvenIdentity, ProvenToken } from '../../domain/oidc/access-token
 import { currentContext } from '../../platform/context.js';
 import { allowOrigins, clientOfToken } from '../cors.js';
 import { credentialsOf } from '../principals/credentials.js';
-import { countedAsOf } from '../principals/identity.js';
+import { countedAsOf, signedInAt } from '../principals/identity.js';
 import { refusing } from '../principals/refusing.js';
 import { proving } from '../proofs.js';
 import type { IdentityAuthOptions } from './options.js';
@@ -52,5 +52,5 @@ export const subjectOf = ({
 /** The same with when its sign-in was, for what needs a recent one. */
 export function proofOf(request: FastifyRequest): ApiProofOf {
   const proven = provenOf(request);
-  return { ...subjectOf(proven), authenticatedAt: new Date(Number(proven.claims.auth_time) * 1000) };
+  return { ...subjectOf(proven), authenticatedAt: signedInAt(proven) };
 }

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, Id, listOf, Nullable, Resource, SessionEnd, single, Timestamp } from '../schemas.js';
-import { changing, detailAfter, IdentityDetail, mayChange, ofOne } from './identities-views.js';
+import { changing, detailAfter, IdentityDetail, mayChange, ofOne, ofThemselves } from './identities-views.js';
 
 const manage = { ...ofOne, ...changing } as const;
 const detail = { 200: single(IdentityDetail), ...errors('identity.not_found') };
@@ -43,12 +43,14 @@ export const setIdentityPassword = operation({
   summary: 'Set the password of an identity',
   description:
     'The password must meet the rules of this environment. An identity has one password in all environments of the ' +
-    'account: its sessions in all of them end, and it is notified by email.',
+    'account: its sessions in all of them end, and it is notified by email. ' +
+    ofThemselves,
   body: Body({ password: Type.String({ minLength: 1, maxLength: 1024 }) }),
   events: ['identity.password_changed', 'identity.sessions_revoked'],
   answers: {
     ...detail,
     ...errors(
+      'auth.reauthentication_required',
       'identity.not_found',
       'identity.holds_more',
       'identity.in_production',
@@ -111,9 +113,13 @@ export const unlockIdentity = operation({
   description:
     'Resets the counts of wrong passwords, codes and second factors in all environments of the account, whoever caused ' +
     'them, so that the identity can sign in again immediately. Counts by network address and of sent emails stay. Every ' +
-    'call is recorded, even if nothing was counted.',
+    'call is recorded, even if nothing was counted. ' +
+    ofThemselves,
   events: ['identity.unlocked'],
-  answers: { ...detail, ...errors('identity.not_found', 'identity.holds_more', 'identity.in_production') },
+  answers: {
+    ...detail,
+    ...errors('auth.reauthentication_required', 'identity.not_found', 'identity.holds_more', 'identity.in_production'),
+  },
   async handle({ params, ...asking }) {
     const { services, scope } = asking;
     await mayChange(asking, params.id, { takesOver: true })(); // without limits, what they know can be guessed

@@ -4,7 +4,7 @@ import type { MfaSummary } from '../../domain/mfa/summary.js';
 import { always } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Id, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
-import { changing, mayChange, ofOne, viewing } from './identities-views.js';
+import { changing, mayChange, ofOne, ofThemselves, viewing } from './identities-views.js';
 
 const MfaView = Resource('IdentityMfa', {
   factors: Type.Array(
@@ -57,9 +57,13 @@ export const resetIdentityMfa = operation({
   summary: 'Reset the second factors of an identity',
   description:
     'Removes its factors, recovery codes and trusted devices, restarts the grace period for enrolling, and notifies it ' +
-    'by email. Sessions continue.',
+    'by email. Sessions continue. ' +
+    ofThemselves,
   events: ['identity.mfa_reset', 'auth.mfa_grace_reset'],
-  answers: { 200: single(MfaView), ...errors('identity.not_found', 'identity.holds_more', 'identity.in_production') },
+  answers: {
+    200: single(MfaView),
+    ...errors('auth.reauthentication_required', 'identity.not_found', 'identity.holds_more', 'identity.in_production'),
+  },
   async handle({ services, scope, caller, params: { id } }) {
     const may = mayChange({ services, scope, caller }, id, { takesOver: true });
     return { data: presentMfa(await services.identityAdministration.resetMfa(scope, id, may)) };

@@ -101,6 +101,10 @@ export async function detailAfter(asking: Asking, change: () => Promise<MemberIn
   return { data: presentDetail(await change(), canManage) };
 }
 
+/** For the descriptions of what takes over. */
+export const ofThemselves =
+  'End users who change this for themselves need a sign-in within the last ten minutes, with a second factor if they have one.';
+
 /** Whether the caller may change this person; `takesOver`: in a way by which they could sign in as them. */
 export const mayChange =
   ({ services, scope, caller }: Asking, id: string, { takesOver }: { takesOver: boolean }): MayChange =>

@@ -11,6 +11,7 @@ export interface IdentityTokens {
     environmentId: string;
     sessionId: string;
     isThirdParty: boolean;
+    claims: Record<string, unknown>;
   } | null>;
 }
 
@@ -32,6 +33,10 @@ export const countedAsOf = (proven: {
   isThirdParty: boolean;
 }) => (proven.isThirdParty ? `${identityCredential(proven)}/${proven.clientId}` : identityCredential(proven));
 
+/** When the sign-in of an access token was. */
+export const signedInAt = ({ claims }: { claims: Record<string, unknown> }): Date =>
+  new Date(Number(claims.auth_time) * 1000);
+
 /**
  * An end user's access token as the caller of the Public API. What others' applications hold says what a person has allowed them,
  * which never is to act with all of that person's rights (docs/decisions/0063).
@@ -43,7 +48,7 @@ export async function proveIdentityToken(tokens: IdentityTokens, token: string):
   if (proved.isThirdParty) throw new DomainError('principal.wrong_type');
   const { identityId, sessionId, accountId, applicationId, environmentId } = proved;
   return {
-    caller: { type: 'identity', identityId, sessionId },
+    caller: { type: 'identity', identityId, sessionId, authenticatedAt: signedInAt(proved) },
     scope: { accountId, applicationId, environmentId },
     credential: identityCredential(proved),
   };
