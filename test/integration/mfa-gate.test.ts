@@ -5,6 +5,7 @@ import type { FirstFactor } from '../../src/domain/sessions/first-factor.js';
 import { days } from '../../src/platform/clock.js';
 import { enrollTotp, giveFactor, strongSession as signedInStrongly } from '../support/mfa.js';
 import { newProvider, type TestProvider } from '../support/oauth.js';
+import { newOther } from '../support/other-environment.js';
 
 let provider: TestProvider;
 beforeAll(async () => {
@@ -320,6 +321,27 @@ test.each<[string, Case, string]>([
   } else {
     expect(decision.step).toBe(expected);
   }
+});
+
+test('whom a provider for tests names and who is in production shows once what is not taken; nobody else is asked for it', async () => {
+  const environment = await provider.newEnvironment();
+  const ana = await environment.newIdentity();
+  await enrollTotp(provider, environment, ana);
+  await (await newOther(provider, environment, { type: 'production' })).join(ana.id);
+  await provider.query(`update environment_settings set mfa_allowed_factors = '{email_otp}' where environment_id = $1`, [
+    environment.environmentId,
+  ]);
+  const client = await provider.provider.clients.find((await environment.newClient()).clientId);
+  if (!client) throw new Error('no client');
+  const decide = async (given: Partial<FirstFactor>) => {
+    const first = { ...password, authenticatedAt: at, identityId: ana.id, ...given };
+    const decision = await provider.logins.gate.decide({ client, first, device: null, requiresAal2: true });
+    return decision.step === 'challenge' ? challenge(...decision.factors) : decision.step;
+  };
+  expect(await decide({})).toBe(done);
+  const byProvider = { method: 'sso', ssoConnectionId: crypto.randomUUID() } as const;
+  expect(await decide(byProvider)).toBe(challenge('totp', 'recovery_code'));
+  expect(await decide({ ...byProvider, method: 'session', ownFactorAt: at })).toBe(done);
 });
 
 test('recovery codes that were left without a factor are asked of nobody', async () => {

@@ -67,7 +67,7 @@ export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
       const { accountId, applicationId, environmentId, settings } = client;
       const { mfaGracePeriodDays: days, mfaTrustedDeviceDays } = settings;
       const mfaPolicy = requiresMfa ? 'required' : settings.mfaPolicy;
-      const { identityId, amr, acr, secondFactorAt } = first;
+      const { identityId, amr, acr, secondFactorAt, ownFactorAt, ssoConnectionId = null } = first;
       const scope = { accountId, applicationId, environmentId };
       const done: MfaDecision = { step: 'done', amr, acr, secondFactorAt };
       const isForAal2 = prefersAal2 && choicesAfter({ ...first, requiresAal2: true }, standing).usable.length > 0;
@@ -92,15 +92,16 @@ export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
       if (owesOwn) return { step: 'challenge', factors: provable };
       // Which level a client gets is its own to check (OpenID Connect Core 3.1.2.1: acr_values is voluntary).
       if (!requiresAal2 && mfaPolicy !== 'required') return done;
-      const hasProved = hasProvedFactor || isShown;
+      const hasProved = hasProvedFactor || isShown || ownFactorAt !== null;
       // Whoever has mailed codes alone shows one for what the owner alone may change, and no more: it never makes aal2.
       if (isOwnerWanted && isMailedAlone(provable)) {
         if (!hasProved) return { step: 'challenge', factors: provable };
         if (mfaPolicy !== 'required' && amr.includes('otp')) return done;
       }
       if (enrollable.length === 0) {
-        // Who may add none here shows the one that they have, though a sign-in here would not take it.
-        const owes = standing.isTestOfProduction && provable.length > 0 && !hasProved;
+        // Whom a provider for tests keeps from adding one shows, once, the one that they have, though a sign-in here would not take it.
+        const isKeptFromAdding = standing.isTestOfProduction && ssoConnectionId !== null;
+        const owes = isKeptFromAdding && provable.length > 0 && !hasProved;
         return owes ? { step: 'challenge', factors: provable } : done;
       }
       const grace = mfaPolicy === 'required' ? await graceOf(scope, identityId, days) : null;
