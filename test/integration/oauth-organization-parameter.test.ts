@@ -167,6 +167,33 @@ describe('who may finish', () => {
     expect(codeIn(await browser.submit(page, { email: ana.email, password }))).toBeTruthy();
   });
 
+  test.each(['taken', 'not taken any more'])(
+    'nor is one whose person has to show a factor first that is %s',
+    async (which) => {
+      const mfaPolicy = which === 'taken' ? 'optional' : 'required';
+      const place = await world.newEnvironment({ mfaPolicy, mfaGracePeriodDays: 0 });
+      const at = await place.newClient();
+      const [ana, ben] = [await place.newIdentity(), await place.newIdentity()];
+      const { id } = await newOrganization(world, place, { members: [ana] });
+      const setTo = (settings: string) =>
+        world.query(`update environment_settings set ${settings} where environment_id = $1`, [place.environmentId]);
+      await setTo(`mfa_policy = 'off'`);
+      const browser = world.browser();
+      await codeFor(browser, at, ben.email);
+      const totp = await enrollTotp(world, place, ben);
+      const allowed = which === 'taken' ? 'totp' : 'webauthn';
+      await setTo(`mfa_policy = '${mfaPolicy}', mfa_allowed_factors = '{${allowed}}'`);
+      world.wait(2000); // settings are remembered for a second
+      const challenge = await browser.get(authorizeUrl(at, { organization: id, max_age: '86400' }));
+      const { pathname, search } = locationOf(await browser.submit(challenge, { code: totp.code() }));
+      const page = await browser.get(pathname + search);
+      expect([page.statusCode, page.body]).toEqual([
+        200,
+        expect.stringContaining('does not belong to this organization'),
+      ]);
+    },
+  );
+
   test('whose membership has ended gets nothing more: no code is redeemed, no token refreshed or taken', async () => {
     const ana = await environment.newIdentity();
     const mine = await newOrganization(world, environment, { members: [ana] });

@@ -21,7 +21,8 @@ import { createCodesBrowser } from './mfa/codes-browser.js';
 import { sendEnrollment } from './mfa/enrollment-page.js';
 import { sendMfaRefused } from './mfa/refused-page.js';
 import { justSignedIn } from './not-kept-page.js';
-import { boundParametersOf, createVisits, type Visit } from './visit.js';
+import { onToSignIn } from './on-to-sign-in.js';
+import { boundParametersOf, createVisits, onceSignedIn, type Visit } from './visit.js';
 
 /** Whether an enrolled factor was proved already, though not one that is enough. */
 interface Proved {
@@ -101,27 +102,37 @@ export function createHostedLogin(
     return leave(visit, await codes.issue(client, asked, { ...session, organizationId: organization?.id ?? null }));
   }
 
-  /** Starts or renews the browser's session, with the code for the client. */
-  async function complete(visit: Visit, { method, ...proof }: FirstFactor): Promise<FastifyReply> {
-    const { request, reply, client, asked, hintedSubject, toAccount, organization } = visit;
+  /** Starts or renews the browser's session. @param code the row of the authorization code that it ends in, if in one */
+  async function beginSession(
+    { request, reply, client }: Visit,
+    { method, ...proof }: FirstFactor,
+    code: string | null = null,
+  ): Promise<void> {
     const { accountId, applicationId, environmentId } = client;
+    const signedIn = await sessions.signIn({
+      scope: { accountId, applicationId, environmentId },
+      ...proof,
+      goesOn: method === 'session',
+      lifeSeconds: client.settings.sessionTtlSeconds,
+      code,
+      browser: browser.read(request),
+      ipAddress: request.ip,
+      userAgent: request.headers['user-agent'] ?? null,
+    });
+    browser.set(reply, signedIn.browser, signedIn.expiresAt, now());
+  }
+
+  /** The same, with the code for the client. */
+  async function complete(visit: Visit, first: FirstFactor): Promise<FastifyReply> {
+    const { client, asked, hintedSubject, toAccount, organization } = visit;
+    const { method: _, ...proof } = first;
     // OpenID Connect Core 3.1.2.1: somebody else than the hint names is not what the client asked for.
     const isAnother = hintedSubject !== null && hintedSubject !== proof.identityId;
     const organizationId = organization?.id ?? null;
     const asksConsent = !isAnother && (await needsConsent(consents, visit, proof.identityId));
     const issued =
       isAnother || toAccount || asksConsent ? null : codes.prepare(client, asked, { ...proof, organizationId });
-    const signedIn = await sessions.signIn({
-      scope: { accountId, applicationId, environmentId },
-      ...proof,
-      goesOn: method === 'session',
-      lifeSeconds: client.settings.sessionTtlSeconds,
-      code: issued?.row ?? null,
-      browser: browser.read(request),
-      ipAddress: request.ip,
-      userAgent: request.headers['user-agent'] ?? null,
-    });
-    browser.set(reply, signedIn.browser, signedIn.expiresAt, now());
+    await beginSession(visit, first, issued?.row ?? null);
     if (isAnother) return refuse(visit, 'login_required', 'the person who signed in is not the one in id_token_hint');
     return asksConsent ? askForConsent(visit, justSignedIn) : leave(visit, issued?.code ?? null, justSignedIn);
   }
@@ -148,6 +159,18 @@ export function createHostedLogin(
     return sendBarred(visit, barred, { recovery: { token, isWrong: false } });
   }
 
+  /**
+   * A session that was not enough is now, and is somebody's who does not belong to the organization: it is answered as one that had
+   * been enough at once (`resumed`), so that somebody else may sign in.
+   */
+  async function toAnother(visit: Visit, first: FirstFactor): Promise<FastifyReply> {
+    await beginSession(visit, first);
+    const { request, reply, client, asked } = visit;
+    const { parameters, redirectUri } = asked;
+    const going = { request, reply, client, uiLocales: parameters.ui_locales, redirectUri };
+    return onToSignIn(going, '/oauth/authorize', onceSignedIn(parameters));
+  }
+
   /** What the person sees between the two factors. */
   async function askForMore(
     visit: Visit,
@@ -157,7 +180,7 @@ export function createHostedLogin(
   ) {
     if (decision.step === 'refused') return sendMfaRefused(visit);
     if (decision.step === 'barred') return bar(visit, first, decision);
-    if (decision.step === 'stranger') return deny(visit);
+    if (decision.step === 'stranger') return first.method === 'session' ? toAnother(visit, first) : deny(visit);
     const { client, asked } = visit;
     const begun = await pendingSignIns.begin({
       client,
