@@ -1,9 +1,10 @@
-import { newMember, rolesByKey } from '../support/administrators.js';
+import { invite, newMember, rolesByKey, tokenOf } from '../support/administrators.js';
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestApi } from '../support/api.js';
 import { callsOf } from '../support/calls.js';
 import { counted, interleaved } from '../support/interleaving.js';
 import { callsWith, newNode } from '../support/nodes.js';
+import { rowsOf } from '../support/rows.js';
 
 /** Limits of roles name what there is, also where it is deleted while they are given: they could not be sent back otherwise. */
 
@@ -51,5 +52,36 @@ test('a node that is deleted while it is named stays in no limits', async () => 
     const [given, removed] = await interleaved(api.database.ownerUrl, stop, () => give(asked), remove);
     expect([outcomeOf(removed), (await limits()).flat().includes(gone.id)]).toEqual(['204', false]);
     expect(['200', '400 validation.failed']).toContain(outcomeOf(given));
+  }
+});
+
+test('a node that is deleted while somebody accepts an invite that is limited to it stays in no limits', async () => {
+  const account = await newAccount(api);
+  const headers = await account.as('owner');
+  const nodes = callsWith(api, headers, account.portalPath(''));
+  const call = callsOf(api, account.accountSlug, headers);
+  const { developer: role_id } = await rolesByKey(call);
+  const invited = async () => {
+    const node = await newNode(nodes, 'Gone', null);
+    const { id } = await invite(call, { role_id, limits: { node_ids: [node.id] } });
+    const payload = { token: tokenOf(id), first_name: 'Ivo', last_name: 'Kern', password: 'violet tractor 19' };
+    return {
+      accept: async () => outcomeOf(await api.app.inject({ method: 'POST', url: '/v1/auth/accept-invite', payload })),
+      remove: async () => outcomeOf(await nodes('DELETE', `/nodes/${node.id}`, undefined, 1)),
+      left: () =>
+        rowsOf(
+          api,
+          `select i.limits->'node_ids' as offered, r.limits->'node_ids' as held from administrator_invites i
+           join membership_roles r on r.membership_id = i.membership_id where i.id = $1`,
+          [id],
+        ),
+    };
+  };
+  const alone = await invited();
+  const { statements } = await counted(alone.accept);
+  for (let stop = 1; stop <= statements; stop++) {
+    const { accept, remove, left } = await invited();
+    const came = await interleaved(api.database.ownerUrl, stop, accept, remove);
+    expect([stop, came, await left()]).toEqual([stop, ['200', '204'], [{ offered: [], held: [] }]]);
   }
 });

@@ -28,7 +28,8 @@ export interface Joining {
  */
 export async function joinAccount(tx: EntityManager, joining: Joining): Promise<string> {
   const { invite, now } = joining;
-  const { accountId, roleId, limits } = invite;
+  const { accountId } = invite;
+  const { roleId, limits } = await heldInvite(tx, invite);
   const userId = joining.user?.id ?? uuidv7();
   // The person behind the link acts here.
   await actAs({ type: 'platform_admin', id: userId }, async () => {
@@ -56,6 +57,13 @@ export async function joinAccount(tx: EntityManager, joining: Joining): Promise<
   });
   return userId;
 }
+
+/**
+ * As it is now, and until the end of the transaction: whoever deletes a place that it is limited to takes that out of it before, or out of
+ * the role that it has become.
+ */
+const heldInvite = (tx: EntityManager, { accountId, id }: AdministratorInvite): Promise<AdministratorInvite> =>
+  tx.findOneOrFail(AdministratorInvite, { where: { accountId, id }, lock: { mode: 'pessimistic_write' } });
 
 /** Makes the User of an address that has just been shown to be theirs, or has the one whom there is be verified. */
 export async function saveUser(

@@ -19,12 +19,13 @@ export async function forgetInLimits(
   ids: readonly string[],
 ): Promise<void> {
   const values = [accountId, ids];
-  const [held] = await tx.query<[{ id: string }[], number]>(
-    `${forgetIn('membership_roles')} returning membership_id as id`,
-    values,
-  );
+  // Before the roles: one that is being accepted is waited for, and is a role then.
   const [offered] = await tx.query<[Pick<AdministratorInvite, 'id' | 'limits' | 'status'>[], number]>(
     `${forgetIn('administrator_invites')} returning id, limits, status`,
+    values,
+  );
+  const [held] = await tx.query<[{ id: string }[], number]>(
+    `${forgetIn('membership_roles')} returning membership_id as id`,
     values,
   );
   if (held.length > 0) await tellOfMembers(tx, accountId, new Set(held.map(({ id }) => id)));
