@@ -23,6 +23,17 @@ const timeLimit = seconds(5);
 /** Cloudflare's own limit of a token. */
 const longestToken = 2048;
 
+/** What Cloudflare says of our key, and of itself: whoever solved the captcha did nothing wrong. */
+const notAboutTheToken = new Set<unknown>(['missing-input-secret', 'invalid-input-secret', 'internal-error']);
+
+/** The service answered, and has not looked at the token. Its code is what the log tells. */
+class NotVerified extends Error {
+  override name = 'NotVerified';
+  constructor(readonly code: string) {
+    super(`the captcha service answers ${code}`);
+  }
+}
+
 /** Cloudflare Turnstile (contract §3). It fails closed: what was not verified is refused. */
 export function createCaptcha({ siteKey, secretKey, verifyUrl, onOutage = () => {} }: CaptchaOptions): Captcha {
   async function ask(secret: string, token: string, ipAddress: string): Promise<boolean> {
@@ -32,9 +43,14 @@ export function createCaptcha({ siteKey, secretKey, verifyUrl, onOutage = () => 
       redirect: 'error',
       signal: AbortSignal.timeout(timeLimit),
     });
-    if (answer.status >= 500) throw new Error(`the captcha service answers ${answer.status}`);
+    if (answer.status === 429 || answer.status >= 500) throw new NotVerified(String(answer.status));
+    const told = (await answer.json()) as { success?: unknown; 'error-codes'?: unknown } | null;
+    // A proxy on the way, or whoever else is at that address.
+    if (typeof told?.success !== 'boolean') throw new NotVerified(`${answer.status} without a verdict`);
+    const fault = [told['error-codes']].flat().find((code) => notAboutTheToken.has(code));
+    if (fault) throw new NotVerified(String(fault));
     // A refusal may come with another status than 200, and it is one whatever its body says.
-    return answer.ok && ((await answer.json()) as { success?: unknown } | null)?.success === true;
+    return answer.ok && told.success;
   }
 
   return {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { createCaptcha } from '../../src/platform/captcha.js';
+import { faultOf } from '../../src/platform/faults.js';
 import {
   authorizeUrl,
   type Browser,
@@ -80,8 +81,8 @@ describe.each([
     expect(turnstile.asked.map(({ response }) => response)).toEqual(['made up']);
   });
 
-  test('stays closed while the service is broken, talks nonsense or does not answer', async () => {
-    for (const behavior of ['broken', 'garbled'] as const) {
+  test('stays closed while the service is broken, talks nonsense, looks at no token or is somebody else', async () => {
+    for (const behavior of ['broken', 'garbled', 'busy', 'keyless', 'foreign'] as const) {
       turnstile.behave(behavior);
       const { answer } = await submit({ [field]: 'solved' });
       expect(answer.body).toContain(outage);
@@ -158,6 +159,21 @@ test('a success with the status of a refusal is one, and a redirect is an outage
   expect(await verdictOf('forbidding')).toBe('refused');
   expect(await verdictOf('moved')).toBe('unavailable');
   expect(turnstile.asked).toHaveLength(3);
+});
+
+test('an operator is told of a key that Cloudflare does not know any more, by what it says', async () => {
+  const faults: string[] = [];
+  const captcha = createCaptcha({
+    siteKey: 'site-key',
+    secretKey: 'replaced',
+    verifyUrl: turnstile.url,
+    onOutage: (error) => faults.push(faultOf(error)),
+  });
+  turnstile.behave('keyless');
+  expect(await captcha.verify('solved', '127.0.0.1')).toBe('unavailable');
+  turnstile.behave('busy');
+  expect(await captcha.verify('solved', '127.0.0.1')).toBe('unavailable');
+  expect(faults).toEqual(['NotVerified invalid-input-secret', 'NotVerified 429']);
 });
 
 test('a service that does not answer is given five seconds, and an operator is told', async () => {

@@ -6,10 +6,11 @@ export interface Turnstile {
   /** What was asked so far. */
   asked: { secret: string | null; response: string | null; remoteip: string | null }[];
   /**
-   * What it answers from now on: as Cloudflare does, an error, a text, nothing at all, a success with the status of a refusal, or
-   * that it has moved to another URL, where it answers well.
+   * What it answers from now on: as Cloudflare does, an error, a text, nothing at all, a success with the status of a refusal,
+   * that it has moved to another URL, where it answers well, that it is asked too much, that it does not know our key any more, or what
+   * somebody else answers.
    */
-  behave(as: 'well' | 'broken' | 'garbled' | 'silent' | 'forbidding' | 'moved'): void;
+  behave(as: 'well' | 'broken' | 'garbled' | 'silent' | 'forbidding' | 'moved' | 'busy' | 'keyless' | 'foreign'): void;
   close(): Promise<void>;
 }
 
@@ -29,8 +30,10 @@ export async function startTurnstile(): Promise<Turnstile> {
     if (behavior === 'garbled') return response.end('null and void');
     if (behavior === 'moved' && request.url !== moved) return response.writeHead(307, { location: moved }).end();
     if (behavior === 'forbidding') response.statusCode = 403;
-    const success = form.get('secret') === 'secret-key' && form.get('response') === 'solved';
-    const codes = success ? [] : ['invalid-input-response'];
+    if (behavior === 'busy') response.statusCode = 429;
+    if (behavior === 'foreign') return response.writeHead(404).end('{"error":"not_found"}');
+    const success = behavior !== 'keyless' && form.get('secret') === 'secret-key' && form.get('response') === 'solved';
+    const codes = success ? [] : [behavior === 'keyless' ? 'invalid-input-secret' : 'invalid-input-response'];
     response.setHeader('content-type', 'application/json').end(JSON.stringify({ success, 'error-codes': codes }));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
