@@ -41,12 +41,14 @@ const defaults = {
   statement_timeout: '1s',
   lock_timeout: '1s',
   idle_in_transaction_session_timeout: '1s',
+  transaction_timeout: '1s',
 };
 const asked = `select current_setting('gatehouse.scope', true) as scope, current_setting('statement_timeout') as statement,
   current_setting('lock_timeout') as lock, current_setting('idle_in_transaction_session_timeout') as idle,
   current_setting('plan_cache_mode') as plans, current_setting('timezone') as zone, current_setting('datestyle') as dates,
-  current_setting('transaction_isolation') as isolation, current_setting('row_security') as rls`;
-const always = { zone: 'UTC', dates: 'ISO, MDY', isolation: 'read committed', rls: 'on' };
+  current_setting('transaction_isolation') as isolation, current_setting('row_security') as rls,
+  current_setting('transaction_timeout') as whole`;
+const always = { zone: 'UTC', dates: 'ISO, MDY', isolation: 'read committed', rls: 'on', whole: '0' };
 
 describe('whatever the database has by default', () => {
   beforeAll(async () => {

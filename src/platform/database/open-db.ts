@@ -176,6 +176,7 @@ const ours = {
   timezone: 'UTC', // moments in JSON are read as they are written here: elsewhere the last of the year 9999 is one of 10000
   datestyle: 'ISO, MDY', // in any other the driver reads no moment, and what has expired would never have
   default_transaction_isolation: 'read committed', // rows are locked, and then read as they are
+  transaction_timeout: '0', // each statement has its bound; this one would end a batch, and a migration of an hour, however often it is tried
   idle_session_timeout: '0', // the pool ends what is idle too long
   row_security: 'on', // off, PostgreSQL refuses whatever a policy would have filtered
 };
