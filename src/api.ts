@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { checkDatabase } from './check-database.js';
+import { checkDatabase, warnOfCollation } from './check-database.js';
 import { loadConfig } from './config.js';
 import { watchClock } from './platform/clock-watch.js';
 import { openDb } from './platform/database/open-db.js';
@@ -28,6 +28,7 @@ await runProcess('api', command, async () => {
     answerWithinMs: 0.6 * config.requestTimeoutMs, // with the wait for a connection, less than the request has
   });
   await checkDatabase(db, config);
+  await warnOfCollation(db, log);
   const clock = watchClock({ db, log });
 
   // Only now: what keeps it from starting is said without having loaded the rest of it, which takes most of the time.

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import type { Logger } from 'pino';
 import type { Config } from './config.js';
 import { noteMasterKey, wrongMasterKeys } from './domain/master-keys/required.js';
 import { createSigningKeys } from './domain/oidc/keys.js';
@@ -7,6 +8,7 @@ import { createSealing } from './platform/crypto/sealing.js';
 import type { Db } from './platform/database/db.js';
 import { keepsItsSession } from './platform/database/kept-connections.js';
 import { pendingMigrations } from './platform/database/migrations.js';
+import { changedCollation } from './platform/database/usable-database.js';
 import { StartError } from './platform/start-error.js';
 
 type OfDatabase = Pick<Config, 'masterKeys' | 'baseUrl' | 'signingKeyBits'>;
@@ -32,6 +34,12 @@ export async function checkDatabase(db: Db, { masterKeys, baseUrl, signingKeyBit
   await assertMasterKeys(deps); // of those that begin at the same time, one has made it
   await noteMasterKey(deps);
   await assertMasterKeys(deps);
+}
+
+/** Says what an operator has to look after, though nothing keeps a process from starting. */
+export async function warnOfCollation({ source }: Pick<Db, 'source'>, log: Pick<Logger, 'warn'>): Promise<void> {
+  const reason = await changedCollation(source);
+  if (reason) log.warn({ reason }, 'indexes of texts may be out of order');
 }
 
 async function assertMasterKeys(deps: Parameters<typeof wrongMasterKeys>[0]): Promise<void> {

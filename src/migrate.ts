@@ -13,6 +13,7 @@ await runProcess('migrate', command, async () => {
   const { database } = loadConfig('migrate');
   const ran = await migrate(database.ownerUrl as string, database.url as string, {
     onWait: () => process.stdout.write('a table is in use: giving way, and trying again\n'),
+    onWarning: (warning) => process.stderr.write(`gatehouse migrate: ${warning}\n`),
   });
   process.stdout.write(
     ran.length === 0 ? 'schema is up to date\n' : `${ran.map((name) => `ran ${name}`).join('\n')}\n`,

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { checkDatabase } from './check-database.js';
+import { checkDatabase, warnOfCollation } from './check-database.js';
 import { outboundGuardOptions } from './compose-shared.js';
 import { loadConfig } from './config.js';
 import { watchClock } from './platform/clock-watch.js';
@@ -43,6 +43,7 @@ await runProcess('worker', command, async () => {
     ...workerBounds,
   });
   await checkDatabase(db, config);
+  await warnOfCollation(db, log);
   const clock = watchClock({ db, log });
   const codePath = await ensureWorkflowBundle();
   const server = { ...config.temporal, address: config.temporal.address as string };

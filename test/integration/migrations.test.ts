@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { migrations } from '../../entities/migrations/index.js';
+import { warnOfCollation } from '../../src/check-database.js';
 import { migrate } from '../../src/platform/database/migrations.js';
 import { asOwner, newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 import { untilWaiting } from '../support/lock-waits.js';
@@ -225,4 +226,24 @@ describe('a database that cannot be used is refused before anything is made in i
       await own.drop();
     }
   });
+});
+
+test('a collation that is another one by now is said by a migration and by a process that begins, and keeps neither from its work', async () => {
+  const said: string[] = [];
+  const onWarning = (warning: string) => said.push(warning);
+  const warn = ({ reason }: { reason: string }, message: string) => said.push(`${message}: ${reason}`);
+  const look = async () => {
+    await migrate(database.ownerUrl, database.url, { onWarning });
+    await warnOfCollation(database.db, { warn } as never);
+  };
+  await look();
+  expect(said).toEqual([]);
+  await asOwner(
+    (owner) => owner.query(`update pg_database set datcollversion = '2.36' where datname = current_database()`),
+    database.ownerUrl,
+  );
+  await look();
+  expect(said).toHaveLength(2);
+  expect(said[0]).toMatch(/^the database test_\w+ was made with version 2\.36 of its collation/);
+  expect(said[1]).toBe(`indexes of texts may be out of order: ${said[0]}`);
 });

@@ -4,7 +4,7 @@ import { migrations } from '../../../entities/migrations/index.js';
 import { StartError } from '../start-error.js';
 import { createDataSource } from './open-db.js';
 import { hasCondition } from './postgres-errors.js';
-import { assertOwnDatabase, assertUsable } from './usable-database.js';
+import { assertOwnDatabase, assertUsable, changedCollation } from './usable-database.js';
 
 // Any number would do; the same one keeps two `migrate` processes from running side by side.
 const migrationLock = 7_263_004_118;
@@ -22,6 +22,8 @@ export interface MigrateOptions {
   patienceMs?: number;
   /** Told each time that a migration gives way. */
   onWait?: () => void;
+  /** Told what an operator has to look after, though nothing keeps the schema from being used. */
+  onWarning?: (warning: string) => void;
 }
 
 /**
@@ -33,7 +35,13 @@ export interface MigrateOptions {
 export async function migrate(
   ownerUrl: string,
   serviceUrl: string,
-  { all = migrations, lockTimeoutMs = 2_000, patienceMs = 10 * 60_000, onWait = () => {} }: MigrateOptions = {},
+  {
+    all = migrations,
+    lockTimeoutMs = 2_000,
+    patienceMs = 10 * 60_000,
+    onWait = () => {},
+    onWarning = () => {},
+  }: MigrateOptions = {},
 ): Promise<string[]> {
   const source = createDataSource(ownerUrl, { applicationName: 'gatehouse migrate', poolSize: 2 });
   source.setOptions({ migrations: [...all], migrationsTableName: 'migrations' });
@@ -41,6 +49,8 @@ export async function migrate(
   const lock = source.createQueryRunner();
   try {
     await assertUsable(source);
+    const changed = await changedCollation(source);
+    if (changed) onWarning(changed);
     await takeTurn(lock);
     const before = await namesOf(source);
     if (!all.some(({ name }) => before.includes(name))) await assertOwnDatabase(source, before);

@@ -45,3 +45,17 @@ export async function assertOwnDatabase(source: DataSource, before: string[]): P
       `the database ${others.database} has tables that are not Gatehouse's (${others.tables}): give it one of its own`,
     );
 }
+
+/**
+ * Of a locale that has changed since the database was made, as by another version of the operating system: PostgreSQL says so in its own log
+ * alone. Its indexes of texts keep the order of before, so that rows are not found, and an address is given twice.
+ * @returns what to say; null where nothing has changed
+ */
+export async function changedCollation(source: Pick<DataSource, 'query'>): Promise<string | null> {
+  const [{ database, made, here } = {}] = await source.query<Partial<Record<'database' | 'made' | 'here', string>>[]>(
+    `select datname as database, datcollversion as made, pg_database_collation_actual_version(oid) as here
+     from pg_database where datname = current_database()`,
+  );
+  if (!made || !here || made === here) return null;
+  return `the database ${database} was made with version ${made} of its collation, and PostgreSQL has ${here} now: its indexes have to be built anew (docs/runbooks.md, "The collation has changed")`;
+}
