@@ -12,7 +12,7 @@ const messages = {
   'account.not_found': 'No such account',
   'account.owner_required': 'Only an Owner of the account may change this',
   'account.other_sign_in_required':
-    'This session was started through the identity provider of another account; sign in in another way to open this one',
+    'This session was started through the identity provider of another account; sign in another way to open this one',
   'account.password_required':
     'Set a password first, with the link that we have emailed to you; the names that you entered are kept until then',
   'account.slug_taken': 'Another account has this slug',
@@ -143,7 +143,7 @@ const messages = {
   'registration.link_invalid': 'This link is unknown, has expired or was used already',
   'registration.password_required':
     'This is not the browser that registered; also send the password that was chosen there',
-  'request.headers_too_large': 'The URL and the headers of the request are too large together',
+  'request.headers_too_large': 'The URL and the headers of the request are too large',
   'request.malformed': 'This is not a valid HTTP request',
   'request.timed_out': 'The request did not arrive completely in time',
   'role.cannot_grant': 'You can only grant permissions that you hold yourself',
@@ -176,7 +176,7 @@ const messages = {
   'sso_domain.public_suffix': 'Anybody can have a domain below this one, so it cannot be claimed',
   sso_required: 'One of your organizations requires its members to sign in through its identity provider',
   'validation.failed': 'The request is not valid',
-  'version.conflict': 'It was changed in the meantime; read it again and repeat the request',
+  'version.conflict': 'The resource was changed in the meantime; read it again and repeat the request',
   'webhook.delivery_not_found': 'No such delivery to this webhook',
   'webhook.inactive': 'The webhook is inactive; activate it first',
   'webhook.limit_reached': 'The limit of webhooks is reached; delete one first',

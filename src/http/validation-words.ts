@@ -2,6 +2,8 @@ import type { ErrorObject } from 'ajv';
 
 type Finding = Pick<ErrorObject, 'keyword' | 'params' | 'message'> & Partial<Pick<ErrorObject, 'instancePath'>>;
 
+type Params = ErrorObject['params'];
+
 const formats: Record<string, string> = {
   'date-time': 'must be a date and time with an offset, such as 2026-01-31T12:00:00Z (RFC 3339)',
   email: 'must be an email address',
@@ -17,17 +19,46 @@ export function worded(pattern: string, words: string): string {
   return pattern;
 }
 
+const types: Record<string, string> = {
+  array: 'a list',
+  boolean: 'true or false',
+  integer: 'an integer',
+  number: 'a number',
+  object: 'an object',
+  string: 'a string',
+};
+
+const counted =
+  (bound: 'at least' | 'at most', unit: string) =>
+  ({ limit }: Params) =>
+    `must have ${bound} ${limit} ${limit === 1 ? unit : `${unit}s`}`;
+
+/** What the validator itself says of these is of its own making, such as "must NOT have fewer than 1 characters". */
+const words: Record<string, (params: Params) => string | undefined> = {
+  additionalProperties: ({ known = [] }) =>
+    known.length > 0 ? `is not supported here; supported: ${known.join(', ')}` : 'is not supported here',
+  const: ({ allowedValue }) => `must be ${allowedValue}`,
+  enum: ({ allowedValues }) => `must be one of ${allowedValues.map(String).join(', ')}`,
+  format: ({ format }) => formats[format],
+  maxItems: counted('at most', 'item'),
+  maxLength: counted('at most', 'character'),
+  maxProperties: counted('at most', 'field'),
+  minItems: counted('at least', 'item'),
+  minLength: counted('at least', 'character'),
+  minProperties: counted('at least', 'field'),
+  pattern: ({ pattern }) => ofPatterns.get(pattern),
+  required: () => 'is missing',
+  type: ({ type }) =>
+    `must be ${[type]
+      .flat()
+      .map((name) => types[name] ?? name)
+      .join(' or ')}`,
+  uniqueItems: () => 'must not have the same item twice',
+};
+
 /** What is wrong, so that a reader knows what would be right: the validator only names the rule. */
 export function wordsOf({ keyword, params, instancePath, message = 'is not valid' }: Finding): string {
   // Of the whole body: mostly there is none, or none that says that it is JSON.
   if (keyword === 'type' && instancePath === '') return 'the body must be a JSON object';
-  if (keyword === 'additionalProperties') {
-    const known: string[] = params.known ?? [];
-    return known.length > 0 ? `is not supported here; supported: ${known.join(', ')}` : 'is not supported here';
-  }
-  if (keyword === 'enum') return `must be one of ${params.allowedValues.map(String).join(', ')}`;
-  if (keyword === 'format') return formats[params.format] ?? message;
-  if (keyword === 'pattern') return ofPatterns.get(params.pattern) ?? message;
-  if (keyword === 'required') return 'is missing';
-  return message;
+  return words[keyword]?.(params) ?? message;
 }

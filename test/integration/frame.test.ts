@@ -672,7 +672,7 @@ describe('lists', () => {
       await send(api.app, 400, { url: `/api/v1/identities?${query}`, headers: key });
     }
     const { error } = (await send(api.app, 400, { url: '/api/v1/nodes/tree?depth=0x2', headers: key })).json();
-    expect(error.details).toEqual([{ field: 'query.depth', code: 'type', message: 'must be integer' }]);
+    expect(error.details).toEqual([{ field: 'query.depth', code: 'type', message: 'must be an integer' }]);
   });
 
   test('pages are whole, stable and counted, from either end', async () => {

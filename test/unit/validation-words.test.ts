@@ -31,8 +31,13 @@ test('one of some values, a format and what is missing are said so that a reader
     'is not supported here; supported: name, slug',
   );
   expect(said('additionalProperties', { known: [] })).toBe('is not supported here');
-  expect(said('minLength', { limit: 1 })).toBe(raw);
-  expect(said('type', { type: 'object' })).toBe(raw);
+  expect(said('minLength', { limit: 1 })).toBe('must have at least 1 character');
+  expect(said('maxItems', { limit: 50 })).toBe('must have at most 50 items');
+  expect(said('uniqueItems', { i: 1, j: 0 })).toBe('must not have the same item twice');
+  expect(said('const', { allowedValue: true })).toBe('must be true');
+  expect(said('type', { type: 'integer' })).toBe('must be an integer');
+  expect(said('type', { type: ['string', 'null'] })).toBe('must be a string or null');
+  expect(said('minimum', { limit: 1 })).toBe(raw);
   const noBody = { keyword: 'type', params: { type: 'object' }, instancePath: '', message: raw };
   expect(wordsOf(noBody)).toBe('the body must be a JSON object');
 });

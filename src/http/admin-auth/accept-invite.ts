@@ -93,7 +93,7 @@ export const acceptInvite: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
           { accountName, nextUrl: adminAppOf(pages) },
           adminLocaleOf(request),
         );
-      return reply.send({ data: { message: 'You are an administrator of the account now. Sign in to go on.' } });
+      return reply.send({ data: { message: 'You are now an administrator of the account. Sign in to continue.' } });
     },
   );
 };

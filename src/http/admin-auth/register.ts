@@ -66,7 +66,7 @@ export const register: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
       });
       const at = now();
       browserCookie.set(reply, browser, after(at, livesMs), at);
-      const message = 'We have sent an email to this address. Follow its instructions to go on.';
+      const message = 'We have sent an email to this address. Follow its instructions to continue.';
       return reply.code(201).send({ data: { message } });
     },
   );

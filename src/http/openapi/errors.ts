@@ -133,7 +133,7 @@ const exampleEnvelope = (code: ErrorCode, { path, method }: { path: string; meth
     path,
     method: method.toUpperCase(),
     ...(code === 'validation.failed' && {
-      details: [{ field: 'name', code: 'minLength', message: 'must NOT have fewer than 1 characters' }],
+      details: [{ field: 'name', code: 'minLength', message: 'must have at least 1 character' }],
     }),
   },
 });
