@@ -159,11 +159,11 @@ function reasonOf(error: unknown): string {
 
 function describe(current: IntentState, { intentId, expiresAt }: AccountIntentInput): string {
   const sentences: Record<IntentState, string> = {
-    parked: `Waits until ${expiresAt} for its owner to sign in and resume it. Cancelling discards the wish.`,
-    claimed: 'Its owner has resumed it; the account is being created. A cancel comes too late.',
+    parked: `Waits until ${expiresAt} for its owner to sign in and resume it. Cancelling discards the request.`,
+    claimed: 'Its owner has resumed it; the account is being created. It is too late to cancel.',
     consumed: 'The account was created.',
-    discarded: 'Its owner does not want it any more, or resumed a newer wish.',
-    expired: `Nobody resumed it until ${expiresAt}.`,
+    discarded: 'Its owner no longer wants it, or has resumed a newer request.',
+    expired: `Nobody resumed it by ${expiresAt}.`,
     cancelled: 'An operator cancelled it; nothing was created.',
     failed: 'The account could not be created; the reason is in the row, and its owner was told. Support can retry it.',
   };

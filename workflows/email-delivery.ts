@@ -74,10 +74,10 @@ const ranOutUntried = (error: unknown) =>
 
 function describe(current: EmailState, emailId: string, giveUpAfterMs: number): string {
   const sentences: Record<EmailState, string> = {
-    sending: `Is being sent, for at most ${Math.round(giveUpAfterMs / 60_000)} minutes; the pending activity shows the last obstacle.`,
+    sending: `It is being sent, for at most ${Math.round(giveUpAfterMs / 60_000)} minutes; the pending activity shows the last error.`,
     sent: 'The SMTP server has taken it.',
     failed: 'It could not be delivered; the reason is in the row and in the audit log.',
-    cancelled: 'Not sent: it was cancelled, or there was nothing to send any more.',
+    cancelled: 'Not sent: it was cancelled, or there was nothing left to send.',
   };
   return `Email ${emailId}: ${sentences[current]}`;
 }

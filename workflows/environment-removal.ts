@@ -47,12 +47,12 @@ export async function environmentRemoval(input: EnvironmentRemovalInput): Promis
 
 function describe(current: RemovalState, { environmentId }: EnvironmentRemovalInput): string {
   const running =
-    'Nobody can use it any more. Cancelling stops after the batch on its way and brings nothing back; the row counts what is left.';
+    'Nobody can use it any longer. Cancelling stops after the current batch and brings nothing back; the row counts what is left.';
   const sentences: Record<RemovalState, string> = {
-    deleting_contents: `Its identities and what else was in it are being deleted. ${running}`,
+    deleting_contents: `Its identities and everything else in it are being deleted. ${running}`,
     deleting_environment: `What is left of it is being deleted. ${running}`,
-    completed: 'Nothing of it is left but its id in events.',
-    cancelled: 'An operator stopped it; the row counts what is left. A retry of the process goes on with it.',
+    completed: 'Nothing is left of it except its id in events.',
+    cancelled: 'An operator stopped it; the row counts what is left. Retrying the process continues it.',
   };
   return `Removal of environment ${environmentId}: ${sentences[current]}`;
 }

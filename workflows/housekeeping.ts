@@ -65,10 +65,9 @@ function describe(current: HousekeepingState, deleted: Record<string, number>): 
   const counts = Object.entries(deleted).map(([table, rows]) => `${rows} of ${table}`);
   const soFar = counts.length > 0 ? counts.join(', ') : 'nothing';
   const sentences: Record<HousekeepingState, string> = {
-    sweeping:
-      'Deletes rows that have served their time, batch by batch. Cancelling stops it after the batch on its way.',
+    sweeping: 'Deletes rows that are no longer needed, batch by batch. Cancelling stops it after the current batch.',
     done: `Deleted ${soFar}.`,
-    cancelled: `Cancelled by an operator after deleting ${soFar}; the next run goes on.`,
+    cancelled: `Cancelled by an operator after deleting ${soFar}; the next run continues.`,
   };
   return sentences[current];
 }

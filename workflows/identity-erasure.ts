@@ -54,13 +54,13 @@ export async function identityErasure(input: IdentityErasureInput): Promise<Eras
 
 function describe(current: ErasureState, { identityId }: IdentityErasureInput): string {
   const running =
-    'Cancelling stops it after the step on its way; the person stays locked out, and the row lists what is left.';
+    'Cancelling stops it after the current step; the person stays locked out, and the row lists what is left.';
   const sentences: Record<ErasureState, string> = {
     ending_sessions: `Its sessions and tokens are being deleted. ${running}`,
     removing_memberships: `It is being removed from its environments. ${running}`,
     deleting_profile: `Its profile is being deleted. ${running}`,
-    completed: 'Nothing of it is left but its id in events.',
-    cancelled: 'An operator stopped it; the row lists what is left. Asking for the deletion once more goes on with it.',
+    completed: 'Nothing is left of it except its id in events.',
+    cancelled: 'An operator stopped it; the row lists what is left. Requesting the deletion again continues it.',
   };
   return `Erasure of identity ${identityId}: ${sentences[current]}`;
 }

@@ -110,10 +110,10 @@ const isTime = (text: unknown) => typeof text === 'string' && !Number.isNaN(Date
 
 function describe(current: InviteState, { kind, inviteId }: { kind: InviteKind; inviteId: string }, expiresAt: string) {
   const sentences: Record<InviteState, string> = {
-    waiting: `Waits until ${expiresAt} to be accepted. Cancelling revokes the invite.`,
+    waiting: `Waits to be accepted, until ${expiresAt}. Cancelling revokes the invite.`,
     accepted: 'It was accepted.',
     revoked: 'It was revoked; the reason is in the row.',
-    expired: `Nobody accepted it until ${expiresAt}.`,
+    expired: `Nobody accepted it by ${expiresAt}.`,
   };
   return `Invite ${inviteId} (${kind}): ${sentences[current]}`;
 }

@@ -66,10 +66,11 @@ function describe(current: GraceState, { identityId, environmentId }: MfaGraceIn
   const until = expiresAt ?? 'the end that its row names';
   const next = wakeAt && wakeAt !== expiresAt ? ` The next reminder is sent at ${wakeAt}.` : '';
   const sentences: Record<GraceState, string> = {
-    running: `May sign in without a second factor until ${until}.${next} Cancelling stops the reminders; the deadline stays.`,
+    running: `Can sign in without a second factor until ${until}.${next} Cancelling stops the reminders; the deadline stays.`,
     enrolled: 'Has enrolled a factor.',
-    expired: `Enrolled no factor until ${until}; signing in is refused until an admin resets MFA.`,
-    reset: 'Was reset, or MFA is not required any more; the time begins anew with the next sign-in that needs it.',
+    expired: `Enrolled no factor by ${until}; sign-ins are refused until an administrator resets MFA.`,
+    reset:
+      'Was reset, or MFA is no longer required; the grace period starts again with the next sign-in that needs it.',
     cancelled: `An operator stopped the reminders; the deadline ${until} stays.`,
   };
   return `Identity ${identityId} in environment ${environmentId}: ${sentences[current]}`;

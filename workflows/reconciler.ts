@@ -80,11 +80,11 @@ function describe(
   { looked, restarted, failed }: ReconcilerResult & { failed: string[] },
 ): string {
   const counts = Object.entries(restarted).map(([kind, rows]) => `${rows} of ${kind}`);
-  const soFar = `Looked at ${looked} rows that wait; started again: ${counts.join(', ') || 'none'}.${failed.length ? ` Temporal could not look at ${failed.join(', ')}.` : ''}`;
+  const soFar = `Checked ${looked} waiting rows; started again: ${counts.join(', ') || 'none'}.${failed.length ? ` Temporal could not check ${failed.join(', ')}.` : ''}`;
   const sentences: Record<ReconcilerState, string> = {
-    looking: 'Compares the rows that wait with the workflows that run. Cancelling stops it after the page on its way.',
+    looking: 'Compares waiting rows with running workflows. Cancelling stops it after the current page.',
     done: soFar,
-    cancelled: `Cancelled by an operator; the next run begins anew. ${soFar}`,
+    cancelled: `Cancelled by an operator; the next run starts over. ${soFar}`,
   };
   return sentences[current];
 }

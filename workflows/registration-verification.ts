@@ -148,9 +148,9 @@ function describe(current: RegistrationState, { pendingRegistrationId, expiresAt
     waiting: `Waits until ${expiresAt} for the link in the verification email to be confirmed. Cancelling discards the registration.`,
     confirming: 'The link was confirmed; the account is being created.',
     confirmed: 'The link was confirmed and the account created.',
-    expired: `Nobody confirmed the link until ${expiresAt}; the personal data was deleted.`,
+    expired: `Nobody confirmed the link by ${expiresAt}; the personal data was deleted.`,
     discarded:
-      'It was discarded: the address belongs to somebody by now, or whoever reads its mails did not register. The personal data was deleted.',
+      'It was discarded: the address belongs to a user now, or its recipient did not register. The personal data was deleted.',
     cancelled: 'An operator cancelled it; the personal data was deleted.',
   };
   return `Registration ${pendingRegistrationId}: ${sentences[current]}`;

@@ -68,9 +68,9 @@ function describe(
   { wakeAt }: WindowLook,
 ) {
   const sentences: Record<WindowState, string> = {
-    running: `Its next moment is ${wakeAt ?? 'in its row'}. Cancelling stops the events; the window stays as it is.`,
-    completed: 'All of its moments have passed.',
-    removed: 'The assignment was taken away.',
+    running: `Next event: ${wakeAt ?? 'see its row'}. Cancelling stops the events; the window stays as it is.`,
+    completed: 'No more events are due.',
+    removed: 'The assignment was removed.',
     cancelled: 'An operator stopped the events; the window stays as it is.',
   };
   const which = `Role assignment ${assignmentId} of identity ${identityId} in environment ${environmentId}`;

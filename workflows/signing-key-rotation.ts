@@ -11,7 +11,9 @@ const { rotateSigningKeys } = proxyActivities<SigningKeyActivities>({
 
 /** Makes the next signing key when it is time for one (contract §2). A Temporal Schedule runs it every day. */
 export async function signingKeyRotation(): Promise<string | null> {
-  setCurrentDetails('Looks whether the next signing key is due. Cancelling ends this run; the next day has its own.');
+  setCurrentDetails(
+    'Checks whether the next signing key is due. Cancelling ends this run; the next one is a day later.',
+  );
   const { created } = await rotateSigningKeys();
   setCurrentDetails(created ? `Published the next signing key ${created}.` : 'No new signing key was due.');
   return created;

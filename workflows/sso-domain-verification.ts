@@ -104,10 +104,10 @@ export async function ssoDomainVerification(input: SsoDomainVerificationInput & 
 function describe(current: SsoDomainState, { claimId }: SsoDomainVerificationInput, { nextCheckAt }: DomainLook) {
   const next = nextCheckAt ? ` The next look is at ${nextCheckAt}.` : '';
   const sentences: Record<SsoDomainState, string> = {
-    pending: `Its record was not found in DNS yet.${next} Cancelling ends the claim as failed.`,
-    verified: `Its record is there.${next} Cancelling ends the claim as failed: the domain is verified no more.`,
-    lapsed: `Its record was there and is not any more.${next} Cancelling ends the claim as failed.`,
-    failed: 'It has failed; the reason is in the row. The update checkNow looks once more.',
+    pending: `Its record has not been found in DNS yet.${next} Cancelling ends the claim as failed.`,
+    verified: `Its record is there.${next} Cancelling ends the claim as failed, and the domain is no longer verified.`,
+    lapsed: `Its record was there and is now missing.${next} Cancelling ends the claim as failed.`,
+    failed: 'It has failed; the reason is in the row. The update checkNow checks once more.',
     released: 'It was given up.',
   };
   return `Claim ${claimId} of a domain: ${sentences[current]}`;

@@ -86,7 +86,7 @@ function describe(current: DeliveryState, { deliveryId, webhookId }: WebhookDeli
   const made = look.attempts === null ? '' : ` after ${look.attempts} ${look.attempts === 1 ? 'attempt' : 'attempts'}`;
   const sentences: Record<DeliveryState, string> = {
     pending: look.wakeAt
-      ? `Not delivered${made}; the receiver is called again at ${look.wakeAt}, or when it is its turn. Cancelling ends the delivery.`
+      ? `Not delivered${made}; the receiver is called again at ${look.wakeAt}, or when its turn comes. Cancelling ends the delivery.`
       : 'The receiver is being called.',
     succeeded: `Delivered${made}.`,
     failed: `Given up${made}. The delivery lists what the receiver answered, and can be retried.`,

@@ -84,7 +84,7 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
   accountIntent: {
     taskQueue: 'registrations',
     id: (input) => accountIntentId(input.intentId),
-    summary: 'The names of an account wait for a user to sign in and resume its creation',
+    summary: 'A requested account waits for its owner to sign in and resume its creation',
     firstState: 'parked',
     mayRunAgain: 'after failure', // its row says how far it has come
     about: (input) => ({ subjectId: input.intentId }),
@@ -121,7 +121,7 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
   mfaGrace: {
     taskQueue: 'processes',
     id: ({ environmentId, identityId }) => mfaGraceId(environmentId, identityId),
-    summary: 'Somebody may sign in without a second factor for a while',
+    summary: 'Somebody can still sign in without a second factor, until the grace period ends',
     firstState: 'running',
     // The row has moved already, and only a grace that begins anew needs a process where none is left.
     news: ({ news }) => (news ? { signal: news, args: [], starts: news === 'reset' } : null),
@@ -138,7 +138,7 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
   roleAssignmentWindow: {
     taskQueue: 'processes',
     id: ({ assignmentId }) => roleAssignmentWindowId(assignmentId),
-    summary: 'A role is held for a limited time, and its moments are told',
+    summary: 'A role is held for a limited time, with events at its start and end',
     firstState: 'running',
     news: ({ news }) => (news ? { signal: 'changed', args: [], starts: news === 'resumed' } : null),
     about: ({ identityId, accountId, environmentId }) => ({ subjectId: identityId, accountId, environmentId }),
@@ -146,7 +146,7 @@ const kinds: { [P in ProcessName]: ProcessKind<ProcessInputs[P]> } = {
   ssoDomainVerification: {
     taskQueue: 'dns',
     id: ({ claimId }) => ssoDomainId(claimId),
-    summary: 'The record of a claimed domain is looked for in DNS, and looked at for as long as it counts',
+    summary: 'The DNS record of a claimed domain is looked for, then checked for as long as the domain counts',
     firstState: 'pending',
     // The row has moved already, and only a claim that begins anew needs a process where none is left.
     news: ({ news }) =>
