@@ -77,7 +77,7 @@ test('a person signs a lost browser out of everything, and an application loses 
   await heading('Hello, Ben Example').waitFor(); // known here: single sign-on
   await page.goto(accountUrl());
   await button(/^End access: /).click();
-  expect(await notice()).toBe('The application has no access any more.');
+  expect(await notice()).toBe('The application no longer has access.');
   await button('Sign out here').click();
   await heading('You are signed out').waitFor();
   await page.goto(accountUrl());
@@ -153,12 +153,12 @@ test('a person adds an app and a passkey, renews recovery codes, and removes the
   await page.getByLabel('Name (optional)').fill('Laptop');
   await button('Add').click();
   await row('Laptop').waitFor();
-  expect(await notice()).toBe('It is added, and works from now on.');
+  expect(await notice()).toBe('Added. You can use it from now on.');
 
   await link('New codes').click();
   await heading('New recovery codes').waitFor();
   await expectNoBarriers();
-  await button('Make new codes').click();
+  await button('Create new codes').click();
   await heading('Your recovery codes').waitFor();
   await page.goBack();
   await page.goForward();
@@ -168,7 +168,7 @@ test('a person adds an app and a passkey, renews recovery codes, and removes the
   await heading('Remove “Ana’s phone”?').waitFor();
   await expectNoBarriers();
   await button('Remove').click();
-  expect(await notice()).toBe('It is removed.');
+  expect(await notice()).toBe('Removed.');
   expect(await row('Ana’s phone').count()).toBe(0);
   await row('Laptop').waitFor();
 });
@@ -184,7 +184,7 @@ test('the page speaks German, and what it says of a browser is in words', async 
   await button('Anmelden').click();
   await heading('Ihr Konto').waitFor();
   expect(await page.locator('html').getAttribute('lang')).toBe('de');
-  await row('dieser Browser').filter({ hasText: 'Safari unter iPhone' }).waitFor();
+  await row('dieser Browser').filter({ hasText: 'Safari auf iPhone' }).waitFor();
   await expectNoBarriers();
   await link('Ändern').click();
   await heading('Passwort ändern').waitFor();

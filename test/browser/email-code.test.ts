@@ -91,7 +91,7 @@ test('the code view is reached by a link, and leads to the password and to anoth
     method: 'code',
   });
   await page.goto(`${site.service.baseUrl}/oauth/authorize?${query}`);
-  await page.getByText('Wir senden Ihnen einen Code').waitFor();
+  await page.getByText('Wir senden Ihnen per E-Mail einen Code').waitFor();
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
   await expectNoBarriers();
   await page.getByLabel('E-Mail').fill('niemand@example.com');

@@ -135,7 +135,7 @@ test('next time the app asks for a code, and the browser can be remembered', asy
   await expectNoBarriers();
   // The one after that which enrolled the app: one step ahead is within the drift.
   await page.getByLabel('Code', { exact: true }).fill(totpCode(secret, new Date(Date.now() + 30_000)));
-  await page.getByLabel('Do not ask again on this device for 30 days').check();
+  await page.getByLabel('Do not ask again in this browser for 30 days').check();
   await button('Continue').click();
   await heading(/^Hello, Ana/).waitFor();
 
@@ -190,14 +190,14 @@ test('without scripts, a form that is sent twice and whose first answer the brow
   await button('Continue').click();
   await heading('This sign-in is over').waitFor();
   await page.getByText('you are signed in, or you can sign in again').waitFor();
-  await page.getByRole('link', { name: 'Go on' }).click();
+  await page.getByRole('link', { name: 'Continue' }).click();
   await page.getByLabel('Password', { exact: true }).waitFor();
 });
 
 test('with a recovery code, by keyboard and without JavaScript', async () => {
   await arrive({ javaScriptEnabled: false });
   await signIn(site.data.ana);
-  const tick = page.getByLabel('Do not ask again on this device for 30 days');
+  const tick = page.getByLabel('Do not ask again in this browser for 30 days');
   await tick.check();
   await button('Recovery code').click();
   expect(await tick.isChecked()).toBe(true);

@@ -138,7 +138,7 @@ describe('where identity providers are the only way in', () => {
     await startShop();
     await page.getByLabel('E-Mail-Adresse').fill('mia@nowhere.example');
     await button('Mit Ihrer Organisation anmelden').click();
-    await page.getByText('Zu dieser Adresse gehört keine Anmeldung einer Organisation.').waitFor();
+    await page.getByText('Für diese Adresse ist keine Anmeldung über eine Organisation eingerichtet.').waitFor();
     expect(await page.getByLabel('E-Mail-Adresse').inputValue()).toBe('mia@nowhere.example');
     await page.getByLabel('E-Mail-Adresse').fill('mia@acme.example');
     await button('Mit Ihrer Organisation anmelden').click();

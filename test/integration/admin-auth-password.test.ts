@@ -176,7 +176,7 @@ describe('reset', () => {
       for (const page of [await auth.get(query), await asForm(token, next)]) {
         expect([page.statusCode, page.headers['content-type']]).toEqual([400, 'text/html; charset=utf-8']);
         expect(page.body).toContain('This link no longer works');
-        expect(page.body).toContain('If you have set your password with it already');
+        expect(page.body).toContain('If you have already set your password with it');
       }
       expect(outcome(await auth.get(query, { accept: 'application/json' }))).toBe('400 password.link_invalid');
       expect(outcome(await auth.post('/password/reset', { token, password: next }))).toBe('400 password.link_invalid');

@@ -39,11 +39,11 @@ const eventsOf = async (identityId: string) =>
 test('the page asks for the code of the app, without asking the authenticator, and offers the other ways', async () => {
   const { page } = await newChallenge();
   expect(page.statusCode).toBe(200);
-  expect(page.body).toContain('Enter the code of your authenticator app.');
+  expect(page.body).toContain('Enter the code from your authenticator app.');
   expect(page.body).toMatch(/<input id="code" name="code" inputmode="numeric" autocomplete="one-time-code"/);
   expect(page.body).toMatch(/name="choice" value="email_otp">Code by email/);
   expect(page.body).toMatch(/name="choice" value="recovery_code">Recovery code/);
-  expect(page.body).toContain('Do not ask again on this device for 30 days');
+  expect(page.body).toContain('Do not ask again in this browser for 30 days');
   // Its one script keeps a second click back.
   expect(page.headers['content-security-policy']).not.toContain('connect-src');
   expect(page.body.match(/<script /g)).toHaveLength(1);
@@ -173,7 +173,7 @@ test('choosing another factor shows it, and is no try', async () => {
   const mail = await browser.submit(page, { factor: 'email_otp' });
   expect(mail.body).toContain('<form method="post" action="/oauth/mfa/email-otp/send">');
   expect((await browser.submit(page, { factor: 'webauthn' })).body).toContain(
-    'Enter the code of your authenticator app',
+    'Enter the code from your authenticator app',
   ); // has none
   expect(alertOf(recovery)).toBeNull();
   expect(await eventsOf(ana.id)).toEqual([]);
@@ -552,7 +552,7 @@ test.each([
   codeIn((await passwordStep(browser, client, ana)).page);
   const totp = hasFactor ? await enrollTotp(provider, environment, ana) : null;
   const page = await browser.get(authorizeUrl(client, { acr_values: 'urn:gatehouse:aal2' }));
-  expect(page.body).toContain(hasFactor ? 'Enter the code of your authenticator app' : 'action="/oauth/mfa/enroll"');
+  expect(page.body).toContain(hasFactor ? 'Enter the code from your authenticator app' : 'action="/oauth/mfa/enroll"');
   const answer = { ...(totp ? { code: totp.code() } : { factor: 'totp' }) };
   const elsewhere = provider.browser(); // the page's token alone is no session
   expect((await elsewhere.submit(page, answer)).body).toContain('This sign-in has expired');

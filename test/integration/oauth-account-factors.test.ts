@@ -294,7 +294,7 @@ describe('a name', () => {
       laptop,
       await send(laptop, before, `factors/${factor?.id}/name`, { label: ' <b>New</b> ' }),
     );
-    expect(noticeOf(done)).toBe('It has the new name.');
+    expect(noticeOf(done)).toBe('The name was changed.');
     expect(done.body).toContain('&lt;b&gt;New&lt;/b&gt;');
     expect(await factors()).toMatchObject([{ label: '<b>New</b>' }]);
     expect(await events('auth.mfa_renamed')).toHaveLength(1);
@@ -321,7 +321,7 @@ describe('removing', () => {
     const ask = await laptop.get(accountUrl(client, {}, `/factors/${factor?.id}`));
     expect(ask.body).toContain('It is your only second step.');
     const done = await follow(laptop, await send(laptop, page, `factors/${factor?.id}`, {}));
-    expect(noticeOf(done)).toBe('It is removed.');
+    expect(noticeOf(done)).toBe('Removed.');
     expect(await factors()).toEqual([]);
     for (const table of ['recovery_codes', 'trusted_devices']) {
       expect(await world.query(`select 1 from ${table} where identity_id = $1`, [ana.id])).toEqual([]);
@@ -332,7 +332,7 @@ describe('removing', () => {
       await send(laptop, page, `factors/${factor?.id}`, {}),
       await laptop.get(accountUrl(client, {}, `/factors/${factor?.id}`)),
     ]) {
-      expect(noticeOf(await follow(laptop, answer))).toMatch(/^That was gone already/);
+      expect(noticeOf(await follow(laptop, answer))).toMatch(/^That no longer exists/);
     }
     expect((await send(laptop, page, `factors/${factor?.id}`, {}, { accept: 'application/json' })).statusCode).toBe(
       404,
@@ -603,7 +603,7 @@ test('browsers that are trusted are listed and forgotten, one or all, and asked 
     403,
   );
   const done = await follow(laptop, await send(laptop, page, 'devices', { forget: 'all' }));
-  expect(noticeOf(done)).toBe('No browser is trusted any more.');
+  expect(noticeOf(done)).toBe('No browser is trusted any longer.');
   expect(await ids(ana.id)).toEqual([]);
   expect(await ids(ben.id)).toHaveLength(1);
   expect(await events('auth.trusted_devices_revoked')).toHaveLength(2);

@@ -182,7 +182,7 @@ test('it needs a sign-in of the last ten minutes, and leads back to where it was
   expect(locationOf(refused).searchParams.get('max_age')).toBe('480');
   const form = await follow(laptop, refused);
   expect(form.body).toContain(`value="${ana.email}"`);
-  expect(form.body).toContain('To change how you sign in, show once more that it is you.');
+  expect(form.body).toContain('To change how you sign in, please sign in once more.');
   const back = await follow(laptop, await laptop.submit(form, { email: ana.email, password }));
   expect(back.body).toContain('name="current_password"');
   expect(hidden(back, 'session')).toBe(hidden(page, 'session'));

@@ -43,7 +43,7 @@ test('a code by mail, to an account that speaks of no password where there is no
   const { ana, browser, form } = await arrive({ emailOtpLoginEnabled: true, passwordLoginEnabled: false });
   const sent = await browser.submit(form, { email: ana.email });
   const page = await follow(browser, await browser.submit(sent, { code: await world.mailedCode('login') }));
-  expect(page.body).toContain('Then your first step alone lets nobody in');
+  expect(page.body).toContain('So that your first step alone is not enough to get in');
   expect(page.body).not.toMatch(/password/i);
 });
 

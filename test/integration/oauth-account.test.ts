@@ -77,7 +77,7 @@ test('a browser that keeps no cookies is told so after the sign-in, and not aske
   const back = locationOf(await laptop.submit(form, { email: ana.email, password }));
   const told = await world.browser().get(back.pathname + back.search);
   expect(told.statusCode).toBe(400);
-  expect(told.body).toContain('Ihr Browser behält keine Cookies');
+  expect(told.body).toContain('Ihr Browser speichert keine Cookies');
   expect(told.body).toContain(`href="${url(client, { ui_locales: 'de' }).replaceAll('&', '&amp;')}"`);
   // Nothing in the address bar accuses whoever comes back to it after a sign-out.
   const arrived = await laptop.get(back.pathname + back.search);
@@ -139,7 +139,7 @@ test('the page names browsers in words, and the application that has access', as
   expect(page.body).toContain('Shop web');
   expect(page.body).toMatch(/<a href="https:\/\/[^"]+">Back to Shop web<\/a>/);
   const german = await laptop.get(url(client, { ui_locales: 'de' }));
-  expect(german.body).toContain('Firefox unter Windows');
+  expect(german.body).toContain('Firefox auf Windows');
   expect(german.body).toContain('vor 3 Stunden');
 });
 

@@ -14,7 +14,7 @@ import { patience } from '../support/patience.js';
 import { startTurnstile, type Turnstile } from '../support/turnstile.js';
 
 const field = 'cf-turnstile-response';
-const outage = 'the service that does so does not answer';
+const outage = 'the service for that is not responding';
 const refusal = 'We could not check that you are a person.';
 
 let turnstile: Turnstile;

@@ -79,7 +79,7 @@ const tokens = async (more: Record<string, string> = {}) => {
 describe('the question', () => {
   test('says who asks, for what and for how long, before there is a code, in the reader’s language', async () => {
     const page = await asked({ scope: 'openid email permissions', state: 'x', ui_locales: 'en' });
-    for (const words of ['Partner', ana.email, 'Your email address', 'permitted to do', '90 days', 'app.example.com'])
+    for (const words of ['Partner', ana.email, 'Your email address', 'allowed to do', '90 days', 'app.example.com'])
       expect(page.body).toContain(words);
     expect(page.body).not.toContain('organizations');
     expect(page.headers['content-security-policy']).toContain("form-action 'self' https:;");
@@ -92,7 +92,7 @@ describe('the question', () => {
     const { pathname, search } = locationOf(await browser.submit(await open(), { email: ana.email, password }));
     const told = await world.browser().get(pathname + search);
     expect([told.statusCode, isQuestion(told)]).toEqual([400, false]);
-    expect(told.body).toContain('Your browser keeps no cookies');
+    expect(told.body).toContain('Your browser does not keep cookies');
     const unmarked = locationOf(await browser.get(pathname + search));
     expect([unmarked.pathname, unmarked.searchParams.has('signed_in')]).toEqual([pathname, false]);
     const question = await browser.get(unmarked.pathname + unmarked.search);

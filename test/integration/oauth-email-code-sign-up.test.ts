@@ -107,7 +107,7 @@ test('the day’s cap counts exactly; the page that promises a code tells nothin
   }
   const done = await Promise.all(waiting.map(({ browser, sent, code }) => browser.submit(sent, { code })));
   expect(done.filter(isSignedIn)).toHaveLength(2);
-  expect(done.filter(({ body }) => body.includes('Nobody else can join today.'))).toHaveLength(3);
+  expect(done.filter(({ body }) => body.includes('No more accounts can be created here today.'))).toHaveLength(3);
   expect(await membershipsOf(environment)).toHaveLength(2);
   const refused = await world.query(
     `select outcome, metadata from events where environment_id = $1 and action = 'auth.sign_up_refused'`,

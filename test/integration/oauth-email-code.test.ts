@@ -45,7 +45,8 @@ const rowsOf = (email: string) =>
 const isVoid = (page: Page) => page.body.includes('This code no longer works');
 function expectRefused(page: Page) {
   expect(page.statusCode).toBe(200);
-  if (!isVoid(page)) expect(page.body).toContain('That code is not right, or it has expired. If several emails came,');
+  if (!isVoid(page))
+    expect(page.body).toContain('That code is not right, or it has expired. If you received several emails,');
   expect(page.body).toContain('<form method="post" action="/oauth/login/email-otp/verify">');
   expect(page.headers['set-cookie']).toBeUndefined();
 }
@@ -120,7 +121,7 @@ test('a code works once', async () => {
   expect(both.map(({ statusCode }) => statusCode).sort()).toEqual([303, 400]);
   const [spent] = both.filter(({ statusCode }) => statusCode === 400);
   expect(spent?.cookies).toEqual([]);
-  expect(spent?.body).toContain('This code was used already');
+  expect(spent?.body).toContain('This code has already been used');
   const [, next = ''] = /<a class="button" href="([^"]*)"/.exec(spent?.body ?? '') ?? [];
   expect(next).toMatch(/^\/oauth\/authorize\?/);
   world.wait(60_000); // by then it is no form that was sent twice

@@ -54,7 +54,7 @@ test('opening the link shows who invites to what and consumes nothing; sending t
   await rowsOf(api, `update identity_invites set ended_at = ended_at - interval '1 minute' where id = $1`, [made.id]);
   for (const answer of [await open(made.token), await submit(fields)]) {
     expect(answer.statusCode).toBe(400);
-    expect(answer.body).toContain('You have accepted this invitation already');
+    expect(answer.body).toContain('You have already accepted this invitation');
   }
 });
 
@@ -85,7 +85,7 @@ test('who answers it a second time with another password is not told that this o
   const fields = { token: made.token, first_name: 'Ivan', last_name: 'Kern', password: 'violet tractor 19' };
   expect((await submit(fields)).statusCode).toBe(200);
   const other = await submit({ ...fields, password: 'another tractor 20' });
-  expect([other.statusCode, other.body]).toEqual([400, expect.stringContaining('accepted this invitation already')]);
+  expect([other.statusCode, other.body]).toEqual([400, expect.stringContaining('already accepted this invitation')]);
   expect((await submit(fields)).statusCode).toBe(200);
 });
 
@@ -119,10 +119,10 @@ test('who is in the directory alone by it is not sent to an application that wou
   const made = await inviteTo(key, path, { intent: 'directory' });
   const fields = { token: made.token, first_name: 'Ivan', last_name: 'Kern', password: 'violet tractor 19' };
   const { body } = await submit(fields);
-  expect(body).toContain('Your sign-in is ready for each application that you are given access to.');
+  expect(body).toContain('You can sign in to every application that you are given access to.');
   expect(body).not.toContain('and sign in');
   const other = await inviteTo(key, path);
-  expect((await submit({ ...fields, token: other.token })).body).toContain('and sign in to go on.');
+  expect((await submit({ ...fields, token: other.token })).body).toContain('and sign in to continue.');
 });
 
 test('what is wrong is said on the form, and nothing is consumed', async () => {

@@ -290,7 +290,7 @@ test('nobody is told that they are signed out by a link that anybody can make', 
   for (const link of links) {
     const page = await browser.get(link);
     expect([link, page.body.includes('You are signed out')]).toEqual([link, false]);
-    expect(page.body).toContain('This sign-out is over');
+    expect(page.body).toContain('This sign-out has already ended');
   }
   expect(await isSignedIn()).toBe(true);
 });

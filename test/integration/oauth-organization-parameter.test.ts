@@ -292,7 +292,10 @@ describe('its page', () => {
   test('says so where it wants an identity provider', async () => {
     const { id } = await newOrganization(world, environment, { policy: { require_sso: true } });
     const page = await open(id);
-    expect([page.statusCode, page.body]).toEqual([403, expect.stringContaining('its own identity provider only')]);
+    expect([page.statusCode, page.body]).toEqual([
+      403,
+      expect.stringContaining('only lets its members sign in through its own'),
+    ]);
     const answer = await world
       .browser()
       .get(authorizeUrl(client, { organization: id }), { accept: 'application/json' });
@@ -304,7 +307,7 @@ describe('its page', () => {
     const { id } = await newOrganization(world, plain, { policy: { allowed_methods: ['email_otp'] } });
     const url = authorizeUrl(await plain.newClient(), { organization: id });
     const page = await world.browser().get(url);
-    expect([page.statusCode, page.body]).toEqual([403, expect.stringContaining('by any way that is open here')]);
+    expect([page.statusCode, page.body]).toEqual([403, expect.stringContaining('by any of the ways available here')]);
     const answer = await world.browser().get(url, { accept: 'application/json' });
     expect([answer.statusCode, answer.json()]).toMatchObject([403, { error: 'login.method_not_allowed', methods: [] }]);
   });

@@ -80,7 +80,7 @@ test('whoever uses a link where somebody else is signed in is told so, and asked
   await forgot(provider.browser(), client, ida.email, { prompt: 'consent' });
   const token = await lastLink(provider, environment.environmentId);
   const done = await browser.submit(await browser.get(token), { password: chosen });
-  expect(done.body).toContain(`${yuri.email} is signed in in this browser. To go on as ${ida.email}`);
+  expect(done.body).toContain(`${yuri.email} This browser is signed in as. To go on as ${ida.email}`);
   const asked = await browser.get(nextOf(done.body));
   expect(asked.body).toContain('Choose an account');
   const form = await browser.submit(asked, { choice: 'other' });
@@ -93,7 +93,7 @@ test('whoever uses a link where somebody else is signed in is told so, and asked
   const again = await browser.submit(await browser.get(await lastLink(provider, environment.environmentId)), {
     password: `${chosen} more`,
   });
-  expect(again.body).not.toContain('is signed in in this browser');
+  expect(again.body).not.toContain('This browser is signed in as');
 });
 
 test('a link that was asked for is written down, and its mail is in the language of who asked, however often where nothing limits that', async () => {

@@ -195,7 +195,7 @@ test('where a captcha is demanded the page has it, and nobody signs up without',
     expect(messageOf((await send({ 'cf-turnstile-response': 'solved' })).body)).toMatch(/^Check your email/);
     turnstile.behave('broken');
     const unasked = await send({ 'cf-turnstile-response': 'solved' });
-    expect(messageOf(unasked.body)).toMatch(/^We cannot check at the moment that you are a person/);
+    expect(messageOf(unasked.body)).toMatch(/^We cannot check right now that you are a person/);
     turnstile.behave('well');
     // What is wrong with the form is said before the token, which works once, is used up.
     const asked = turnstile.asked.length;
@@ -285,9 +285,9 @@ test('what is wrong with the form is said on it, and what was typed stays, but t
     [{ email, password: 'passwordpassword' }, /^This password is known from a data breach/],
     [{ email, password: 'Acme-2026-Acme' }, /^This password is little more than a name/],
     [{ email, password: 'Josefine 12345', first_name: 'Josefine' }, /^This password is little more than a name/],
-    [{ email, first_name: 'a'.repeat(201) }, /^A name has at most 200/],
-    [{ email, last_name: 'a\u0007b' }, /^A name has at most 200/],
-    [{ email, first_name: '\u3164' }, /^A name has at most 200/],
+    [{ email, first_name: 'a'.repeat(201) }, /^A name can have up to 200/],
+    [{ email, last_name: 'a\u0007b' }, /^A name can have up to 200/],
+    [{ email, first_name: '\u3164' }, /^A name can have up to 200/],
   ];
   const browser = provider.browser();
   const page = await browser.get(url);

@@ -99,13 +99,15 @@ describe('where identity providers are the only way in', () => {
     };
     const unknown = await shown('nobody@nowhere.example');
     expect(unknown).toMatchObject(asked);
-    expect(unknown.body).toContain('No organization&#39;s sign-in belongs to this address. Check it');
+    expect(unknown.body).toContain('Sign-in through an organization is not set up for this address. Check it');
     expect(unknown.body).toContain('aria-invalid="true" aria-describedby="message"');
     expect(unknown.body).toContain('value="typed"');
     expect(await shown(known.email)).toEqual(unknown);
     expect((await shown('')).body).toContain('Enter your email address.');
     const german = await shown('nobody@nowhere.example', { 'accept-language': 'de' });
-    expect(german.body).toContain('Zu dieser Adresse gehört keine Anmeldung einer Organisation. Prüfen Sie');
+    expect(german.body).toContain(
+      'Für diese Adresse ist keine Anmeldung über eine Organisation eingerichtet. Prüfen Sie',
+    );
   });
 
   test('every page that has no way of its own to offer shows the field', async () => {
@@ -154,7 +156,7 @@ describe('where identity providers are the only way in', () => {
     expect(page.body).toContain('autocomplete="username webauthn"');
     expect(page.body).toContain('data-no-webauthn');
     const wrong = await browser.submit(page, { email: 'ana@nowhere.example' });
-    expect(wrong.body).toContain('belongs to this address. Sign in another way.');
+    expect(wrong.body).toContain('is not set up for this address. Check it, or sign in another way.');
     expect(codeIn(await comeBack(browser, awayIn(await browser.submit(page, { email })), login))).toBeTruthy();
 
     const alone = await world.newEnvironment({ ...nothing, passkeyLoginEnabled: true });

@@ -52,7 +52,7 @@ test('a code lets a member in who has proved who they are, once; the session goe
   expect(page.statusCode).toBe(403);
   expect(page.body).toContain('action="/oauth/sso/recovery"');
   const wrong = await recover(browser, page, 'AAAA-AAAA-AAAA-AAAA');
-  expect([wrong.statusCode, alertOf(wrong)]).toEqual([403, 'This code is wrong, or was used already.']);
+  expect([wrong.statusCode, alertOf(wrong)]).toEqual([403, 'This code is wrong or has already been used.']);
   expect(codeIn(await recover(browser, wrong, codes[0].toLowerCase().replaceAll('-', ' ')))).toBeTruthy();
   expect(codeIn(await browser.get(authorizeUrl(client)))).toBeTruthy();
   const events = await world.query(
@@ -95,7 +95,7 @@ test.each(['one after the other', 'at once'])(
     await passwordStep(stranger, client, (await newMember()).person); // from here on it is known as another one
     for (const other of [world.browser(), stranger]) expect((await send(other)).statusCode).toBe(403); // a copy of it
     const again = (await passwordStep(browser, client, person, { prompt: 'login' })).page; // another sign-in
-    expect(alertOf(await recover(browser, again, codes[0]))).toBe('This code is wrong, or was used already.');
+    expect(alertOf(await recover(browser, again, codes[0]))).toBe('This code is wrong or has already been used.');
     world.wait(minutes(1));
     expect((await send()).statusCode).toBe(403);
   },
@@ -191,7 +191,7 @@ describe('a sign-in for an organization leads to its provider at once', () => {
       expect(failed.statusCode).toBe(status === 'active' ? 503 : 403);
       expect(linkTo(failed.body, 'password')).toBe('');
       const page = await browser.get(linkTo(failed.body, 'recovery'));
-      expect(alertOf(page)).toBe('Show who you are first. Then we ask for the recovery code of your organization.');
+      expect(alertOf(page)).toBe('First confirm who you are. Then we ask for your organization’s recovery code.');
       const barred = await prove(browser, page, person.email);
       // What was proved is not enough, and the browser is signed in by nothing.
       expect(barred.statusCode).toBe(403);

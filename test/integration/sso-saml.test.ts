@@ -277,7 +277,7 @@ describe('a response that nobody asked for', () => {
     const closed = await place();
     const refused = await unasked(closed);
     expect(failureIn(refused)).toEqual([403, 'sso.idp_initiated_disabled']);
-    expect(refused.body).toContain('Please begin in the application');
+    expect(refused.body).toContain('Please start in the application');
     expect(await reasonsAt(world, closed)).toEqual(['idp_initiated_disabled']);
     const at = await place({ samlAllowIdpInitiated: true });
     const { browser, done } = follow(await unasked(at));

@@ -237,7 +237,7 @@ describe('what the provider says is reported', () => {
     for (let tries = 0; tries < 11; tries += 1) {
       const begun = await begin(at);
       const page = await walk(begun, { audience: 'https://elsewhere.example' });
-      expect(page.body).toContain('The answer was refused');
+      expect(page.body).toContain('The response was refused');
       expect(await reportAt(at, begun)).toMatchObject({
         status: 'refused',
         refusal: { code: 'audience_mismatch', message: expect.any(String) },
@@ -314,7 +314,7 @@ describe('the link', () => {
     expect(await lost(browser, begun.link)).toEqual(gone);
     const used = await browser.get(begun.link);
     expect(used.body).toContain('This link no longer works');
-    expect(used.body).toContain('ask whoever sent you the link for a new one');
+    expect(used.body).toContain('ask the person who sent you the link for a new one');
   });
 
   test.each(['', 'x', 'ä'.repeat(43), 'A'.repeat(43)])('that nobody was given leads nowhere: %j', async (token) => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { accountIntentInput } from '../../src/domain/account-intents/process.js';
 import { applicationNameOf, brandOf } from '../../src/domain/emails/brand.js';
+import { inWords } from '../../src/domain/emails/in-words.js';
 import { controls } from '../../src/platform/colors.js';
 import { mailbox, parseMailbox } from '../../src/platform/mail/addresses.js';
 import { isAwaited } from '../../src/platform/mail/awaited.js';
@@ -163,9 +164,15 @@ test('a missing value throws', async () => {
 test('hours are counted as each language does', async () => {
   const text = async (locale: 'en' | 'de', hours_left: number) =>
     (await renderEmail('registration-reminder', locale, { ...sample('registration-reminder'), hours_left })).text;
-  expect(await text('en', 1)).toContain('for another 1 hour.');
-  expect(await text('en', 2)).toContain('for another 2 hours.');
+  expect(await text('en', 1)).toContain('expires in 1 hour.');
+  expect(await text('en', 2)).toContain('expires in 2 hours.');
   expect(await text('de', 1)).toContain('noch 1 Stunde gültig');
+});
+
+test('a moment is said as each language does', () => {
+  const moment = new Date('2026-11-22T09:41:00Z');
+  expect(inWords(moment, 'en')).toMatch(/^November 22, 2026 at 9:41\sAM UTC$/);
+  expect(inWords(moment, 'de')).toBe('22. November 2026 um 09:41 Uhr UTC');
 });
 
 test('an address is one plain address', () => {

@@ -119,7 +119,7 @@ const past: Record<Locale, Intl.RelativeTimeFormat> = {
 };
 // The reader's time zone is unknown; for a day of the calendar ours is near enough.
 const days: Record<Locale, Intl.DateTimeFormat> = {
-  en: new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone: 'UTC' }),
+  en: new Intl.DateTimeFormat('en', { dateStyle: 'long', timeZone: 'UTC' }),
   de: new Intl.DateTimeFormat('de', { dateStyle: 'long', timeZone: 'UTC' }),
 };
 
