@@ -12,7 +12,7 @@ import { keptAnswers, keyOf, mayBeRetry, replay, replayOrClaim } from './idempot
 import { assertNoVersion, etagOf, versionOf } from './if-match.js';
 import { lookedFor } from './lists.js';
 import { Answer, type Operation, usualLimit } from './operation.js';
-import { proveAgain, proving, whileProved } from './proofs.js';
+import { type Prove, proveAgain, proving, whileProved } from './proofs.js';
 import type { Authorized, Refused, Surface } from './surface.js';
 import { schemaOf, successOf } from './surface-schema.js';
 import { whileSent } from './while-sent.js';
@@ -36,15 +36,8 @@ export function mount(
       },
       attachValidation: true,
       ...(operation.bodyLimit !== undefined && { bodyLimit: operation.bodyLimit }),
-      onRequest: proving(async (request, reply) => {
-        const outcome = await surface.authorize(operation, request, reply);
-        const isRefused = 'refusal' in outcome;
-        request.refused = isRefused ? await refuseUnlessRetry(operation, outcome, request, services) : null;
-        if (isRefused) return;
-        request.authorized = outcome;
-        currentContext().actor = actorOf(outcome.caller);
-        await beforeLargeBody(operation, outcome, { request, reply, services });
-      }),
+      // A turn is taken once, however often its caller is proved.
+      onRequest: [proving(authorizing(surface, operation, services)), turnForLargeBody(operation, services)],
       // Most requests are valid and have no key: there is nothing to wait for.
       preHandler: (request, reply, done) =>
         isPlain(operation, request) ? done() : beforeHandling(operation, request, reply, services),
@@ -54,18 +47,28 @@ export function mount(
   }
 }
 
+const authorizing =
+  (surface: Surface, operation: Operation, services: Services): Prove =>
+  async (request, reply) => {
+    const outcome = await surface.authorize(operation, request, reply);
+    const isRefused = 'refusal' in outcome;
+    request.refused = isRefused ? await refuseUnlessRetry(operation, outcome, request, services) : null;
+    if (isRefused) return;
+    request.authorized = outcome;
+    currentContext().actor = actorOf(outcome.caller);
+  };
+
 /**
  * A body that may be larger than others is waited for in a turn, which lasts until the request is answered: many at once would be refused at the
  * end of their time, and part of them done all the same.
  */
-async function beforeLargeBody(
-  { bodyLimit = usualLimit }: Operation,
-  { scope }: Authorized,
-  { request, reply, services }: { request: FastifyRequest; reply: FastifyReply; services: Services },
-): Promise<void> {
-  if (bodyLimit <= usualLimit || Number(request.headers['content-length'] ?? bodyLimit) <= usualLimit) return;
-  await whileSent(services.largeBodies, scope.accountId, reply, async () => undefined);
-}
+const turnForLargeBody =
+  ({ bodyLimit = usualLimit }: Operation, { largeBodies }: Services) =>
+  async ({ authorized, refused, headers }: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    if (!authorized || refused) return;
+    if (bodyLimit <= usualLimit || Number(headers['content-length'] ?? bodyLimit) <= usualLimit) return;
+    await whileSent(largeBodies, authorized.scope.accountId, reply, async () => undefined);
+  };
 
 const isPlain = (operation: Operation, request: FastifyRequest): boolean =>
   !request.refused &&

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { until } from '../support/until.js';
 
@@ -55,6 +56,15 @@ test('bodies of several megabytes are read in turns, and others at once', async 
   expect(await said(third)).toBe('503 service.unavailable'); // before anything of it is read
   for (const socket of large) socket.destroy();
   await until('whoever leaves gives their turn back', () => largeBodies.line().running === 0);
+});
+
+test('a large body that comes slowly has one turn, so that two of them do not wait for each other', async () => {
+  const body = '{"identities":[]}'.padEnd(2_000_000);
+  const slow = [open(bulk(body.length)), open(bulk(body.length))];
+  await until('both have their turns', () => api.services.largeBodies.line().running === 2);
+  await sleep(1_100); // until their callers are proved again
+  for (const socket of slow) socket.write(body);
+  expect(await Promise.all(slow.map(said))).toEqual(['400 validation.failed', '400 validation.failed']);
 });
 
 test('headers behind the 2000th count', async () => {
