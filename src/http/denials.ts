@@ -3,13 +3,16 @@ import { recordEvent } from '../domain/events/record.js';
 import type { Db } from '../platform/database/db.js';
 import type { Authorized } from './surface.js';
 
-/** A refused right is an audit row with outcome `denied` (contract §10). Answers the refusal, to be thrown. */
+const written = new WeakSet<Error>();
+
+/** A refused right is one audit row with outcome `denied` (contract §10). Answers the refusal, to be thrown. */
 export async function denied<E extends Error>(
   db: Db,
   { caller, scope }: Authorized,
   operationId: string,
   refusal: E,
 ): Promise<E> {
+  if (written.has(refusal)) return refusal; // found lacking on the way, by the surface itself
   await db.transaction(scope, (tx) =>
     recordEvent(tx, 'auth.access_denied', {
       ...scope,
@@ -18,5 +21,6 @@ export async function denied<E extends Error>(
       actor: actorOf(caller),
     }),
   );
+  written.add(refusal);
   return refusal;
 }

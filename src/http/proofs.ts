@@ -25,6 +25,7 @@ export const proving =
     const at = performance.now(); // before the database is asked: what it says may be as old
     await prove(request, reply);
     request.proof = { at, prove };
+    request.context.stillMay ??= () => assertStillMay(request, reply);
   };
 
 /**
@@ -47,6 +48,15 @@ export function proveAgainWhenLate(app: FastifyInstance): void {
 export async function proveAgain(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { proof, context } = request;
   if (proof && !isGood(request)) await runInContext(context, () => proving(proof.prove)(request, reply));
+}
+
+/** For what takes its time, before anything of it is written. @throws what the caller is refused with by now */
+async function assertStillMay(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const rights = rightsOf(request);
+  await proveAgain(request, reply);
+  if (request.refused) throw await request.refused.refusal();
+  // The handler goes by what the caller might do at the beginning; the same again goes by what they may now.
+  if (rightsOf(request) !== rights) throw new DomainError('service.unavailable', { retryAfter: 1 });
 }
 
 const isGood = ({ proof }: FastifyRequest): boolean => proof === null || performance.now() - proof.at <= goodForMs;

@@ -20,6 +20,8 @@ export interface RequestContext {
   outcome?: { isUnknown: boolean };
   /** Aborted when nobody waits for the request's answer any more: it had its time, or its caller is gone. */
   givenUp?: Pick<LazyAbort, 'aborted' | 'signal'>;
+  /** Proves the request's caller again, where that was a while ago; absent where nobody had to be. Throws what they are refused with. */
+  stillMay?: () => Promise<void>;
   /** Its signal, where what runs now is to be stopped then (`stoppable`). */
   stoppedBy?: AbortSignal;
 }
@@ -31,6 +33,12 @@ export const runInContext = <T>(context: RequestContext, work: () => T): T => st
 
 /** Runs `work` as somebody's doing who turns out on the way, within the request that runs. */
 export const actAs = <T>(actor: Actor, work: () => T): T => runInContext({ ...currentContext(), actor }, work);
+
+/**
+ * Refuses the running request where its caller was revoked, or given other rights, since they were proved: after what takes its time, and
+ * before anything is written. Not within a transaction: it takes another connection.
+ */
+export const assertStillMay = async (): Promise<void> => storage.getStore()?.stillMay?.();
 
 /** The running request's context; a process that acts by itself is the system. */
 export const currentContext = (): RequestContext =>

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
-import { currentContext } from '../../platform/context.js';
+import { assertStillMay, currentContext } from '../../platform/context.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import { alone, type Db, inTransaction } from '../../platform/database/db.js';
 import { dbWithin } from '../../platform/database/db-within.js';
@@ -103,6 +103,7 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
         await assertMember(db, scope, id); // a 404 comes before any 400
         throw refusal;
       });
+      await assertStillMay();
       const setting = (tx: EntityManager) => setPassword(tx, scope, id, { passwordHash, at: now() });
       const member = await changing(scope, id, setting, mayChange);
       await attempts.forgive(scope, { identityId: id, email: member.identity.email });

@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
+import { assertStillMay } from '../../platform/context.js';
 import type { Db } from '../../platform/database/db.js';
 import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import { isStorable } from '../../platform/database/storable.js';
@@ -101,6 +102,7 @@ export function createBulkIdentities({ db, passwords, assignments, now }: BulkDe
       if (outcome instanceof DomainError) results[index] = { status: 'failed', error: outcome };
       else candidates.push(outcome);
     }
+    await assertStillMay(); // as it is after all those hashes
     const added = await retryWhenRemoved(() => add(scope, caller, candidates));
     for (const [i, { index }] of candidates.entries()) results[index] = added[i];
     return results as Added[];

@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
 import { Identity } from '../../../entities/identity.js';
 import type { Clock } from '../../platform/clock.js';
+import { assertStillMay } from '../../platform/context.js';
 import { alone, type Db, inTransaction } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
@@ -94,6 +95,7 @@ export function createIdentities({ db, now, passwords }: { db: Db; now: Clock; p
       assertMetadata(input.metadata);
       const passwordHash =
         input.password === null ? null : await hashAcceptable({ db, passwords }, scope, input.password, input);
+      await assertStillMay();
       const besides = input.isActive === false ? keptOut(scope, alongside) : alongside;
       const identity = newIdentity(scope, input, passwordHash, now());
       const made = { identity, membership: newMembership(scope, identity.id, identity.createdAt) };

@@ -1,7 +1,10 @@
 import type { EntityManager } from 'typeorm';
+import { ScimToken } from '../../../entities/scim-token.js';
+import { seconds } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import { retryWhenRemoved } from '../access/concurrent-removal.js';
+import { DomainError } from '../errors.js';
 import { type Directory, lockDirectory, lockOf } from '../scim-roles/directories.js';
 import { holdersOf } from '../sso-connections/covering.js';
 
@@ -18,13 +21,20 @@ class Busy extends Error {
  * Makes a change in a directory, in a transaction of the Account: an Identity is the same in all of its Environments. The
  * changes of one directory come one after the other, so that what its groups amount to is never computed from half of them. A mapping
  * whose role or node goes meanwhile is over, and no reason to refuse the change; nor is somebody who comes in meanwhile, who holds the person
- * before the directory.
+ * before the directory. A token that is revoked while its change waits for others changes nothing.
+ * @throws DomainError auth.invalid_credentials, and what `work` throws
  */
-export function changing<T>(db: Db, { scope, directoryId }: Directory, work: (tx: EntityManager) => Promise<T>) {
+export function changing<T>(
+  db: Db,
+  { scope, directoryId, tokenId }: Directory & { tokenId?: string },
+  work: (tx: EntityManager) => Promise<T>,
+) {
+  const since = performance.now();
   const attempt = (ids: readonly string[]): Promise<T> =>
     db
       .transaction({ accountId: scope.accountId }, async (tx) => {
         for (const id of [...ids].sort()) await lockDirectory(tx, id);
+        if (tokenId && performance.now() - since > goodForMs) await assertNotRevoked(tx, scope, tokenId);
         return work(tx);
       })
       .catch((error: unknown) => {
@@ -32,6 +42,13 @@ export function changing<T>(db: Db, { scope, directoryId }: Directory, work: (tx
         throw error;
       });
   return retryingDeadlocks(() => retryWhenRemoved(() => attempt([directoryId])));
+}
+
+/** How long it counts that a token was found (contract §5). */
+const goodForMs = seconds(1);
+
+async function assertNotRevoked(tx: EntityManager, { accountId }: Directory['scope'], id: string): Promise<void> {
+  if (!(await tx.existsBy(ScimToken, { accountId, id }))) throw new DomainError('auth.invalid_credentials');
 }
 
 /** Another one, in a change of a directory. Where it would have to be waited for, the change begins anew, with both in their order. */

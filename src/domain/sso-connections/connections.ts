@@ -4,6 +4,7 @@ import { SsoConnection, type SsoConnectionStatus, type SsoType } from '../../../
 import { SsoLink } from '../../../entities/sso-link.js';
 import { SsoRequest } from '../../../entities/sso-request.js';
 import type { Clock } from '../../platform/clock.js';
+import { assertStillMay } from '../../platform/context.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
@@ -182,7 +183,9 @@ export function createSsoConnections({ db, sealing, guard, outbound, assignments
     async importMetadata(at: ConnectionAt, caller: Caller, source: MetadataSource): Promise<ConnectionDetail> {
       // Nothing is fetched for whoever may not.
       const { samlSigningCert: inUse } = await db.transaction(at.scope, (tx) => lockConnection(tx, at, caller));
-      return update(at, caller, await settingsFromMetadata({ outbound, guard }, source, { inUse, now: now() }));
+      const settings = await settingsFromMetadata({ outbound, guard }, source, { inUse, now: now() });
+      await assertStillMay(); // whose server it is says how long it takes
+      return update(at, caller, settings);
     },
 
     /**

@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { SsoRecoveryCode } from '../../../entities/sso-recovery-code.js';
 import type { Clock } from '../../platform/clock.js';
+import { assertStillMay } from '../../platform/context.js';
 import { type Db, within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { recordEvent } from '../events/record.js';
@@ -52,6 +53,7 @@ export function createSsoRecoveryCodes({ db, passwords, now }: SsoRecoveryCodesD
      */
     async renew(scope: EnvironmentScope, organizationId: string): Promise<RecoverySet & { codes: string[] }> {
       const { codes, kept } = await hashes.newSet();
+      await assertStillMay(); // as it is after ten hashes
       return db.transaction(scope, async (tx) => {
         const { name: resourceLabel } = await lockOrganization(tx, scope, organizationId);
         const where = { ...within(scope), organizationId };
