@@ -284,6 +284,22 @@ test('nobody whom known keys can serve waits for a site that has failed: it is r
   await until('it is read', async () => (await errorOf(await assertion(remote))) === 'invalid_client'); // as of now it has none
 });
 
+test.each([
+  ['is deleted', 'delete from oauth_clients where id = $1'],
+  ['has its keys elsewhere', `update oauth_clients set jwks_uri = jwks_uri || '/others' where id = $1`],
+])('a client that %s while its keys are fetched is not let in', async (_name, change) => {
+  const jwksUri = `${base}/jwks?${uuidv4()}`;
+  const remote = await environment.newClient({ tokenEndpointAuthMethod: 'private_key_jwt', jwksUri });
+  served = 'silence';
+  held = [];
+  const asked = errorOf(await assertion(remote));
+  await until('its keys are asked for', () => held.length > 0);
+  await world.query(change, [remote.id]);
+  world.wait(1_000);
+  held[0]?.end(JSON.stringify(jwks));
+  expect(await asked).toBe('invalid_client');
+});
+
 test('without an operator’s leave nothing but public addresses over https is called', async () => {
   const outbound = createOutbound();
   const port = (server.address() as AddressInfo).port;

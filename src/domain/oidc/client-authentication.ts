@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { equalInConstantTime, hashSecret } from '../../platform/crypto/one-time-secret.js';
 import type { ClientAssertions } from './client-assertions.js';
 import type { Client, Clients } from './clients.js';
@@ -44,8 +45,12 @@ export function createClientAuthentication({
       // The one that is remembered may be that of before: nobody is refused the secret that they were just given.
       if (client && !fits(client, presented)) client = await clients.findAnew(presented.clientId);
       if (!client || !fits(client, presented)) throw clientRefused();
-      if ('assertion' in presented) await assertions.assertValid(client, presented.assertion);
-      return client;
+      if (!('assertion' in presented)) return client;
+      await assertions.assertValid(client, presented.assertion);
+      // Its keys may have been fetched, which can take seconds: it is gone since then, or has others.
+      const still = await clients.find(presented.clientId);
+      if (!still || !fits(still, presented) || !hasKeysOf(still, client)) throw clientRefused();
+      return still;
     },
   };
 }
@@ -97,6 +102,9 @@ const formDecoded = (text: string) => decodeURIComponent(text.replaceAll('+', ' 
 
 /** The methods that show the secret itself. */
 export const isBySecret = (method: string) => method === 'client_secret_basic' || method === 'client_secret_post';
+
+const hasKeysOf = (one: Client, other: Client) =>
+  one.jwksUri === other.jwksUri && isDeepStrictEqual(one.jwks, other.jwks);
 
 /** Whether the client is registered with that kind of proof, and the secret, where one was presented, is its own. */
 function fits({ tokenEndpointAuthMethod, secretHash }: Client, presented: Presented): boolean {
