@@ -210,7 +210,7 @@ export interface paths {
         post?: never;
         /**
          * End all sessions of an identity
-         * @description Applies to this environment only, and includes all tokens issued from the sessions.
+         * @description Applies to this environment only, and includes all tokens issued from the sessions, and sign-ins that wait for a second factor.
          *
          *     Requires `identity.manage` at the environment's root.
          */

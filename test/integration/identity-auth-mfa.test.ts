@@ -1,5 +1,7 @@
 import { decodeJwt } from 'jose';
+import { v7 as uuidv7 } from 'uuid';
 import type { EnvironmentSettings } from '../../entities/environment-settings.js';
+import { createOwnSessions } from '../../src/domain/sessions/own-sessions.js';
 import { days, minutes, seconds } from '../../src/platform/clock.js';
 import { createAuthenticator } from '../support/authenticator.js';
 import { apiOf, bearer, type LoginResult } from '../support/identity-auth.js';
@@ -81,6 +83,13 @@ describe('where a second factor is asked for', () => {
       [ana.id],
     );
     expect(passed?.metadata).toMatchObject({ factor: 'totp' });
+  });
+
+  test('who ends all sessions of the person ends it as well', async () => {
+    const { answer, totp, ana, place } = await challenged();
+    const sessions = createOwnSessions({ db: provider.db, now: provider.now });
+    expect(await sessions.endOthers(place, ana.id, uuidv7())).toBe(0);
+    expect(refusalOf(await answer('totp', { code: totp.code() }))).toEqual([400, 'mfa.challenge_invalid']);
   });
 
   test('a wrong code leaves it open', async () => {

@@ -99,9 +99,14 @@ interface Ending {
   by?: Actor;
 }
 
+/** Half-done ones would go on to a session; those that are to make one stronger end with it. */
+const endUnfinished = `
+update pending_sign_ins set completed_at = $4
+where account_id = $1 and environment_id = $2 and identity_id = $3 and completed_at is null and method <> 'session'`;
+
 /**
  * Ends sessions of an Identity with the grants that came from them, and so every token: in the caller's transaction, in the
- * Environment of `scope`. Answers their ids.
+ * Environment of `scope`. Unless it is one that is named, what waits for a second factor ends as well. Answers their ids.
  */
 export async function endSessions(
   tx: EntityManager,
@@ -117,6 +122,7 @@ export async function endSessions(
      returning id`,
     [accountId, environmentId, identityId, at, only ?? null, keep ?? null],
   );
+  if (only === undefined) await tx.query(endUnfinished, [accountId, environmentId, identityId, at]);
   const ids = rows.map(({ id }) => id);
   if (ids.length === 0) return ids;
   await tx.query(

@@ -166,7 +166,9 @@ export const endIdentitySessions = operation({
   method: 'DELETE',
   path: '/identities/:id/sessions',
   summary: 'End all sessions of an identity',
-  description: 'Applies to this environment only, and includes all tokens issued from the sessions.',
+  description:
+    'Applies to this environment only, and includes all tokens issued from the sessions, and sign-ins that wait for a second ' +
+    'factor.',
   events: ['identity.sessions_revoked', 'auth.identity_signed_out'],
   answers: { 204: Type.Null(), ...errors('identity.not_found') },
   handle: ({ services, scope, params }) => services.identityAdministration.endSessions(scope, params.id),
