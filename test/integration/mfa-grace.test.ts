@@ -5,6 +5,7 @@ import { days, hours } from '../../src/platform/clock.js';
 import type { EnvironmentScope } from '../../src/platform/scope.js';
 import { baseUrl, newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { rowsAsOwner } from '../support/database.js';
+import { counted, interleaved } from '../support/interleaving.js';
 import { newOrganization, setPolicy } from '../support/organizations.js';
 import { rowsOf } from '../support/rows.js';
 
@@ -214,6 +215,30 @@ test('a policy that requires MFA no longer clears all; another number of days mo
   await graces.reset(scope, ids[2]!, 7);
   await change(false, 7);
   expect(await graces.find(scope, ids[2]!)).toBeNull();
+});
+
+test('one that begins at the moment in which the settings shorten the time is as short as they say', async () => {
+  const account = await newRequiring();
+  const { scope } = account;
+  const owner = await account.as('owner');
+  const set = async (mfa_grace_period_days: number) => {
+    const url = account.portalPath('/settings');
+    const { version } = (await api.app.inject({ url, headers: owner })).json().data;
+    const headers = { ...owner, 'if-match': `"${version}"` };
+    const answer = await api.app.inject({ method: 'PATCH', url, headers, payload: { mfa_grace_period_days } });
+    expect(answer.statusCode).toBe(200);
+  };
+  const starting = (id: string) => () => graces.start(scope, id, 14); // as the sign-in has read it
+  await set(14);
+  const { statements } = await counted(starting(await newIdentity(account)));
+  for (let at = 1; at <= statements; at++) {
+    await set(14);
+    const id = await newIdentity(account);
+    await interleaved(api.database.ownerUrl, at, starting(id), () => set(1));
+    expect([at, daysLeft((await graces.find(scope, id))!.expiresAt)]).toEqual([at, 1]);
+  }
+  await set(0);
+  expect(await starting(await newIdentity(account))()).toMatchObject({ over: true });
 });
 
 test('cancelled by an operator, the deadline stays', async () => {

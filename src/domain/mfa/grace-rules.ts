@@ -49,26 +49,31 @@ export const mfaGraceInput = (
   ...(news && { news }),
 });
 
-/** Begins, in the caller's transaction, unless there is one that goes on; answers what counts. */
+/**
+ * Begins, in the caller's transaction, unless there is one that goes on; answers what counts. It lasts no longer than the settings say by
+ * now, which stay so until the end: whoever shortens them finds it, or is found.
+ */
 export async function begin(
   tx: EntityManager,
   scope: EnvironmentScope,
   { identityId, days, now, anew = false }: Begin,
 ): Promise<Pick<Row, 'expiresAt'>> {
   const { accountId, environmentId } = scope;
-  const expiresAt = after(now, inMs(Math.max(0, days)));
   if (days > 0) {
     // An enrolled one whose factor has gone again goes on to the end that it had; its time is not given twice.
     const begun = await tx.query<Row[]>(
-      `insert into mfa_graces as grace (id, account_id, environment_id, identity_id, status, round, started_at, expires_at)
-       values ($1, $2, $3, $4, 'running', 1, $5, $6)
+      `with settings as materialized (
+         select make_interval(secs => least($6::float8, mfa_grace_period_days * 86400)) as life from environment_settings
+         where account_id = $2 and environment_id = $3 and mfa_grace_period_days > 0 for share)
+       insert into mfa_graces as grace (id, account_id, environment_id, identity_id, status, round, started_at, expires_at)
+       select $1::uuid, $2::uuid, $3::uuid, $4::uuid, 'running', 1, $5::timestamptz, $5::timestamptz + life from settings
        on conflict (environment_id, identity_id) do update set status = 'running', ended_reason = null, ended_at = null,
-         round = case when grace.status = 'enrolled' and not $7 then grace.round else grace.round + 1 end,
+         round = case when grace.status = 'enrolled' and not $7::boolean then grace.round else grace.round + 1 end,
          started_at = case when grace.status = 'enrolled' and not $7 then grace.started_at else excluded.started_at end,
          expires_at = case when grace.status = 'enrolled' and not $7 then grace.expires_at else excluded.expires_at end
        where $7 or grace.status = 'reset' or (grace.status = 'enrolled' and grace.expires_at > $5)
        returning ${columns}`,
-      [uuidv7(), accountId, environmentId, identityId, now, expiresAt, anew],
+      [uuidv7(), accountId, environmentId, identityId, now, inMs(days) / 1000, anew],
     );
     if (begun[0]) {
       await startAllLater(tx, 'mfaGrace', [mfaGraceInput(begun[0], 'reset')]);
@@ -80,7 +85,7 @@ export async function begin(
     `select ${columns} from mfa_graces where account_id = $1 and environment_id = $2 and identity_id = $3`,
     [accountId, environmentId, identityId],
   );
-  return existing && existing.status !== 'reset' ? existing : { expiresAt };
+  return existing && existing.status !== 'reset' ? existing : { expiresAt: now };
 }
 
 /** Those of the person's graces that wait end as `enrolled`. An expired one too: should the factor go, it is still over. */
