@@ -2,7 +2,7 @@ import type { LightMyRequestResponse } from 'fastify';
 import { createMfaResetByOperator } from '../../src/domain/admin-mfa/reset.js';
 import { type AdminAuth, bearer, newAdminAuth } from '../support/admin-auth.js';
 import { withFactors } from '../support/admin-mfa.js';
-import { counted, unlikeBothOrders } from '../support/interleaving.js';
+import { counted, interleaved, unlikeBothOrders } from '../support/interleaving.js';
 import { createRandom } from '../support/random.js';
 
 /** Whatever happens to an administrator between their two factors: it comes to what one of the two orders would have come to. */
@@ -127,3 +127,31 @@ test.each<[Happening, number]>([
     expect(await unlike(applications, Array(statements).fill(['answer', other]), () => ++at)).toEqual([]);
   },
 );
+
+test('a factor is renamed before it is removed, or not at all', async () => {
+  const renaming = ({ factorId, token }: Waiting) =>
+    auth.app.inject({
+      method: 'PATCH',
+      url: `/v1/auth/mfa/factors/${factorId}`,
+      payload: { label: 'Work phone' },
+      headers: bearer(token),
+    });
+  const { statements } = await counted(async () => renaming(await make(1)()));
+  for (let at = 1; at <= statements; at++) {
+    const person = await make(1)();
+    const [renamed] = await interleaved(
+      auth.database.ownerUrl,
+      at,
+      async () => cameOf(await renaming(person)),
+      () => happenings.removeFactor(person),
+    );
+    const told = await auth.db.transaction('system', (tx) =>
+      tx.query<{ action: string }[]>(
+        `select action from events where resource_id = $1::text and action in ('auth.admin_mfa_renamed', 'auth.admin_mfa_removed') order by id`,
+        [person.id],
+      ),
+    );
+    const both = ['auth.admin_mfa_renamed', 'auth.admin_mfa_removed'];
+    expect([at, told.map(({ action }) => action)]).toEqual([at, renamed === '200' ? both : both.slice(1)]);
+  }
+});

@@ -95,7 +95,7 @@ export function createUserFactors({ db, proof, recoveryCodes, now }: UserFactors
     /** Calls a factor otherwise. @throws DomainError mfa.factor_not_found */
     rename: (admin: SignedInAdmin, id: string, label: string): Promise<UserFactorSummary> =>
       db.transaction('system', async (tx) => {
-        const factor = await find(tx, admin, id);
+        const factor = await find(tx, admin, id, { lock: true }); // whoever removes it comes before all of it, or after
         if (factor.label === label) return factor;
         await tx.update(UserMfaFactor, { id, userId: admin.userId }, { label });
         await record(tx, 'auth.admin_mfa_renamed', admin, factor);
@@ -139,8 +139,14 @@ const summary = {
 const constraintsOfSame = ['user_mfa_factors_pkey', 'user_mfa_factors_credential'];
 
 /** @throws DomainError mfa.factor_not_found */
-async function find(tx: EntityManager, { userId }: SignedInAdmin, id: string): Promise<UserFactorSummary> {
-  const factor = await tx.findOne(UserMfaFactor, { select: summary.select, where: { userId, id } });
+async function find(
+  tx: EntityManager,
+  { userId }: SignedInAdmin,
+  id: string,
+  { lock = false } = {},
+): Promise<UserFactorSummary> {
+  const held = lock && { lock: { mode: 'pessimistic_write' } as const };
+  const factor = await tx.findOne(UserMfaFactor, { select: summary.select, where: { userId, id }, ...held });
   if (!factor) throw new DomainError('mfa.factor_not_found');
   return factor;
 }
