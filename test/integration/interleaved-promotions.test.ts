@@ -94,6 +94,7 @@ test.each<[string, Changing]>([
   ['address', { method: 'PATCH', path: '', body: () => ({ email: newAddress() }) }],
   ['forced reset', { method: 'POST', path: '/password/reset', body: () => ({}) }],
   ['factors', { method: 'POST', path: '/mfa/reset' }],
+  ['limits on guesses', { method: 'POST', path: '/unlock' }],
 ])('whoever comes to production meanwhile is not changed from tests: %s', async (_, changing) => {
   const came = await acceptedMeanwhile(changing, { place: places.production });
   expect(came).toEqual(['200', '403 identity.in_production']);

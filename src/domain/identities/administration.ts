@@ -123,14 +123,15 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
       changing(scope, id, (tx) => verifyEmail(tx, scope, id, now()), mayChange),
 
     /** Lets somebody be asked again for whom too many wrong passwords, codes or second factors were counted, by whoever they were. */
-    async unlock(scope: EnvironmentScope, id: string): Promise<MemberInDetail> {
-      const { identity } = await inAccount(scope, (tx) => findMember(tx, scope, id));
-      await mfaAttempts.forgive(id);
-      await attempts.forgive(scope, { identityId: id, email: identity.email });
-      return changing(scope, id, async (tx) => {
+    async unlock(scope: EnvironmentScope, id: string, mayChange: MayChange): Promise<MemberInDetail> {
+      const recording = async (tx: EntityManager) => {
         await lockMember(tx, scope, id);
         await recordOfIdentity(tx, scope, { identityId: id }, [{ action: 'identity.unlocked' }]);
-      });
+      };
+      const member = await changing(scope, id, recording, mayChange);
+      await mfaAttempts.forgive(id);
+      await attempts.forgive(scope, { identityId: id, email: member.identity.email });
+      return member;
     },
 
     /** Those in this Environment that are open, and those that are over while a client still lives on what it was given. */

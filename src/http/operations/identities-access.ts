@@ -120,10 +120,10 @@ export const unlockIdentity = operation({
     ...detail,
     ...errors('auth.reauthentication_required', 'identity.not_found', 'identity.holds_more', 'identity.in_production'),
   },
-  async handle({ params, ...asking }) {
+  handle({ params: { id }, ...asking }) {
     const { services, scope } = asking;
-    await mayChange(asking, params.id, { takesOver: true })(); // without limits, what they know can be guessed
-    return detailAfter(asking, () => services.identityAdministration.unlock(scope, params.id));
+    const may = mayChange(asking, id, { takesOver: true }); // without limits, what they know can be guessed
+    return detailAfter(asking, () => services.identityAdministration.unlock(scope, id, may));
   },
 });
 
