@@ -7,7 +7,7 @@ import { systemClock } from './platform/clock.js';
 import { createSealing } from './platform/crypto/sealing.js';
 import type { Db } from './platform/database/db.js';
 import { keepsItsSession } from './platform/database/kept-connections.js';
-import { pendingMigrations } from './platform/database/migrations.js';
+import { hasNoSchema, pendingMigrations } from './platform/database/migrations.js';
 import { changedCollation } from './platform/database/usable-database.js';
 import { StartError } from './platform/start-error.js';
 
@@ -20,6 +20,7 @@ type OfDatabase = Pick<Config, 'masterKeys' | 'baseUrl' | 'signingKeyBits'>;
 export async function checkDatabase(db: Db, { masterKeys, baseUrl, signingKeyBits }: OfDatabase): Promise<void> {
   await assertSessions(db);
   const pending = await pendingMigrations(db.source);
+  if (hasNoSchema(pending)) throw new StartError(await unseenSchema(db));
   if (pending.length > 0) throw new StartError(`the schema is old (${pending.join(', ')}): run npm run migrate`);
   const [role] = await db.source.query<{ user: string; bound: boolean }[]>(roleText);
   if (!role?.bound) {
@@ -34,6 +35,14 @@ export async function checkDatabase(db: Db, { masterKeys, baseUrl, signingKeyBit
   await assertMasterKeys(deps); // of those that begin at the same time, one has made it
   await noteMasterKey(deps);
   await assertMasterKeys(deps);
+}
+
+/** There is none, or this role is not led to it: for `migrate`, which is somebody else, it may be there. */
+async function unseenSchema({ source }: Pick<Db, 'source'>): Promise<string> {
+  const [here] = await source.query<Record<'database' | 'user' | 'path', string>[]>(
+    `select current_database() as database, current_user as "user", current_setting('search_path') as path`,
+  );
+  return `there is no schema in the database ${here?.database} that ${here?.user} finds (search_path ${here?.path}): run npm run migrate, unless DATABASE_URL names another database, or the role has a search_path without public`;
 }
 
 /** Says what an operator has to look after, though nothing keeps a process from starting. */

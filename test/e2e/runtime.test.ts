@@ -217,7 +217,7 @@ describe.each(['api', 'worker'] as const)('the %s does not start, and says why i
     );
     expect(await refusals(env)).toEqual([expect.stringMatching(/^the schema is old.*npm run migrate/)]);
     await asOwner((client) => client.query('drop table migrations'), database.ownerUrl);
-    expect(await refusals(env)).toEqual([expect.stringMatching(/^the schema is old.*npm run migrate/)]);
+    expect(await refusals(env)).toEqual([expect.stringMatching(/^there is no schema.*npm run migrate/)]);
   });
 
   test('everything that production asks for is missing: all of it is named at once', async () => {

@@ -2,9 +2,9 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { migrations } from '../../entities/migrations/index.js';
-import { warnOfCollation } from '../../src/check-database.js';
+import { checkDatabase, warnOfCollation } from '../../src/check-database.js';
 import { migrate } from '../../src/platform/database/migrations.js';
-import { asOwner, newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
+import { asOwner, newDatabase, openTestDb, rowsAsOwner, type TestDatabase } from '../support/database.js';
 import { untilWaiting } from '../support/lock-waits.js';
 import { until } from '../support/until.js';
 
@@ -226,6 +226,22 @@ describe('a database that cannot be used is refused before anything is made in i
       await own.drop();
     }
   });
+});
+
+test('a process whose role finds no schema says where it looked, and not that the schema is old', async () => {
+  const { pathname, username } = new URL(database.url);
+  const alter = (how: string) =>
+    rowsAsOwner(database.ownerUrl, `alter role ${username} in database ${pathname.slice(1)} ${how}`);
+  await alter(`set search_path = '$user'`);
+  const db = await openTestDb(database.url, 1);
+  try {
+    await expect(checkDatabase(db, {} as never)).rejects.toThrow(
+      /^there is no schema in the database test_\w+ that gatehouse_service finds \(search_path "\$user"\): run npm run migrate, unless/,
+    );
+  } finally {
+    await alter('reset search_path');
+    await db.close();
+  }
 });
 
 test('a collation that is another one by now is said by a migration and by a process that begins, and keeps neither from its work', async () => {

@@ -141,6 +141,9 @@ export async function pendingMigrations(source: DataSource): Promise<string[]> {
   return migrations.map(({ name }) => name).filter((name) => !names.has(name));
 }
 
+/** Whether that is all of them. */
+export const hasNoSchema = (pending: readonly string[]): boolean => pending.length === migrations.length;
+
 /** Of the migrations that the database has seen, in their order. */
 async function namesOf(source: DataSource): Promise<string[]> {
   const seen = await source
