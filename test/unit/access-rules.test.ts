@@ -396,7 +396,11 @@ describe('taking somebody over', () => {
   const guard = (caller: Caller, allowed: boolean[] = [], rows: object[] = held) => {
     const { evaluation, asked } = allowing(...allowed);
     const { db, asked: statements } = answering(rows);
-    const done = createTakeoverGuard({ db, evaluation, now: () => now })(scope, caller, 'ana');
+    const done = createTakeoverGuard({ db, evaluation, assertRecent: async () => {}, now: () => now })(
+      scope,
+      caller,
+      'ana',
+    );
     return done.then(
       () => ({ allowed: true, asked, statements }),
       (error: Error & { code?: string }) => ({ allowed: error.code !== 'identity.holds_more', asked, statements }),

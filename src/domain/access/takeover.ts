@@ -1,7 +1,7 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import type { AdminCaller, Caller } from '../caller.js';
+import type { AdminCaller, Caller, IdentityCaller } from '../caller.js';
 import type { Capability } from '../capabilities/administrator-roles.js';
 import { reachOf } from '../capabilities/reach.js';
 import { covers } from '../capabilities/role-limits.js';
@@ -70,6 +70,14 @@ export type AssertMayTakeOver = (
   on?: Pick<Db, 'statement'>,
 ) => Promise<void>;
 
+export interface TakeoverDeps {
+  db: Pick<Db, 'statement'>;
+  evaluation: Evaluation;
+  /** What somebody has to have proved to change how they sign in themselves. @throws DomainError auth.reauthentication_required */
+  assertRecent(who: EnvironmentScope & IdentityCaller, on: Pick<Db, 'statement'>): Promise<unknown>;
+  now: Clock;
+}
+
 /**
  * Who sets somebody's password, moves their address or takes their factors away could sign in as them, in every Environment of the
  * Account. That must not be a way around granting (contract §5): an end user has to hold whatever the other one holds, now or later
@@ -80,13 +88,12 @@ export type AssertMayTakeOver = (
  * Environment (docs/decisions/0017). Of themselves an end user needs what changing it elsewhere needs: a token alone is no proof of who has it.
  */
 export const createTakeoverGuard =
-  ({ db, evaluation, now }: { db: Pick<Db, 'statement'>; evaluation: Evaluation; now: Clock }): AssertMayTakeOver =>
+  ({ db, evaluation, assertRecent, now }: TakeoverDeps): AssertMayTakeOver =>
   async (scope, caller, identityId, on = db) => {
     const { accountId, environmentId } = scope;
     if (caller.type === 'api_key' && caller.accessMode === 'full') return;
     if (caller.type === 'identity' && caller.identityId === identityId) {
-      const logins = { ownProof: createOwnProof({ db: on, now }) };
-      await createApiOwn({ db: on, logins }).assertRecent({ ...scope, ...caller });
+      await assertRecent({ ...scope, ...caller }, on);
       return;
     }
     if (caller.type === 'platform_admin' && mayDoAll(caller)) return;

@@ -7,7 +7,7 @@ import { type ApiChallenges, createApiChallenges } from './api-challenges.js';
 import { type ApiFactors, createApiFactors } from './api-factors.js';
 import { createApiGrants } from './api-grants.js';
 import { createApiProfiles } from './api-me.js';
-import { type ApiOwn, createApiOwn } from './api-own.js';
+import { type ApiOwn, createApiOwn, createAssertRecent } from './api-own.js';
 import { createApiPassword } from './api-password.js';
 import { createApiSelections } from './api-selections.js';
 import { type ApiSessions, createApiSessions } from './api-sessions.js';
@@ -20,6 +20,7 @@ export interface ApiLogins {
   challenges: ApiChallenges;
   sessions: ApiSessions;
   own: Pick<ApiOwn, 'assertMayEnd' | 'assertRecent'>;
+  assertRecent: ReturnType<typeof createAssertRecent>;
   profile: ReturnType<typeof createApiProfiles>;
   factors: ApiFactors;
   changePassword: ReturnType<typeof createApiPassword>;
@@ -45,6 +46,7 @@ export function createApiLogins({ db, sealing, passwords, logins, provider, now 
     challenges: createApiChallenges({ db, logins, clients, signIn }),
     sessions: createApiSessions({ db, now }),
     own,
+    assertRecent: createAssertRecent({ now }),
     profile: createApiProfiles({ db }),
     factors: createApiFactors({ db, own, logins, now }),
     changePassword: createApiPassword({ own, logins }),

@@ -1,8 +1,10 @@
 import { type FactorKind, factorKinds, type MfaPolicy } from '../../../entities/environment-settings.js';
+import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { productionEnvironments } from '../access/production-people.js';
 import { DomainError } from '../errors.js';
 import { aal2, isProvidersWord } from '../sessions/first-factor.js';
+import { createOwnProof } from '../sessions/own-proof.js';
 import type { ApiSubject } from './api-sessions.js';
 import type { Logins } from './logins.js';
 
@@ -128,3 +130,9 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
 }
 
 export type ApiOwn = ReturnType<typeof createApiOwn>;
+
+/** `assertRecent`, asked where it is to count: on a transaction of the Account, too. */
+export const createAssertRecent =
+  ({ now }: { now: Clock }) =>
+  (subject: ApiProofOf, db: Pick<Db, 'statement'>): Promise<ApiStanding> =>
+    createApiOwn({ db, logins: { ownProof: createOwnProof({ db, now }) } }).assertRecent(subject);
