@@ -6,8 +6,6 @@ import type { Capability } from '../capabilities/administrator-roles.js';
 import { reachOf } from '../capabilities/reach.js';
 import { covers } from '../capabilities/role-limits.js';
 import { DomainError } from '../errors.js';
-import { createApiOwn } from '../logins/api-own.js';
-import { createOwnProof } from '../sessions/own-proof.js';
 import { createEvaluation, type Evaluation } from './evaluate.js';
 import { notEnded } from './in-force.js';
 import type { Permission } from './permissions.js';
