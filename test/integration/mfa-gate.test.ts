@@ -328,9 +328,10 @@ test('whom a provider for tests names and who is in production shows once what i
   const ana = await environment.newIdentity();
   await enrollTotp(provider, environment, ana);
   await (await newOther(provider, environment, { type: 'production' })).join(ana.id);
-  await provider.query(`update environment_settings set mfa_allowed_factors = '{email_otp}' where environment_id = $1`, [
-    environment.environmentId,
-  ]);
+  await provider.query(
+    `update environment_settings set mfa_allowed_factors = '{email_otp}' where environment_id = $1`,
+    [environment.environmentId],
+  );
   const client = await provider.provider.clients.find((await environment.newClient()).clientId);
   if (!client) throw new Error('no client');
   const decide = async (given: Partial<FirstFactor>) => {

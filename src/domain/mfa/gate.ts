@@ -100,8 +100,7 @@ export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
       }
       if (enrollable.length === 0) {
         // Whom a provider for tests keeps from adding one shows, once, the one that they have, though a sign-in here would not take it.
-        const isKeptFromAdding = standing.isTestOfProduction && ssoConnectionId !== null;
-        const owes = isKeptFromAdding && provable.length > 0 && !hasProved;
+        const owes = standing.isTestOfProduction && ssoConnectionId !== null && provable.length > 0 && !hasProved;
         return owes ? { step: 'challenge', factors: provable } : done;
       }
       const grace = mfaPolicy === 'required' ? await graceOf(scope, identityId, days) : null;

@@ -82,6 +82,14 @@ async function needsConsent(
 const askForConsent = ({ request, reply, asked }: Visit, more: Record<string, string> = {}) =>
   redirect(request, reply, '/oauth/consent', { ...asked.parameters, ...more });
 
+/** On to the answer to a session that is enough now (`resumed`). */
+const fromSession = ({ request, reply, client, asked: { parameters, redirectUri } }: Visit) =>
+  onToSignIn(
+    { request, reply, client, uiLocales: parameters.ui_locales, redirectUri },
+    '/oauth/authorize',
+    onceSignedIn(parameters),
+  );
+
 /** How every way of signing in goes on after its proof: through the MFA gate, and back to the client with a code. */
 export function createHostedLogin(
   provider: Provider,
@@ -159,18 +167,6 @@ export function createHostedLogin(
     return sendBarred(visit, barred, { recovery: { token, isWrong: false } });
   }
 
-  /**
-   * A session that was not enough is now, and is somebody's who does not belong to the organization: it is answered as one that had
-   * been enough at once (`resumed`), so that somebody else may sign in.
-   */
-  async function toAnother(visit: Visit, first: FirstFactor): Promise<FastifyReply> {
-    await beginSession(visit, first);
-    const { request, reply, client, asked } = visit;
-    const { parameters, redirectUri } = asked;
-    const going = { request, reply, client, uiLocales: parameters.ui_locales, redirectUri };
-    return onToSignIn(going, '/oauth/authorize', onceSignedIn(parameters));
-  }
-
   /** What the person sees between the two factors. */
   async function askForMore(
     visit: Visit,
@@ -180,7 +176,11 @@ export function createHostedLogin(
   ) {
     if (decision.step === 'refused') return sendMfaRefused(visit);
     if (decision.step === 'barred') return bar(visit, first, decision);
-    if (decision.step === 'stranger') return first.method === 'session' ? toAnother(visit, first) : deny(visit);
+    if (decision.step === 'stranger' && first.method !== 'session') return deny(visit);
+    if (decision.step === 'stranger') {
+      await beginSession(visit, first); // which is stronger now, so that somebody else may sign in, as where it had been at once
+      return fromSession(visit);
+    }
     const { client, asked } = visit;
     const begun = await pendingSignIns.begin({
       client,
