@@ -193,7 +193,9 @@ async function store(
   if (changed.length + added.length + removed.length === 0) return;
   const where = { ...within(directory.scope), id: group.id };
   const membersAtMost = await membersAfter(tx, directory, group, members);
-  await tx.update(ScimGroup, where, { ...rowOf(wanted), membersAtMost, version: group.version + 1, updatedAt: at });
+  // Counted where the row is: who leaves the Environment at this moment counts up too, and does not hold the directory.
+  const version = () => 'version + 1';
+  await tx.update(ScimGroup, where, { ...rowOf(wanted), membersAtMost, version, updatedAt: at });
   // Another name may be mapped to something else, for everybody in it.
   const isRenamed = changed.includes('display_name');
   const concerned = isRenamed ? [...(await idsIn(tx, directory, group.id)), ...removed] : [...added, ...removed];

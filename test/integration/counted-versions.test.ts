@@ -1,0 +1,31 @@
+import { changeGroupsOf } from '../../src/domain/scim-roles/leaving-groups.js';
+import { startApi, type TestApi } from '../support/api.js';
+import { newPlaces, type Place } from '../support/operations/place.js';
+import { newDirectory, newGroup, newUser, operations } from '../support/scim.js';
+import { comingUpon } from '../support/uncommitted.js';
+
+/** Two changes of one thing at the same time are two versions: whoever has read the first one is told of the second. */
+
+let api: TestApi;
+let place: Place;
+beforeAll(async () => {
+  api = await startApi();
+  place = (await newPlaces(api)).development;
+});
+afterAll(() => api?.stop());
+
+const versionOf = async (table: string, key: string, id: string) =>
+  (await place.rows<{ version: number }>(`select version from ${table} where ${key} = $1`, [id]))[0]?.version;
+
+test('a group that its directory changes while somebody in it leaves the Environment', async () => {
+  const directory = await newDirectory(api, place.account);
+  const [user, other] = [await newUser(directory), await newUser(directory)];
+  const group = await newGroup(directory, 'Staff', user.id, other.id);
+  const answer = await comingUpon(
+    api.database,
+    (tx) => changeGroupsOf(tx, place.scope, user.id, api.clock.now),
+    () => directory('PATCH', `/Groups/${group}`, operations({ op: 'replace', path: 'displayName', value: 'All' })),
+  );
+  expect(answer.statusCode).toBe(204);
+  expect(await versionOf('scim_groups', 'id', group)).toBe(3);
+});
