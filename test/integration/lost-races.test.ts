@@ -4,6 +4,7 @@ import { startApi, type TestApi } from '../support/api.js';
 import { counted, interleaved } from '../support/interleaving.js';
 import { kinds } from '../support/operations/kinds.js';
 import { newPlaces, type Place } from '../support/operations/place.js';
+import { newDirectory } from '../support/scim.js';
 import { comingUpon } from '../support/uncommitted.js';
 
 /** What a request has looked up goes before it is written down: it is answered as if it had come a moment later. */
@@ -94,6 +95,33 @@ test('a token that is made while its organization is deleted is revoked with it,
     expect([at, removed, (await told()).map(({ action }) => action)]).toEqual([at, '204', expected]);
   }
   expect([...came].sort()).toEqual(['201', '404 organization.not_found']);
+});
+
+test('a group that is made while its organization is deleted is told to be deleted, or is not made', async () => {
+  const setUp = async () => {
+    const organization = await make('organization');
+    const directory = await newDirectory(api, place.account, organization);
+    return {
+      create: async () => (await directory('POST', '/Groups', { displayName: 'Staff' })).statusCode,
+      remove: () => send('DELETE', `/api/v1/organizations/${organization}`, undefined, 1),
+      told: () =>
+        place.rows<{ action: string }>(
+          "select action from events where metadata->>'organization_id' = $1 and action like 'scim_group.%' order by created_at, id",
+          [organization],
+        ),
+    };
+  };
+  const alone = await setUp();
+  const { statements } = await counted(alone.create);
+  const came = new Set<number>();
+  for (let at = 1; at <= statements; at++) {
+    const { create, remove, told } = await setUp();
+    const [made, removed] = await interleaved(api.database.ownerUrl, at, create, remove);
+    came.add(made);
+    const expected = made === 201 ? ['scim_group.created', 'scim_group.deleted'] : [];
+    expect([at, made, removed, (await told()).map(({ action }) => action)]).toEqual([at, made, '204', expected]);
+  }
+  expect([...came].sort()).toEqual([201, 401, 404]); // the token has gone with it, or the organization after that was looked at
 });
 
 test('a permission that is removed meanwhile is unknown to who has a role hold it', async () => {

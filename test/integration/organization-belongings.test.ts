@@ -4,7 +4,7 @@ import { type Call, callsOf } from '../support/calls.js';
 import { newInterleavedSso } from '../support/interleaved/sso.js';
 import { callsWith } from '../support/nodes.js';
 import { databaseTime, eventsSince, rowsOf } from '../support/rows.js';
-import { newDirectory, scimOutcome } from '../support/scim.js';
+import { newDirectory, newGroup, scimOutcome } from '../support/scim.js';
 
 /** What an organization has to itself, when it goes: its connection, its domains, its directory (docs/decisions/0037). */
 
@@ -38,6 +38,7 @@ async function furnished() {
   const inside = await make('/nodes', { name: 'Team', node_type: 'unit', parent_node_id: organizationId });
   const roleId = await newRole(`Of ${organizationId}`);
   const directory = await newDirectory(api, account, organizationId);
+  await newGroup(directory, 'Staff');
   const mappings = [
     await map({ scim_group: 'Staff', role_id: roleId, organization_id: organizationId }),
     await map({ scim_group: 'Guests', role_id: roleId, node_id: inside }), // of the Environment's own directory
@@ -73,6 +74,7 @@ test.each(deletions)('with %s go sessions by its provider, and each thing with i
   expect(count('sso_connection.deleted')).toBe(1);
   expect(count('sso.domain.deleted')).toBe(1);
   expect(count('scim_token.revoked')).toBe(1);
+  expect(count('scim_group.deleted')).toBe(1);
   expect(count('scim_group_mapping.deleted')).toBe(2);
   expect(count('identity.sessions_revoked')).toBe(1);
   const released = await rowsOf(api, `select from outbox where input ->> 'news' = 'released' and created_at > $1`, [

@@ -9,7 +9,7 @@ import { forgetInLimits } from '../capabilities/forget-limits.js';
 import { addToCounter } from '../counters.js';
 import { DomainError } from '../errors.js';
 import { recordEvents } from '../events/record.js';
-import { endBelongings, lockSignIns } from '../node-endings/organization-belongings.js';
+import { endBelongings, lockDirectories, lockSignIns } from '../node-endings/organization-belongings.js';
 import { metadataOf } from './node-events.js';
 import { findLocked } from './nodes.js';
 import { isOrganization } from './organization-rows.js';
@@ -40,6 +40,7 @@ async function remove(
   { id, version, cascade, at }: Removal,
 ): Promise<void> {
   await lockSignIns(tx, scope, [id]);
+  await lockDirectories(tx, scope, [id]);
   await lockTop(tx, scope, { id, version });
   if (!cascade && (await tx.existsBy(Node, { ...within(scope), parentNodeId: id }))) {
     throw new DomainError('nodes.has_children');
@@ -76,6 +77,7 @@ export async function removeSomeOf(
   if (cascade && lowest.length > atOnce) {
     const ids = lowest.slice(0, atOnce); // with each, all below it: that is lower
     await lockSignIns(tx, scope, ids);
+    await lockDirectories(tx, scope, ids);
     await lockTop(tx, scope, { id, version });
     await removeLocked(tx, scope, ids, at, [id]);
     return 'more';
@@ -104,6 +106,7 @@ export async function removeSubtrees(
   at: Date,
 ): Promise<void> {
   await lockSignIns(tx, scope, topIds);
+  await lockDirectories(tx, scope, topIds);
   await removeLocked(tx, scope, topIds, at);
 }
 

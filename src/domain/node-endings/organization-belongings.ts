@@ -1,4 +1,5 @@
 import { Any, type EntityManager } from 'typeorm';
+import { ScimGroup } from '../../../entities/scim-group.js';
 import { ScimGroupMapping } from '../../../entities/scim-group-mapping.js';
 import { ScimToken } from '../../../entities/scim-token.js';
 import { SsoConnection } from '../../../entities/sso-connection.js';
@@ -8,8 +9,10 @@ import type { EnvironmentScope } from '../../platform/scope.js';
 import { removeAssignments } from '../access/removing.js';
 import { below } from '../hierarchy/subtrees.js';
 import { withdrawInvitations } from '../identity-invites/issue.js';
+import { forgetGroups } from '../scim/forget-groups.js';
 import { forgetMappings } from '../scim/mappings.js';
 import { revokeToken } from '../scim/tokens.js';
+import { lockDirectory } from '../scim-roles/directories.js';
 import { removeConnection } from '../sso-connections/ending.js';
 import { lockRequestsOf } from '../sso-connections/find.js';
 import { releaseClaim } from '../sso-domains/process.js';
@@ -32,6 +35,24 @@ export async function lockSignIns(
 }
 
 /**
+ * Nobody changes the groups of directories of organizations at or below some nodes. Before the nodes are held: a change of a directory
+ * holds that first, and the nodes at which it gives roles after it.
+ */
+export async function lockDirectories(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  topIds: readonly string[],
+): Promise<void> {
+  const directories = await tx.query<{ id: string }[]>(
+    `select nodes.id from nodes where nodes.account_id = $1 and nodes.environment_id = $2 and ${below('nodes')}
+       and nodes.node_type = 'organization' and exists (select from scim_tokens t where t.organization_id = nodes.id
+         union all select from scim_groups g where g.organization_id = nodes.id) order by nodes.id`,
+    [scope.accountId, scope.environmentId, topIds],
+  );
+  for (const { id } of directories) await lockDirectory(tx, id);
+}
+
+/**
  * Ends what organizations that are deleted have to themselves, invitations into them, and the mappings of groups to roles at any of the nodes that go, or of their
  * directories: each with its own event, as if it had been ended by itself. What groups gave at the nodes is the caller's. Who is signed in by their connections is signed out (docs/decisions/0037).
  */
@@ -49,6 +70,7 @@ export async function endBelongings(
   // At nodes that stay, to which a release before moved some.
   await forgetMappings(tx, await tx.find(ScimGroupMapping, { where: theirs, ...held }));
   await takeGroupRoles(tx, scope, organizationIds, nodeIds, at);
+  await forgetGroups(tx, scope, await tx.find(ScimGroup, { where: theirs, ...held }));
   for (const token of await tx.find(ScimToken, { where: theirs, ...held })) await revokeToken(tx, token);
   for (const claim of await tx.find(SsoDomain, { where: theirs, ...held })) await releaseClaim(tx, claim);
   for (const one of await tx.find(SsoConnection, { where: theirs, ...held })) await removeConnection(tx, one, at);

@@ -9,6 +9,7 @@ import { recordEvent } from '../events/record.js';
 import type { Turns } from '../fair-queue.js';
 import { settleRoles } from '../scim-roles/granting.js';
 import { changing, type Directory } from './directory.js';
+import { forgetGroups } from './forget-groups.js';
 import {
   idsIn,
   type MemberChanges,
@@ -133,10 +134,8 @@ export function createScimGroups({ db, broadReads, now }: { db: Db; broadReads: 
         const memberIds = await idsIn(tx, directory, id);
         const mapped = { ...within(directory.scope), groupId: id };
         await forgetMappings(tx, await tx.find(ScimGroupMapping, { where: mapped, order: { id: 'ASC' } }));
-        await tx.delete(ScimGroup, { ...within(directory.scope), id });
+        await forgetGroups(tx, directory.scope, [group]);
         await settleRoles(tx, directory, memberIds, now());
-        const metadata = { organization_id: directory.organizationId };
-        await recordEvent(tx, 'scim_group.deleted', { ...eventOf(directory, group), metadata });
       }),
   };
 

@@ -11,6 +11,7 @@ export const nodeRemovalEvents = [
   'sso_connection.deleted',
   'sso.domain.deleted',
   'scim_token.revoked',
+  'scim_group.deleted',
   'scim_group_mapping.deleted',
   'auth.identity_signed_out',
   'identity.sessions_revoked',

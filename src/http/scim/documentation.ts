@@ -134,7 +134,7 @@ const ofKind = (kind: 'User' | 'Group') => {
       {
         querystring: projection,
         takesBody: true,
-        refusedWith,
+        refusedWith: [404, ...refusedWith], // an organization may go at that moment
       },
     ),
     [`GET ${at}/:id`]: route(`scimGet${kind}`, `Get a ${word}`, read, { ...ok, ...asKnown }, one),
