@@ -6,6 +6,7 @@ import type { Looked } from './looked.js';
 import { messagesAreOnce } from './messages.js';
 import { processesAreOver } from './processes.js';
 import { requestsWereAnswered } from './requests.js';
+import { rowsAgree } from './rows.js';
 
 /** Everything that has to be so when the service is healed; what is not is written down as a finding. */
 export async function checkAll(world: World, feed: ReturnType<typeof createFeedReader>): Promise<Looked> {
@@ -15,5 +16,6 @@ export async function checkAll(world: World, feed: ReturnType<typeof createFeedR
     ...(await acknowledgedIsThere(world)),
     ...(await eventsAreOnce(world, feed)),
     ...(await messagesAreOnce(world)),
+    ...(await rowsAgree(world)),
   ];
 }

@@ -1,0 +1,27 @@
+import { startApi, type TestApi } from '../support/api.js';
+import { broken } from '../support/invariants/index.js';
+import { kinds } from '../support/operations/kinds.js';
+import { newPlaces, type Place } from '../support/operations/place.js';
+
+/** The rules that rows keep, which the run of the faults asks at its end (docs/faults.md): each notices what breaks it. */
+
+let api: TestApi;
+let place: Place;
+beforeAll(async () => {
+  api = await startApi();
+  place = (await newPlaces(api)).development;
+});
+afterAll(() => api?.stop());
+
+test.each([
+  ['numbers of an organization', 'update organizations set member_count = 5 where id = $1'],
+  ['paths', 'update nodes set path = array[id] where id = $1'],
+  ['versions of nodes', 'update nodes set version = 7 where id = $1'],
+  ['events of organizations', 'delete from nodes where id = $1'],
+])('%s', async (rule, statement) => {
+  const id = await kinds.organization.make(place);
+  const named = async () => (await broken(api.database.ownerUrl)).wrong.filter((what) => what.startsWith(`[${rule}]`));
+  expect(await named()).toEqual([]);
+  await place.rows(statement, [id]);
+  expect((await named()).length).toBeGreaterThan(0);
+});
