@@ -73,7 +73,9 @@ test('a schema that is not there stops the start with one line', async () => {
   url.pathname = '/empty_of_this_test';
   const worker = startWorker({ DATABASE_URL: url.href });
   expect(await worker.exited).toBe(1);
-  expect(worker.output()).toMatch(/^gatehouse worker: there is no schema in the database empty_of_this_test .*: run npm run migrate, .*\n$/);
+  expect(worker.output()).toMatch(
+    /^gatehouse worker: there is no schema in the database empty_of_this_test .*: run npm run migrate, .*\n$/,
+  );
   await asOwner((client) => client.query('drop database empty_of_this_test with (force)'), database.ownerUrl);
 });
 
