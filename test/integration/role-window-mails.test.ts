@@ -257,5 +257,5 @@ test('it is in the language and under the name of the Environment, and says wher
   expect(await look(id)).toEqual(['role-activated']);
   const { subject, text } = await renderEmail('role-activated', sent[0]?.locale as 'de', sent[0]?.values as never);
   expect(subject).toBe('Ihre Rolle Editor bei Nordwind hat begonnen');
-  expect(text).toContain('Sie endet: wenn jemand sie Ihnen entzieht.');
+  expect(text).toContain('Enddatum: keines.');
 });
