@@ -80,7 +80,7 @@ test('whoever uses a link where somebody else is signed in is told so, and asked
   await forgot(provider.browser(), client, ida.email, { prompt: 'consent' });
   const token = await lastLink(provider, environment.environmentId);
   const done = await browser.submit(await browser.get(token), { password: chosen });
-  expect(done.body).toContain(`${yuri.email} This browser is signed in as. To go on as ${ida.email}`);
+  expect(done.body).toContain(`This browser is signed in as ${yuri.email}. To continue as ${ida.email}`);
   const asked = await browser.get(nextOf(done.body));
   expect(asked.body).toContain('Choose an account');
   const form = await browser.submit(asked, { choice: 'other' });
