@@ -75,6 +75,7 @@ async function addOwner(
     systemKey,
     capabilities: [], // what built-in roles may do is code
     createdAt: now,
+    updatedAt: now,
   }));
   await tx.insert(AdministratorRole, roles);
   const membership: Membership = { id: uuidv7(), accountId, userId, createdAt: now };
