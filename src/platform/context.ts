@@ -10,6 +10,9 @@ export interface Actor {
   label?: string | null;
 }
 
+/** Whoever asked for it: what happens by itself, or because of somebody else's word or silence. */
+export const systemActor: Actor = { type: 'system', id: null };
+
 export interface RequestContext {
   /** The request's id, which becomes the `correlation_id` of everything it causes. */
   correlationId: string;
@@ -42,4 +45,4 @@ export const assertStillMay = async (): Promise<void> => storage.getStore()?.sti
 
 /** The running request's context; a process that acts by itself is the system. */
 export const currentContext = (): RequestContext =>
-  storage.getStore() ?? { correlationId: uuidv7(), actor: { type: 'system', id: null } };
+  storage.getStore() ?? { correlationId: uuidv7(), actor: systemActor };

@@ -1,3 +1,4 @@
+import { groupBy } from '../../platform/group-by.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Caller } from '../caller.js';
 import { type Check, denied, type Evaluation } from './evaluate.js';
@@ -49,10 +50,13 @@ export async function lackingAtEach(
   for (const { nodeId, permission } of await denied(evaluation, environmentId, checksOf(identityId, wanted)))
     lacking.set(nodeId, (lacking.get(nodeId) ?? new Set()).add(permission));
   const found = wanted.map(({ keys, nodeId }) => keys.filter((key) => lacking.get(nodeId)?.has(key)));
-  for (const [at, one] of wanted.entries()) {
-    if (one.identityId !== identityId || found[at]?.length) continue;
-    const held = await evaluation.heldThroughout(environmentId, { ...one, identityId }, one);
-    found[at] = one.keys.filter((key) => !held.has(key)).map((key) => `${key} for that long`);
+  const own = [...wanted.entries()].filter(([at, one]) => one.identityId === identityId && !found[at]?.length);
+  for (const [, some] of groupBy(own, ([, one]) => `${one.nodeId} ${one.from?.getTime()} ${one.until?.getTime()}`)) {
+    const [, one] = some[0]!; // none is empty
+    const keys = some.flatMap(([, each]) => each.keys);
+    const held = await evaluation.heldThroughout(environmentId, { identityId, nodeId: one.nodeId, keys }, one);
+    for (const [at, each] of some)
+      found[at] = each.keys.filter((key) => !held.has(key)).map((key) => `${key} for that long`);
   }
   return found;
 }

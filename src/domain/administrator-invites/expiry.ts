@@ -2,11 +2,13 @@ import type { EntityManager } from 'typeorm';
 import { LessThanOrEqual } from 'typeorm';
 import { AdministratorInvite } from '../../../entities/administrator-invite.js';
 import type { Clock } from '../../platform/clock.js';
+import { systemActor } from '../../platform/context.js';
 import type { Db } from '../../platform/database/db.js';
 import { lockAdministration } from '../capabilities/roles-authority.js';
 import { queueEmail } from '../emails/queue.js';
 import { recordEvent } from '../events/record.js';
 import type { InviteExpiry, InviteRow } from '../invites/expiry.js';
+import { notAcceptedInTime } from '../invites/times.js';
 import { administratorInviteInput, administratorInviteReminder } from './process.js';
 
 export function createAdministratorInviteExpiry({ db, now }: { db: Db; now: Clock }): InviteExpiry {
@@ -61,11 +63,12 @@ export async function expireAdministratorInvites(
     expiresAt: LessThanOrEqual(now),
   });
   for (const { id, accountId, expiresAt } of overdue) {
-    const ended = { status: 'expired' as const, endedReason: 'not_accepted_in_time', endedAt: expiresAt };
+    const ended = { status: 'expired' as const, endedReason: notAcceptedInTime, endedAt: expiresAt };
     const stillOverdue = { id, status: 'pending' as const, expiresAt: LessThanOrEqual(now) };
     const { affected } = await tx.update(AdministratorInvite, stillOverdue, ended);
-    const actor = { type: 'system', id: null } as const; // time did it, whoever happened to look
-    if (affected) await recordEvent(tx, 'administrator_invite.expired', { accountId, resourceId: id, actor });
+    // Time did it, whoever happened to look.
+    const about = { accountId, resourceId: id, actor: systemActor };
+    if (affected) await recordEvent(tx, 'administrator_invite.expired', about);
   }
 }
 

@@ -59,8 +59,10 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
     mayChange?: MayChange,
   ) =>
     inAccount(scope, async (tx): Promise<MemberInDetail> => {
-      if (mayChange) await holdIdentity(tx, scope, id);
-      await mayChange?.(dbWithin(tx));
+      if (mayChange) {
+        await holdIdentity(tx, scope, id);
+        await mayChange(dbWithin(tx));
+      }
       await work(tx);
       return findMemberInDetail(inTransaction(tx), scope, id, now());
     });

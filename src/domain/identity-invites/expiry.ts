@@ -1,9 +1,11 @@
 import { type EntityManager, type FindOptionsWhere, IsNull, LessThanOrEqual } from 'typeorm';
 import { IdentityInvite } from '../../../entities/identity-invite.js';
 import type { Clock } from '../../platform/clock.js';
+import { systemActor } from '../../platform/context.js';
 import type { Db } from '../../platform/database/db.js';
 import { queueEmail } from '../emails/queue.js';
 import type { InviteExpiry, InviteRow } from '../invites/expiry.js';
+import { notAcceptedInTime } from '../invites/times.js';
 import { countPending, keepOrganizations, recordInvite, recordInvites } from './events.js';
 import { identityInviteInput, identityInviteReminder } from './process.js';
 import { waitingIds } from './waiting.js';
@@ -54,7 +56,7 @@ export async function revokeIdentityInvites(
 ): Promise<IdentityInvite[]> {
   const [rows] = await tx.query<[Pick<IdentityInvite, 'id' | 'status'>[], number]>(
     `update identity_invites set status = case when expires_at <= $3 then 'expired' else 'revoked' end,
-       ended_reason = case when expires_at <= $3 then '${overdueReason}' else $2 end, ended_at = least(expires_at, $3::timestamptz)
+       ended_reason = case when expires_at <= $3 then '${notAcceptedInTime}' else $2 end, ended_at = least(expires_at, $3::timestamptz)
      where id = any($1) and status = 'pending' returning id, status`,
     [invites.map(({ id }) => id), reason, at],
   );
@@ -63,13 +65,9 @@ export async function revokeIdentityInvites(
   const expired = invites.filter(({ id }) => ended.get(id) === 'expired');
   await countPending(tx, [...revoked, ...expired], -1);
   await recordInvites(tx, 'revoked', revoked, { metadata: { reason } });
-  await recordInvites(tx, 'expired', expired, { actor: byTime });
+  await recordInvites(tx, 'expired', expired, { actor: systemActor }); // time did it, whoever looked
   return revoked;
 }
-
-const overdueReason = 'not_accepted_in_time';
-/** Time did it, whoever looked. */
-const byTime = { type: 'system', id: null } as const;
 
 /** One, or those that stand in the way of another one to the same address. */
 type Which =
@@ -85,12 +83,12 @@ export async function expireIdentityInvites(tx: EntityManager, which: Which, now
   });
   for (const invite of overdue) {
     const { id, expiresAt } = invite;
-    const ended = { status: 'expired' as const, endedReason: overdueReason, endedAt: expiresAt };
+    const ended = { status: 'expired' as const, endedReason: notAcceptedInTime, endedAt: expiresAt };
     const stillOverdue = { id, status: 'pending' as const, expiresAt: LessThanOrEqual(now) };
     const { affected } = await tx.update(IdentityInvite, stillOverdue, ended);
     if (!affected) continue;
     await countPending(tx, [invite], -1);
-    await recordInvite(tx, 'expired', invite, { actor: byTime });
+    await recordInvite(tx, 'expired', invite, { actor: systemActor });
   }
 }
 

@@ -1,6 +1,9 @@
 import type { InviteStatus } from '../../../entities/administrator-invite.js';
 import { after, days } from '../../platform/clock.js';
 
+/** Why an invite has expired (`ended_reason`). */
+export const notAcceptedInTime = 'not_accepted_in_time';
+
 /** How long before the end somebody is reminded; an invite that lives shorter has no reminder. */
 const remindBefore = days(2);
 

@@ -1,7 +1,7 @@
 import type { AdministratorInvite } from '../../../entities/administrator-invite.js';
 import type { RowCountList } from '../../../entities/row-count.js';
 import { type ProcessInput, workflowIdOf } from '../../platform/process-kinds.js';
-import { reminderOf } from '../invites/times.js';
+import { notAcceptedInTime, reminderOf } from '../invites/times.js';
 import type { Kind, KindName, ProcessRow, Standing } from './kind.js';
 
 type Invite = Pick<AdministratorInvite, 'id' | 'createdAt' | 'expiresAt'> & { status: string };
@@ -37,7 +37,7 @@ select id, '${kind}' as kind, account_id as "accountId", ${environmentId} as "en
   id as "subjectId", case when status = 'pending' and expires_at <= $2 then 'expired' else status end as state,
   created_at as since, expires_at as deadline, created_at as "createdAt",
   case when status = 'pending' and expires_at <= $2 then expires_at else ended_at end as "endedAt",
-  case when status = 'pending' and expires_at <= $2 then 'not_accepted_in_time' else ended_reason end as "endedReason", null::timestamptz as "nextAt",
+  case when status = 'pending' and expires_at <= $2 then '${notAcceptedInTime}' else ended_reason end as "endedReason", null::timestamptz as "nextAt",
   status as stored
 from ${table} where account_id = $1`,
     open: { pending: 'acceptance' },

@@ -1,5 +1,6 @@
 import { MoreThan } from 'typeorm';
 import { SsoConnection } from '../../../entities/sso-connection.js';
+import { systemActor } from '../../platform/context.js';
 import type { Db } from '../../platform/database/db.js';
 import { lastEndOf, warnings } from './certificates.js';
 import { recordConnectionEvent } from './events.js';
@@ -40,7 +41,7 @@ async function warnOf(db: Db, connection: SsoConnection, now: Date): Promise<voi
     if (claimed.length === 0) return;
     await recordConnectionEvent(tx, 'sso_connection.certificate_expiring', connection, {
       not_after: end.toISOString(),
-      actor: { type: 'system', id: null },
+      actor: systemActor,
     });
     await tellCertificateExpiring(tx, connection, now);
   });

@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { SsoConnection } from '../../../entities/sso-connection.js';
 import { after, seconds } from '../../platform/clock.js';
+import { systemActor } from '../../platform/context.js';
 import type { RunsStatement } from '../../platform/database/db.js';
 import type { SsoRefusal } from '../sso-protocols/assertion.js';
 import { recordConnectionEvent } from './events.js';
@@ -56,7 +57,7 @@ export async function noteFailure(
     previous_status: connection.status,
     reason: refusal,
     consecutive_failures: consecutiveFailures,
-    actor: { type: 'system', id: null },
+    actor: systemActor,
   });
   await tellAutoDisabled(tx, connection, now);
   return true;

@@ -5,14 +5,13 @@ import { Session } from '../../../entities/session.js';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { SsoLink } from '../../../entities/sso-link.js';
 import { SsoSession } from '../../../entities/sso-session.js';
+import { systemActor } from '../../platform/context.js';
 import { hashSecret } from '../../platform/crypto/one-time-secret.js';
 import { applicationOf } from '../application-of.js';
 import { recordEvent } from '../events/record.js';
 import { endSessions } from '../sessions/own-sessions.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 import type { SsoRequests } from './requests.js';
-
-const by = { type: 'system', id: null } as const;
 
 /** Whose sessions at a provider have ended, and which. */
 export interface EndedAtProvider {
@@ -118,7 +117,7 @@ async function endOfIdentity(
     ...(ids && { ssoSessionId: In(ids) }),
   });
   for (const { id: only } of sessions) {
-    await endSessions(tx, scope, identityId, { only, reason: 'provider_logout', at, by });
+    await endSessions(tx, scope, identityId, { only, reason: 'provider_logout', at, by: systemActor });
   }
 }
 
@@ -135,6 +134,6 @@ async function endOfUser(
     [userId, id, at, ids],
   );
   for (const session of ended) {
-    await recordEvent(tx, 'auth.admin_session_revoked', { accountId, resourceId: session.id, actor: by });
+    await recordEvent(tx, 'auth.admin_session_revoked', { accountId, resourceId: session.id, actor: systemActor });
   }
 }

@@ -1,5 +1,6 @@
 import type { EntityManager, FindOptionsWhere } from 'typeorm';
 import { Webhook, type WebhookDisabledReason } from '../../../entities/webhook.js';
+import { systemActor } from '../../platform/context.js';
 import { recordEvent } from '../events/record.js';
 import { writeRoutes } from './routes.js';
 import { stopWaiting } from './stops.js';
@@ -27,7 +28,7 @@ export async function disableWebhook(
     ...webhook,
     resourceId: id,
     metadata: { reason },
-    actor: { type: 'system', id: null },
+    actor: systemActor,
   });
   return webhook;
 }

@@ -2,6 +2,7 @@ import { type EntityManager, In, IsNull, LessThanOrEqual, Not } from 'typeorm';
 import { Webhook } from '../../../entities/webhook.js';
 import { WebhookDelivery } from '../../../entities/webhook-delivery.js';
 import { after, days } from '../../platform/clock.js';
+import { systemActor } from '../../platform/context.js';
 import type { Db } from '../../platform/database/db.js';
 import { recordEvent } from '../events/record.js';
 import { type AttemptResult, listResult } from './attempt-rows.js';
@@ -88,6 +89,6 @@ async function recordFailure(tx: EntityManager, id: string, attempts: number): P
     resourceId: id,
     metadata: { webhook_id: webhookId, event_id: eventId, event_type: eventType, attempts },
     outcome: 'failure',
-    actor: { type: 'system', id: null },
+    actor: systemActor,
   });
 }

@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { fullNameOf } from '../../domain/full-name.js';
 import type { IdentityInvitesSummary, ListedInvite } from '../../domain/identity-invites/rows.js';
+import { notAcceptedInTime } from '../../domain/invites/times.js';
 import { standingOfInvite } from '../../domain/processes/any-invite.js';
 import { listQuery } from '../lists.js';
 import { errors } from '../operation.js';
@@ -39,7 +40,7 @@ export const presentInvite = ({ accountProcesses }: Presenting, invite: ListedIn
   name: fullNameOf(invite),
   locale: invite.locale,
   status: invite.status,
-  ended_reason: invite.endedReason ?? (invite.status === 'expired' ? 'not_accepted_in_time' : null),
+  ended_reason: invite.endedReason ?? (invite.status === 'expired' ? notAcceptedInTime : null),
   expires_at: invite.expiresAt,
   ended_at: invite.endedAt ?? (invite.status === 'expired' ? invite.expiresAt : null),
   invited_by: invite.invitedBy,

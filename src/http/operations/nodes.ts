@@ -116,6 +116,19 @@ export const getNode = operation({
   },
 });
 
+/** What a change of a node may be answered that can put it elsewhere. */
+const moved = {
+  200: single(NodeView),
+  ...errors(
+    ...placing,
+    'nodes.would_cycle',
+    'nodes.root_fixed',
+    'role.cannot_grant',
+    'if_match.required',
+    'if_match.invalid',
+  ),
+};
+
 export const updateNode = operation({
   ...common,
   id: 'updateNode',
@@ -142,17 +155,7 @@ export const updateNode = operation({
   }),
   exists: ({ services, scope, params }) => services.hierarchy.get(scope, everything, params.id),
   events: ['node.updated', 'node.moved', 'organization.updated', ...movingOutEvents],
-  answers: {
-    200: single(NodeView),
-    ...errors(
-      ...placing,
-      'nodes.would_cycle',
-      'nodes.root_fixed',
-      'role.cannot_grant',
-      'if_match.required',
-      'if_match.invalid',
-    ),
-  },
+  answers: moved,
   async handle({ params, body, version, ...context }) {
     const parentId = await parentIn(context, params.id, body.parent_node_id);
     if (parentId !== undefined) await assertMayMove(context, params.id, parentId, version);
@@ -187,17 +190,7 @@ export const moveNode = operation({
   body: Body({ parent_node_id: Id }),
   exists: ({ services, scope, params }) => services.hierarchy.get(scope, everything, params.id),
   events: ['node.moved', 'organization.updated', ...movingOutEvents],
-  answers: {
-    200: single(NodeView),
-    ...errors(
-      ...placing,
-      'nodes.would_cycle',
-      'nodes.root_fixed',
-      'role.cannot_grant',
-      'if_match.required',
-      'if_match.invalid',
-    ),
-  },
+  answers: moved,
   async handle({ params, body, version, ...context }) {
     await assertMayMove(context, params.id, body.parent_node_id, version);
     const changes = { parentId: body.parent_node_id };

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import type { ShownInvite } from '../../domain/administrator-invites/administrator-invites.js';
+import { notAcceptedInTime } from '../../domain/invites/times.js';
 import { standingOfInvite } from '../../domain/processes/any-invite.js';
 import type { Services } from '../../services.js';
 import { listQuery, paginated } from '../lists.js';
@@ -21,7 +22,7 @@ const InviteView = Resource('AdministratorInvite', {
   locale: OneOf(['en', 'de']),
   status: InviteState,
   ended_reason: Nullable(
-    OneOf(['not_accepted_in_time', 'revoked_by_administrator', 'cancelled_by_operator'], {
+    OneOf([notAcceptedInTime, 'revoked_by_administrator', 'cancelled_by_operator'], {
       description: 'Why the invite has expired or was revoked.',
     }),
   ),
@@ -56,7 +57,7 @@ const presenter =
 
 /** Of one whose time is over, also before a worker has written it down. */
 const reasonOf = ({ status, endedReason }: ShownInvite) =>
-  endedReason ?? (status === 'expired' ? 'not_accepted_in_time' : null);
+  endedReason ?? (status === 'expired' ? notAcceptedInTime : null);
 
 const common = { tag: 'Administrator invites', level: 'account' } as const;
 
