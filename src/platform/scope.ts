@@ -9,3 +9,14 @@ export interface ApplicationScope extends AccountScope {
 export interface EnvironmentScope extends ApplicationScope {
   environmentId: string;
 }
+
+/** The scope of what carries these ids among others, such as a client or a row, and nothing else of it. */
+export const environmentScopeOf = ({
+  accountId,
+  applicationId,
+  environmentId,
+}: EnvironmentScope): EnvironmentScope => ({
+  accountId,
+  applicationId,
+  environmentId,
+});

@@ -4,7 +4,7 @@ import { Permission } from '../../../entities/permission.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
-import type { EnvironmentScope } from '../../platform/scope.js';
+import { type EnvironmentScope, environmentScopeOf } from '../../platform/scope.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError, invalidField } from '../errors.js';
 import { recordEvent } from '../events/record.js';
@@ -67,7 +67,7 @@ export function createPermissionCatalog({ db, now }: { db: Db; now: Clock }) {
       db
         .transaction(scope, async (tx) => {
           const permission: Permission = {
-            ...placeOf(scope),
+            ...environmentScopeOf(scope),
             ...input,
             id: uuidv7(),
             category: input.category ?? categoryOf(input.key),
@@ -144,12 +144,6 @@ export function createPermissionCatalog({ db, now }: { db: Db; now: Clock }) {
 }
 
 export type PermissionCatalog = ReturnType<typeof createPermissionCatalog>;
-
-export const placeOf = ({ accountId, applicationId, environmentId }: EnvironmentScope) => ({
-  accountId,
-  applicationId,
-  environmentId,
-});
 
 /** Where nothing is said of it: what stands before the first dot. */
 const categoryOf = (key: string): string => key.slice(0, key.indexOf('.'));

@@ -8,14 +8,13 @@ import { SsoConnection } from '../../../entities/sso-connection.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
-import type { EnvironmentScope } from '../../platform/scope.js';
+import { type EnvironmentScope, environmentScopeOf } from '../../platform/scope.js';
 import type { Caller } from '../caller.js';
 import { changedFields } from '../changed-fields.js';
 import { DomainError, type ErrorDetail } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 import { cannotGrant } from '../forbidden.js';
 import type { Page } from '../paging.js';
-import { placeOf } from './catalog.js';
 import type { Evaluation } from './evaluate.js';
 import { lackingAt } from './granting.js';
 import { lockAssignments } from './removing.js';
@@ -70,7 +69,7 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
           const held = await permissionsOf(tx, scope, permissionKeys);
           const at = now();
           const role: Role = {
-            ...placeOf(scope),
+            ...environmentScopeOf(scope),
             ...input,
             id: uuidv7(),
             systemKey: null,

@@ -3,16 +3,13 @@ import { v7 as uuidv7 } from 'uuid';
 import { Permission } from '../../../entities/permission.js';
 import { Role } from '../../../entities/role.js';
 import { RolePermission } from '../../../entities/role-permission.js';
-import type { EnvironmentScope } from '../../platform/scope.js';
+import { type EnvironmentScope, environmentScopeOf } from '../../platform/scope.js';
 import { permissions, systemPermissions, systemRoles } from './permissions.js';
 
 /** The system's permissions and roles of a new Environment, in the caller's transaction. */
-export async function seedAccess(
-  tx: EntityManager,
-  { accountId, applicationId, environmentId }: EnvironmentScope,
-  now: Date,
-): Promise<void> {
-  const scope = { accountId, applicationId, environmentId };
+export async function seedAccess(tx: EntityManager, environment: EnvironmentScope, now: Date): Promise<void> {
+  const scope = environmentScopeOf(environment);
+  const { accountId, environmentId } = scope;
   const permissionRows = permissions.map((key) => ({
     id: uuidv7(),
     ...scope,

@@ -5,10 +5,9 @@ import { Role } from '../../../entities/role.js';
 import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/database/db.js';
 import { insertNew } from '../../platform/database/insert-new.js';
-import type { EnvironmentScope } from '../../platform/scope.js';
+import { type EnvironmentScope, environmentScopeOf } from '../../platform/scope.js';
 import { DomainError, type ErrorDetail, invalidField } from '../errors.js';
 import { recordEvent, recordEvents } from '../events/record.js';
-import { placeOf } from './catalog.js';
 import { changeHeld } from './role-changes.js';
 
 /** What an application protects, and what can be done with it: together the permissions `name.action`. */
@@ -115,7 +114,7 @@ async function register(
 }
 
 const newPermission = (scope: EnvironmentScope, key: string, at: Date): Permission => ({
-  ...placeOf(scope),
+  ...environmentScopeOf(scope),
   id: uuidv7(),
   key,
   name: key,

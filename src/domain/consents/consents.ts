@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
 import type { Actor } from '../../platform/context.js';
 import type { Db } from '../../platform/database/db.js';
-import type { EnvironmentScope } from '../../platform/scope.js';
+import { type EnvironmentScope, environmentScopeOf } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 
@@ -45,8 +45,9 @@ export function createConsents({ db, now }: { db: Db; now: Clock }): Consents {
       return found !== undefined && scope.every((name) => found.scope.includes(name));
     },
 
-    async give({ id, accountId, applicationId, environmentId }, identityId, scope) {
-      const place = { accountId, applicationId, environmentId };
+    async give(client, identityId, scope) {
+      const { id, accountId, environmentId } = client;
+      const place = environmentScopeOf(client);
       await db.transaction(place, async (tx) => {
         const values = [identityId, id, accountId, environmentId, scope, now()];
         const given = await tx.query<unknown[]>(giveText, values);

@@ -1,3 +1,4 @@
+import { environmentScopeOf } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import type { ApiOwn, ApiProofOf } from './api-own.js';
 import type { Logins } from './logins.js';
@@ -19,7 +20,6 @@ export const createApiPassword =
     const { hasPassword, takesPasswords } = await own.assertStrong(subject);
     if (!takesPasswords) throw new DomainError('route.not_found');
     if (!hasPassword) throw new DomainError('password.wrong');
-    const { identityId, sessionId, accountId, applicationId, environmentId } = subject;
-    const scope = { accountId, applicationId, environmentId };
-    await logins.ownPassword(scope, { identityId, sessionId, ...change });
+    const { identityId, sessionId } = subject;
+    await logins.ownPassword(environmentScopeOf(subject), { identityId, sessionId, ...change });
   };

@@ -1,6 +1,7 @@
 import type { FactorKind } from '../../../entities/environment-settings.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
+import { environmentScopeOf } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import type { Client } from '../oidc/clients.js';
 import type { ScopeName } from '../oidc/scopes.js';
@@ -72,7 +73,7 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
   async function complete(visit: ApiVisit, proof: Proof, graceExpiresAt: Date | null = null): Promise<ApiLogin> {
     const { client, scope, ipAddress, userAgent } = visit;
     const { session } = await sessions.signIn({
-      scope: scopeOf(client),
+      scope: environmentScopeOf(client),
       ...proof,
       lifeSeconds: client.settings.sessionTtlSeconds,
       browser: null,
@@ -142,7 +143,7 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
       assertFirstParty(visit);
       const { client, ipAddress } = visit;
       const at = now(); // what is changed while the password is looked at came later
-      const result = await passwordLogin.signInAnywhere(scopeOf(client), { email, password, ipAddress });
+      const result = await passwordLogin.signInAnywhere(environmentScopeOf(client), { email, password, ipAddress });
       // A setting, and no secret; but neither is it worth an answer of its own.
       if (result.outcome === 'refused' || !client.settings.passwordLoginEnabled)
         throw new DomainError('auth.invalid_credentials');
@@ -153,8 +154,12 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
           ...firstFactor(identityId, 'password', ['pwd'], { now: at }),
           passwordChangedAt: result.passwordChangedAt,
         });
-      const { token, expiresAt } = selections.begin(scopeOf(client), { identityId, amr: ['pwd'], authenticatedAt: at });
-      const applications = await selections.reachableFrom(scopeOf(client), identityId);
+      const { token, expiresAt } = selections.begin(environmentScopeOf(client), {
+        identityId,
+        amr: ['pwd'],
+        authenticatedAt: at,
+      });
+      const applications = await selections.reachableFrom(environmentScopeOf(client), identityId);
       return { outcome: 'selection', person: await personOf(identityId), token, applications, expiresAt };
     },
 
@@ -179,8 +184,6 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
 }
 
 export type ApiSignIn = ReturnType<typeof createApiSignIn>;
-
-const scopeOf = ({ accountId, applicationId, environmentId }: Client) => ({ accountId, applicationId, environmentId });
 
 /** Nobody is asked here what they allow somebody else's application, nor should that see their password. */
 function assertFirstParty({ client }: ApiVisit): void {

@@ -4,6 +4,7 @@ import { hours } from '../../platform/clock.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
 import { createLimiter } from '../../platform/limiter.js';
+import { environmentScopeOf } from '../../platform/scope.js';
 import { countedAddress } from '../counted-address.js';
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
@@ -97,7 +98,7 @@ export function createIdentityPasswordReset({
   return {
     async forgot({ client, email: typed, locale, parameters }) {
       const email = addressTyped(typed);
-      const { accountId, applicationId, environmentId } = client;
+      const { accountId, environmentId } = client;
       await countUse(limiter, `${environmentId} ${countedAddress(email)}`);
       await db.transaction({ accountId, environmentId }, async (tx) => {
         const at = now();
@@ -111,8 +112,8 @@ export function createIdentityPasswordReset({
         const linkId = await insertIdentityLink(tx, sealing, client, { ...link, now: at });
         const mail = { template: 'identity-password-reset', locale, subjectId: linkId } as const;
         await queueEmail(tx, { ...mail, cause: `identity-link/${linkId}`, accountId, environmentId }, at);
-        const scope = { accountId, applicationId, environmentId };
-        await recordEvent(tx, 'auth.identity_password_link_requested', { ...scope, resourceId: linkId });
+        const about = { ...environmentScopeOf(client), resourceId: linkId };
+        await recordEvent(tx, 'auth.identity_password_link_requested', about);
       });
     },
 

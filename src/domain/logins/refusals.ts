@@ -1,6 +1,6 @@
 import type { FirstFactorMethod } from '../../../entities/pending-sign-in.js';
 import type { Db } from '../../platform/database/db.js';
-import type { EnvironmentScope } from '../../platform/scope.js';
+import { type EnvironmentScope, environmentScopeOf } from '../../platform/scope.js';
 import { recordEvent } from '../events/record.js';
 
 /** What was proved, by whom, and why it is not enough. */
@@ -14,10 +14,10 @@ export interface Refusal {
 /** Writes down that somebody who has proved a first factor was not let in: whoever helps them finds why. */
 export const recordSignInRefusal = (
   db: Db,
-  { accountId, applicationId, environmentId }: EnvironmentScope,
+  place: EnvironmentScope,
   { identityId, method, reason }: Refusal,
 ): Promise<string> => {
-  const scope = { accountId, applicationId, environmentId };
+  const scope = environmentScopeOf(place);
   return db.transaction(scope, (tx) =>
     recordEvent(tx, 'auth.identity_sign_in_failed', {
       ...scope,

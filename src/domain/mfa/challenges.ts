@@ -3,7 +3,7 @@ import type { FactorKind } from '../../../entities/environment-settings.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { dbWithin } from '../../platform/database/db-within.js';
-import type { EnvironmentScope } from '../../platform/scope.js';
+import { environmentScopeOf } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 import type { OpenSignIn, PendingSignIns } from '../logins/pending-sign-ins.js';
@@ -132,8 +132,8 @@ export function createMfaChallenges({
   };
 
   async function record(tx: EntityManager, pending: OpenSignIn, factor: FactorKind, passed: boolean) {
-    const { accountId, applicationId, environmentId, identityId, method } = pending;
-    const scope: EnvironmentScope = { accountId, applicationId, environmentId };
+    const { identityId, method } = pending;
+    const scope = environmentScopeOf(pending);
     const about = {
       ...scope,
       resourceId: identityId,

@@ -1,5 +1,6 @@
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
+import { environmentScopeOf } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import type { OpenSignIn } from '../logins/pending-sign-ins.js';
 import { showsSecondFactor, withSecondFactor } from './assurance.js';
@@ -34,7 +35,7 @@ export function createMfaEnrollments({ db, factors, recoveryCodes, now }: MfaEnr
       const isExpected = bringsRecoveryCodes(await standingOf(db, pending));
       const work = (take: () => RecoveryCodeSet) =>
         db.transaction({ accountId: pending.accountId }, async (tx) => {
-          const { id, identityId, accountId, applicationId, environmentId } = pending;
+          const { id, identityId, accountId } = pending;
           const standing = await lockedStandingOf(tx, pending);
           const { enrollable, usable, provable } = choicesAfter(pending, standing);
           const mayAdd = pending.hasProvedFactor || showsSecondFactor(pending) || [...usable, ...provable].length === 0;
@@ -48,7 +49,7 @@ export function createMfaEnrollments({ db, factors, recoveryCodes, now }: MfaEnr
             [id, accountId, proved.amr, proved.acr, at],
           );
           if (noted.length === 0) throw new DomainError('mfa.enrollment_expired');
-          return factors.enrollIn(tx, { accountId, applicationId, environmentId }, identityId, { factor, take });
+          return factors.enrollIn(tx, environmentScopeOf(pending), identityId, { factor, take });
         });
       return recoveryCodes.withSet(isExpected, work, codes);
     },

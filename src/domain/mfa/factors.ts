@@ -6,7 +6,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { dbWithin } from '../../platform/database/db-within.js';
 import { violates } from '../../platform/database/postgres-errors.js';
-import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
+import { type AccountScope, type EnvironmentScope, environmentScopeOf } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { recordOfIdentity } from '../events/identity-events.js';
 import { recordEvent } from '../events/record.js';
@@ -97,7 +97,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
      *   auth.invalid_credentials where the session has ended meanwhile, auth.reauthentication_required where a first factor was added
      */
     async enroll(person: OwnProofOf, factor: NewFactor, codes?: string[]): Promise<Enrollment> {
-      const { accountId, applicationId, environmentId, identityId } = person;
+      const { accountId, identityId } = person;
       const before = await standingOf(db, person);
       const work = (take: () => RecoveryCodeSet) =>
         db.transaction({ accountId }, async (tx) => {
@@ -106,7 +106,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
           if (before.enrolled === null && enrolled !== null) throw new DomainError('auth.reauthentication_required');
           const isTaken = allowed.includes(factor.type) && !(factor.type === 'email_otp' && byMail);
           if (!isTaken) throw new DomainError('mfa.factor_not_allowed');
-          return enrollIn(tx, { accountId, applicationId, environmentId }, identityId, { factor, take });
+          return enrollIn(tx, environmentScopeOf(person), identityId, { factor, take });
         });
       return recoveryCodes.withSet(bringsRecoveryCodes(before), work, codes);
     },
@@ -129,14 +129,14 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
      */
     rename: (person: OwnProofOf, factorId: string, label: string): Promise<FactorSummary> =>
       db.transaction({ accountId: person.accountId }, async (tx) => {
-        const { accountId, applicationId, environmentId, identityId } = person;
+        const { accountId, identityId } = person;
         await holdOwnSession(tx, person);
         const factor = await tx.findOneBy(MfaFactor, { accountId, identityId, id: factorId });
         if (!factor) throw new DomainError('mfa.factor_not_found');
         if (factor.label === label) return factor;
         await tx.update(MfaFactor, { accountId, identityId, id: factorId }, { label });
         await recordEvent(tx, 'auth.mfa_renamed', {
-          ...{ accountId, applicationId, environmentId },
+          ...environmentScopeOf(person),
           resourceId: identityId,
           actor: { type: 'identity', id: identityId },
           metadata: { factor_id: factorId, factor: factor.type },
@@ -166,8 +166,8 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
      */
     remove: (person: OwnProofOf, factorId: string): Promise<void> =>
       db.transaction({ accountId: person.accountId }, async (tx) => {
-        const { accountId, applicationId, environmentId, identityId } = person;
-        const scope = { accountId, applicationId, environmentId };
+        const { accountId, identityId } = person;
+        const scope = environmentScopeOf(person);
         await holdOwnProof(tx, person, now());
         const factor = await tx.findOneBy(MfaFactor, { accountId, identityId, id: factorId });
         if (!factor) throw new DomainError('mfa.factor_not_found');

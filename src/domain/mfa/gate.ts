@@ -1,5 +1,6 @@
 import type { FactorKind } from '../../../entities/environment-settings.js';
 import type { Clock } from '../../platform/clock.js';
+import { environmentScopeOf } from '../../platform/scope.js';
 import type { Client } from '../oidc/clients.js';
 import { type Acr, aal1, aal2, type FirstFactor, isProvidersWord } from '../sessions/first-factor.js';
 import { showsSecondFactor } from './assurance.js';
@@ -64,11 +65,11 @@ export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
       requiresMfa = false,
       ...asked
     }: MfaQuestion): Promise<MfaDecision> {
-      const { accountId, applicationId, environmentId, settings } = client;
+      const { settings } = client;
       const { mfaGracePeriodDays: days, mfaTrustedDeviceDays } = settings;
       const mfaPolicy = requiresMfa ? 'required' : settings.mfaPolicy;
       const { identityId, amr, acr, secondFactorAt, ownFactorAt, ssoConnectionId = null } = first;
-      const scope = { accountId, applicationId, environmentId };
+      const scope = environmentScopeOf(client);
       const done: MfaDecision = { step: 'done', amr, acr, secondFactorAt };
       const isForAal2 = prefersAal2 && choicesAfter({ ...first, requiresAal2: true }, standing).usable.length > 0;
       const requiresAal2 = asked.requiresAal2 || isForAal2;

@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { RecoveryCode } from '../../../entities/recovery-code.js';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
-import type { AccountScope } from '../../platform/scope.js';
+import { type AccountScope, environmentScopeOf } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 import type { OwnProofOf } from '../sessions/own-proof.js';
@@ -67,8 +67,8 @@ export function createRecoveryCodes({ db, hashes, now }: RecoveryCodesDeps) {
      * @throws DomainError mfa.not_enrolled, auth.invalid_credentials, auth.reauthentication_required
      */
     async replace(person: OwnProofOf): Promise<string[]> {
-      const { accountId, applicationId, environmentId, identityId } = person;
-      const scope = { accountId, applicationId, environmentId };
+      const { accountId, identityId } = person;
+      const scope = environmentScopeOf(person);
       const set = await hashes.newSet();
       return db.transaction({ accountId }, async (tx) => {
         const { enrolled } = await holdOwnProof(tx, person, now());

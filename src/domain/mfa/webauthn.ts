@@ -4,7 +4,7 @@ import type {
 } from '@simplewebauthn/server';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
-import type { EnvironmentScope } from '../../platform/scope.js';
+import { type EnvironmentScope, environmentScopeOf } from '../../platform/scope.js';
 import type { OpenSignIn, PendingSignIns } from '../logins/pending-sign-ins.js';
 import { createAssertions, type StoredCredential, type VerifiedAssertion } from './webauthn-assertions.js';
 import { createCeremonies, credentialText, type KeyOwner, type VerifiedAttestation } from './webauthn-ceremonies.js';
@@ -73,7 +73,7 @@ export function createWebauthn({ db, baseUrl, pendingSignIns, now }: WebauthnDep
       sent: unknown,
       on: Pick<Db, 'statement' | 'transaction'> = db,
     ): Promise<VerifiedAssertion | null> {
-      const { accountId, applicationId, environmentId, identityId } = pending;
+      const { accountId, identityId } = pending;
       const challenge = await pendingSignIns.takeWebauthnChallenge(pending.id, on);
       const response = readAssertion(sent);
       if (challenge === null || response === null) return null;
@@ -81,8 +81,7 @@ export function createWebauthn({ db, baseUrl, pendingSignIns, now }: WebauthnDep
         ({ credentialId }) => credentialText(credentialId) === response.id,
       );
       if (!stored) return null;
-      const scope = { accountId, applicationId, environmentId };
-      return assertions.use(scope, stored, response, { challenge, asPasskey: false }, on);
+      return assertions.use(environmentScopeOf(pending), stored, response, { challenge, asPasskey: false }, on);
     },
 
     /** Options for `navigator.credentials.get` with any passkey of this service: which person it is, is its answer. */

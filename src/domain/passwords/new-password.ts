@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { Identity } from '../../../entities/identity.js';
 import type { Actor } from '../../platform/context.js';
-import type { EnvironmentScope } from '../../platform/scope.js';
+import { type EnvironmentScope, environmentScopeOf } from '../../platform/scope.js';
 import { defaultLocaleOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 import { recordOfIdentity } from '../events/identity-events.js';
@@ -101,10 +101,11 @@ delete from sso_links l where l.account_id = $1 and l.identity_id = $2 and not (
 /** A passkey is the Account's, and signs in alone: it would let them in wherever the owner of the address comes to be. */
 async function endWaysInOfBefore(
   tx: EntityManager,
-  { accountId, applicationId, environmentId, identityId }: Omit<PasswordOwner, 'membershipId'>,
+  owner: Omit<PasswordOwner, 'membershipId'>,
   { by, provenFor, now }: WaysInOfBefore,
 ): Promise<void> {
-  const scope = { accountId, applicationId, environmentId };
+  const { accountId, environmentId, identityId } = owner;
+  const scope = environmentScopeOf(owner);
   const hadFactors = await forgetFactors(tx, scope, identityId);
   await resetElsewhere(tx, scope, identityId, { all: true, now });
   const organizationId = provenFor?.organizationId ?? null;
@@ -122,10 +123,11 @@ async function endWaysInOfBefore(
  */
 export async function settleNewPassword(
   tx: EntityManager,
-  { accountId, applicationId, environmentId, identityId, membershipId }: PasswordOwner,
+  owner: PasswordOwner,
   { passwordHash, method, provesEmail, provenFor, keepSessionId = null, by, now }: NewPassword,
 ): Promise<void> {
-  const scope = { accountId, applicationId, environmentId };
+  const { accountId, environmentId, identityId, membershipId } = owner;
+  const scope = environmentScopeOf(owner);
   const [[before] = []] = await tx.query<[{ isVerified: boolean }[], number]>(
     `with before as (select email_verified_at from identities where account_id = $1 and id = $2)
      update identities set password_hash = $3, password_changed_at = $4, updated_at = $4,
@@ -171,11 +173,11 @@ export async function settleProvedAddress(
 ): Promise<void> {
   const { passwordHash, method, now } = proved;
   if (hadPassword || passwordHash !== null) return settleNewPassword(tx, owner, { ...proved, provesEmail: true });
-  const { accountId, applicationId, environmentId, identityId } = owner;
+  const { accountId, identityId } = owner;
   const shown = { emailVerifiedAt: now, verifiedByWord: false, updatedAt: now };
   await tx.update(Identity, { accountId, id: identityId }, shown);
-  const scope = { accountId, applicationId, environmentId };
-  await recordOfIdentity(tx, scope, { identityId }, [{ action: 'identity.email_verified', metadata: { method } }]);
+  const events = [{ action: 'identity.email_verified' as const, metadata: { method } }];
+  await recordOfIdentity(tx, environmentScopeOf(owner), { identityId }, events);
   await endAccessOfBefore(tx, owner, proved);
 }
 
@@ -185,11 +187,10 @@ export async function endAccessOfBefore(
   owner: Omit<PasswordOwner, 'membershipId'>,
   { by, provenFor, now }: WaysInOfBefore,
 ): Promise<void> {
-  const { accountId, applicationId, environmentId, identityId } = owner;
+  const { accountId, identityId } = owner;
   const reason = 'email_verified';
   const ended = await endAccess(tx, { accountId, identityId }, { reason, now });
   await endWaysInOfBefore(tx, owner, { by, provenFor, now });
   if (ended.length === 0) return;
-  const scope = { accountId, applicationId, environmentId };
-  await recordOfIdentity(tx, scope, { identityId }, revocationOf(ended, reason));
+  await recordOfIdentity(tx, environmentScopeOf(owner), { identityId }, revocationOf(ended, reason));
 }

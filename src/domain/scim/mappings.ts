@@ -7,7 +7,7 @@ import type { Clock } from '../../platform/clock.js';
 import { type Db, within } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
 import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
-import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
+import { type AccountScope, environmentScopeOf } from '../../platform/scope.js';
 import { isUuid } from '../../platform/uuid.js';
 import type { Assignments } from '../access/assignments.js';
 import type { Caller } from '../caller.js';
@@ -113,7 +113,7 @@ export function createScimGroupMappings({ db, assignments, now }: ScimGroupMappi
       { roleId, nodeId }: ScimGroupMappingChanges,
     ): Promise<ScimGroupMapping> =>
       change(scope, async (tx) => {
-        await schemaFor(tx, scopeOf(await findMapping(tx, scope, id)), 'places');
+        await schemaFor(tx, environmentScopeOf(await findMapping(tx, scope, id)), 'places');
         const before = await lockMapping(tx, scope, id);
         const wanted = { roleId: roleId ?? before.roleId, nodeId: nodeId ?? before.nodeId };
         const mapping = { ...before, ...wanted, nodeId: await assertMayMap(tx, directoryIn(before), caller, wanted) };
@@ -160,12 +160,8 @@ export async function forgetMappings(tx: EntityManager, mappings: readonly ScimG
 
 export type ScimGroupMappings = ReturnType<typeof createScimGroupMappings>;
 
-const scopeOf = ({ accountId, applicationId, environmentId }: ScimGroupMapping): EnvironmentScope => ({
-  accountId,
-  applicationId,
-  environmentId,
-});
-const directoryIn = (mapping: ScimGroupMapping): Directory => directoryOf(scopeOf(mapping), mapping.organizationId);
+const directoryIn = (mapping: ScimGroupMapping): Directory =>
+  directoryOf(environmentScopeOf(mapping), mapping.organizationId);
 
 async function findMapping(tx: EntityManager, scope: AccountScope, id: string): Promise<ScimGroupMapping> {
   const mapping = await tx.findOneBy(ScimGroupMapping, { ...within(scope), id });
@@ -198,7 +194,7 @@ async function peopleIn(tx: EntityManager, mapping: ScimGroupMapping): Promise<s
 }
 
 const eventOf = (mapping: ScimGroupMapping) => ({
-  ...scopeOf(mapping),
+  ...environmentScopeOf(mapping),
   resourceId: mapping.id,
   metadata: {
     organization_id: mapping.organizationId,

@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
+import { environmentScopeOf } from '../../platform/scope.js';
 import { stays } from '../erasures/staying.js';
 import { recordOfIdentity, updated } from '../events/identity-events.js';
 import { type FoundLink, findIdentityLink } from '../identity-links.js';
@@ -104,9 +105,8 @@ function asksPassword(link: FoundLink, browser: string | null): boolean {
 }
 
 async function settle(tx: EntityManager, link: FoundLink, at: Date): Promise<void> {
-  const { id, accountId, applicationId, environmentId, identityId, isVerified, firstName, lastName, passwordHash } =
-    link;
-  const scope = { accountId, applicationId, environmentId };
+  const { id, accountId, identityId, isVerified, firstName, lastName, passwordHash } = link;
+  const scope = environmentScopeOf(link);
   await tx.query('update identity_links set used_at = $2 where id = $1', [id, at]);
   const actor = { type: 'identity', id: identityId } as const;
   if (!isVerified) {

@@ -6,7 +6,7 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
 import { inSavepoint } from '../../platform/database/scoped-runner.js';
 import { createLimiter } from '../../platform/limiter.js';
-import type { EnvironmentScope } from '../../platform/scope.js';
+import { type EnvironmentScope, environmentScopeOf } from '../../platform/scope.js';
 import { countedAddress } from '../counted-address.js';
 import { queueEmail } from '../emails/queue.js';
 import { DomainError } from '../errors.js';
@@ -59,12 +59,11 @@ export function createRequestSignUp({ db, sealing, passwords, rateLimits, now }:
 
   return async ({ password, ...request }) => {
     const { client } = request;
-    const { accountId, applicationId, environmentId } = client;
-    const scope = { accountId, applicationId, environmentId };
+    const scope = environmentScopeOf(client);
     const { minLength, context } = await db.transaction(scope, (tx) => environmentRule(tx, scope));
     const own = [request.email, request.firstName, request.lastName];
     await passwords.assertAcceptable(password, { minLength, context: [...context, ...own], field: 'password' });
-    await countUse(limiter, `${environmentId} ${countedAddress(request.email)}`);
+    await countUse(limiter, `${client.environmentId} ${countedAddress(request.email)}`);
     const passwordHash = await passwords.hash(password);
     const browser = newSecret();
     const parked = { passwordHash, browserHash: hashSecret(browser) };

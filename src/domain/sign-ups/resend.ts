@@ -3,6 +3,7 @@ import { openSealedJson } from '../../platform/crypto/sealed-json.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
 import { createLimiter } from '../../platform/limiter.js';
+import { environmentScopeOf } from '../../platform/scope.js';
 import { queueEmail } from '../emails/queue.js';
 import { recordEvent } from '../events/record.js';
 import {
@@ -70,15 +71,15 @@ export function createResend({ db, sealing, rateLimits, now }: ResendDeps): Rese
   }
 
   async function send(client: LinkClient, link: Omit<NewIdentityLink, 'purpose'> & { identityId: string }) {
-    const { accountId, applicationId, environmentId } = client;
+    const { accountId, environmentId } = client;
     await count(link.identityId);
     await db.transaction({ accountId, environmentId }, async (tx) => {
       const at = now();
       const subjectId = await insertIdentityLink(tx, sealing, client, { ...link, purpose: 'verify_email', now: at });
       const mail = { template: 'verify-email', locale: link.locale, subjectId } as const;
       await queueEmail(tx, { ...mail, cause: `identity-link/${subjectId}`, accountId, environmentId }, at);
-      const scope = { accountId, applicationId, environmentId };
-      await recordEvent(tx, 'auth.verification_mail_requested', { ...scope, resourceId: subjectId });
+      const about = { ...environmentScopeOf(client), resourceId: subjectId };
+      await recordEvent(tx, 'auth.verification_mail_requested', about);
     });
     return true;
   }

@@ -5,6 +5,7 @@ import { onlyOnce, type Parameters, readParameters } from '../../domain/oidc/par
 import { firstFactor } from '../../domain/sessions/first-factor.js';
 import type { HostedSession } from '../../domain/sessions/sessions.js';
 import type { TextKey } from '../../platform/mail/texts.js';
+import { environmentScopeOf } from '../../platform/scope.js';
 import { assertOwnOrigin } from '../origin.js';
 import { redirect } from '../pages/redirect.js';
 import { sendPage } from '../pages/send-page.js';
@@ -107,8 +108,7 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
     if (password === '') return signInPage.send(visit, { email, error: 'sign_in.error.password_missing' });
     const error = await captchaErrorOf(captcha, visit, form);
     if (error) return signInPage.send(visit, { email, error });
-    const { accountId, applicationId, environmentId } = client;
-    const scope = { accountId, applicationId, environmentId };
+    const scope = environmentScopeOf(client);
     const at = now(); // what is changed while the password is looked at came later
     const result = await logins.passwordLogin.signIn(scope, { email, password, ipAddress: request.ip });
     const refuse = () => signInPage.send(visit, { email, error: 'sign_in.error.credentials' });

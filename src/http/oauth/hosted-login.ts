@@ -12,6 +12,7 @@ import { aal2, type FirstFactor } from '../../domain/sessions/first-factor.js';
 import type { HostedSession } from '../../domain/sessions/sessions.js';
 import type { RecoveredSignIn } from '../../domain/sso-sign-in/recovery.js';
 import type { Sso } from '../../domain/sso-sign-in/sso.js';
+import { environmentScopeOf } from '../../platform/scope.js';
 import { redirect } from '../pages/redirect.js';
 import { secretCookie } from '../secret-cookie.js';
 import { answerClient } from './answer-client.js';
@@ -31,8 +32,7 @@ interface Proved {
 
 /** The sign-in that a recovery code is offered for. */
 export function recoveredBy(visit: Pick<Visit, 'client' | 'asked'>): RecoveredSignIn {
-  const { accountId, applicationId, environmentId } = visit.client;
-  return { scope: { accountId, applicationId, environmentId }, bound: boundParametersOf(visit) };
+  return { scope: environmentScopeOf(visit.client), bound: boundParametersOf(visit) };
 }
 
 /** What a sign-in that was proved goes on to, or another answer where no session begins: the person, the password, or what they came by, is gone since. */
@@ -116,9 +116,8 @@ export function createHostedLogin(
     { method, ...proof }: FirstFactor,
     code: string | null = null,
   ): Promise<void> {
-    const { accountId, applicationId, environmentId } = client;
     const signedIn = await sessions.signIn({
-      scope: { accountId, applicationId, environmentId },
+      scope: environmentScopeOf(client),
       ...proof,
       goesOn: method === 'session',
       lifeSeconds: client.settings.sessionTtlSeconds,

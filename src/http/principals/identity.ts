@@ -1,4 +1,5 @@
 import { DomainError } from '../../domain/errors.js';
+import { environmentScopeOf } from '../../platform/scope.js';
 import type { Authorized } from '../surface.js';
 
 /** What the provider knows of a presented access token; see `domain/oidc`. */
@@ -46,10 +47,10 @@ export async function proveIdentityToken(tokens: IdentityTokens, token: string):
   const proved = await tokens.prove(token);
   if (!proved) return null;
   if (proved.isThirdParty) throw new DomainError('principal.wrong_type');
-  const { identityId, sessionId, accountId, applicationId, environmentId } = proved;
+  const { identityId, sessionId } = proved;
   return {
     caller: { type: 'identity', identityId, sessionId, authenticatedAt: signedInAt(proved) },
-    scope: { accountId, applicationId, environmentId },
+    scope: environmentScopeOf(proved),
     credential: identityCredential(proved),
   };
 }

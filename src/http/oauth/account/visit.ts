@@ -9,7 +9,7 @@ import { aal2 } from '../../../domain/sessions/first-factor.js';
 import type { OwnProofOf, WantedFor } from '../../../domain/sessions/own-proof.js';
 import type { HostedSession } from '../../../domain/sessions/sessions.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
-import type { EnvironmentScope } from '../../../platform/scope.js';
+import { type EnvironmentScope, environmentScopeOf } from '../../../platform/scope.js';
 import { assertOwnOrigin } from '../../origin.js';
 import { redirect } from '../../pages/redirect.js';
 import { wantsJson } from '../../pages/wants-json.js';
@@ -74,7 +74,7 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
     const form = onlyOnce(read, [...read.values.keys()]);
     const uiLocales = form.get('ui_locales')?.slice(0, 100) ?? null;
     const params = { client_id: client.clientId, ...(uiLocales !== null && { ui_locales: uiLocales }) };
-    const { accountId, applicationId, environmentId, settings } = client;
+    const { environmentId, settings } = client;
     const browser = hosted.cookies.browser.read(request);
     const session = await sessions.find(browser, environmentId, settings.sessionIdleTtlSeconds);
     if (!session) {
@@ -84,7 +84,7 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
       return null;
     }
     if (withoutMark({ request, reply, read })) return null;
-    const scope = { accountId, applicationId, environmentId };
+    const scope = environmentScopeOf(client);
     request.accountUrl = accountUrl(baseUrl, 'account', params);
     return { request, reply, client, scope, session, form, uiLocales, params };
   }

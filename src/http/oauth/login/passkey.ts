@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { OAuthError } from '../../../domain/oidc/oauth-error.js';
 import { onlyOnce, type ReadParameters, readParameters } from '../../../domain/oidc/parameters.js';
 import { aal2, firstFactor } from '../../../domain/sessions/first-factor.js';
+import { environmentScopeOf } from '../../../platform/scope.js';
 import { assertOwnOrigin } from '../../origin.js';
 import { unlessGone } from '../hosted-login.js';
 import type { HostedOptions } from '../options.js';
@@ -32,8 +33,7 @@ export const passkey: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { p
       const visit = await hosted.enter(request, reply, read);
       if (!visit) return reply;
       assertAllowed(visit);
-      const { accountId, applicationId, environmentId } = visit.client;
-      const result = await logins.passkeyLogin.signIn({ accountId, applicationId, environmentId }, requestOf(visit), {
+      const result = await logins.passkeyLogin.signIn(environmentScopeOf(visit.client), requestOf(visit), {
         token: tokenIn(read),
         sent: credentialIn(request.body),
       });

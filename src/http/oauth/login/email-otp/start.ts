@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { createsIdentities } from '../../../../domain/logins/email-otp.js';
 import { onlyOnce, readParameters } from '../../../../domain/oidc/parameters.js';
+import { environmentScopeOf } from '../../../../platform/scope.js';
 import { assertOwnOrigin } from '../../../origin.js';
 import { readerLocaleOf } from '../../../pages/send-page.js';
 import { wantsJson } from '../../../pages/wants-json.js';
@@ -24,8 +25,8 @@ export const emailOtpStart: FastifyPluginAsyncTypebox<HostedOptions> = async (ap
       assertOwnOrigin(request, provider.baseUrl);
       const visit = await hosted.enter(request, reply, read);
       if (!visit) return reply;
-      const { settings, accountId, applicationId, environmentId } = visit.client;
-      const scope = { accountId, applicationId, environmentId };
+      const { settings } = visit.client;
+      const scope = environmentScopeOf(visit.client);
       const email = typedEmail(form);
       if (!visit.methods.includes('email_otp')) {
         return signInPage.send(visit, { email, error: 'sign_in.error.code_disabled' });

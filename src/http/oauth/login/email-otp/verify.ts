@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { createsIdentities } from '../../../../domain/logins/email-otp.js';
 import { onlyOnce, readParameters } from '../../../../domain/oidc/parameters.js';
 import { firstFactor } from '../../../../domain/sessions/first-factor.js';
+import { environmentScopeOf } from '../../../../platform/scope.js';
 import { assertOwnOrigin } from '../../../origin.js';
 import { redirect } from '../../../pages/redirect.js';
 import { wantsJson } from '../../../pages/wants-json.js';
@@ -27,8 +28,8 @@ export const emailOtpVerify: FastifyPluginAsyncTypebox<HostedOptions> = async (a
       assertOwnOrigin(request, provider.baseUrl);
       const visit = await hosted.enter(request, reply, read);
       if (!visit) return reply;
-      const { settings, accountId, applicationId, environmentId } = visit.client;
-      const scope = { accountId, applicationId, environmentId };
+      const { settings, environmentId } = visit.client;
+      const scope = environmentScopeOf(visit.client);
       if (!visit.methods.includes('email_otp')) {
         return signInPage.send(visit, { email: '', error: 'sign_in.error.code_disabled' });
       }
