@@ -13,16 +13,19 @@ export interface AssignedRole {
   effectiveTo: Date | null;
 }
 
-/** Of an assignment `a`, as `AssignedRole` has it. */
+/** Columns of an assignment `a` by the names of `AssignedRole`. */
 const columns = `a.id as "assignmentId", r.id as "roleId", r.name as "roleName", n.id as "nodeId", n.name as "nodeName",
        a.effective_from as "effectiveFrom", a.effective_to as "effectiveTo"`;
 const assignments = 'role_assignments a join roles r on r.id = a.role_id join nodes n on n.id = a.node_id';
-/** Of one Identity, who holds few: read by their keys, where a join may read all roles for each who is on a page. */
+/**
+ * For one Identity, which holds few roles: looked up by key, since a plain join may read every role for each person on
+ * a page.
+ */
 const fewAssignments = `role_assignments a cross join lateral (select id, name from roles where id = a.role_id offset 0) r
      join nodes n on n.id = a.node_id`;
 
 /**
- * What one Identity of an Environment holds and has not ended, the oldest first, as an expression that `rolesInJson` reads.
+ * SQL: the roles that one Identity holds or is going to hold, oldest first, as JSON for `rolesInJson`.
  * @param node only what is held at this very node
  */
 export const rolesOfOne = ({ identity, environment, at, node }: RolesOfOne) =>
@@ -30,7 +33,7 @@ export const rolesOfOne = ({ identity, environment, at, node }: RolesOfOne) =>
      where a.environment_id = ${environment} and a.identity_id = ${identity} and ${notEnded(at)}${node ? ` and a.node_id = ${node}` : ''}
      order by a.created_at, a.id) held)`;
 
-/** How a statement calls them. */
+/** SQL for each of these values, such as `$1`. */
 type RolesOfOne = Record<'identity' | 'environment' | 'at', string> & { node?: string };
 type InJson<T> = { [K in keyof T]: Date extends T[K] ? string | null : T[K] };
 export type RolesInJson = InJson<AssignedRole>[];
@@ -39,7 +42,7 @@ export const rolesInJson = (roles: RolesInJson): AssignedRole[] =>
 const dated = (text: string | null) => (text === null ? null : new Date(text));
 
 /**
- * What some Identities hold in an Environment and has not ended, by Identity; the oldest first.
+ * The roles that some Identities hold or are going to hold in an Environment, by Identity; oldest first.
  * @param nodeId only what is held at this very node
  */
 export async function assignedRolesOf(

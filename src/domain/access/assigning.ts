@@ -12,29 +12,32 @@ import { recordEvents } from '../events/record.js';
 import { asNotFound } from './concurrent-removal.js';
 import { openWindows } from './window-rows.js';
 
-/** What somebody is to hold. Null bounds are open; null as the node is the Environment's root. */
+/** An assignment that is asked for. A bound of null is open; a node of null is the Environment's root. */
 export interface WantedAssignment {
   identityId: string;
   roleId: string;
   nodeId: string | null;
   effectiveFrom: Date | null;
   effectiveTo: Date | null;
-  /** Whether the holder hears by mail of what happens in its window; not, unless it is said. */
+  /** Whether the holder is told by mail when its window begins, is about to end, and ends. By default not. */
   notifyHolder?: boolean;
 }
 
-/** What became of one: made, there alike already, or refused. */
+/** The outcome for one: created, already there just like it, or refused. */
 export type AssignmentResult =
   | { status: 'created' | 'exists'; assignment: RoleAssignment }
   | { status: 'failed'; error: DomainError };
 
-/** The same of somebody who is only to be made. */
+/** The same for an Identity that does not exist yet. */
 export type WantedByNewcomer = Omit<WantedAssignment, 'identityId'>;
 
-/** A wanted one whose parts were found. */
+/** A wanted assignment whose Identity, role and node exist. */
 export type Placed<W extends WantedByNewcomer = WantedAssignment> = W & { nodeId: string };
 
-/** The node of each wanted one, or the code of what was not found; in order. A newcomer is not looked for. */
+/**
+ * Each wanted assignment with its node, or the code of what is wrong with it; in order. Without an `identityId`, no
+ * Identity is looked up.
+ */
 export async function place<W extends WantedByNewcomer & { identityId?: string }>(
   tx: EntityManager,
   scope: EnvironmentScope,
@@ -69,9 +72,9 @@ export async function place<W extends WantedByNewcomer & { identityId?: string }
 }
 
 /**
- * Writes assignments, in one statement, in the caller's transaction. The table's exclusion constraint decides races: what
- * overlaps is not written, and is then looked at for being alike.
- * @throws DomainError identity.not_found, role.not_found, nodes.node_not_found where that went meanwhile
+ * Inserts assignments with one statement, in the caller's transaction. The table's exclusion constraint decides races:
+ * one that overlaps another is not inserted, and counts as `exists` where that one is the same.
+ * @throws DomainError identity.not_found, role.not_found, nodes.node_not_found if one was deleted meanwhile
  */
 export async function write(
   tx: EntityManager,
@@ -140,7 +143,7 @@ const overlaps = (a: Window, b: Window) => begins(a) < ends(b) && begins(b) < en
 const begins = ({ effectiveFrom }: Window) => effectiveFrom?.getTime() ?? -Infinity;
 const ends = ({ effectiveTo }: Window) => effectiveTo?.getTime() ?? Infinity;
 
-/** Names those in the way, as far as they are there still. */
+/** Names the assignments in the way, as far as they still exist. */
 function overlapping(held: readonly RoleAssignment[]): DomainError {
   const details = held.slice(0, mostNamed).map(({ id }) => ({
     field: '',

@@ -13,7 +13,7 @@ export interface NamedAssignment extends RoleAssignment {
 
 interface Wanted {
   identityId: string;
-  /** The nodes that the caller's part of the tree begins with; null is all of it. */
+  /** The top nodes of the caller's part of the tree; null: the whole tree. */
   part: ReachedNodes;
   page: PageRequest<'created_at'>;
 }
@@ -23,7 +23,10 @@ const namesContain = `(exists (select from roles r where r.id = assignment.role_
 const inPart = 'exists (select from nodes n where n.id = assignment.node_id and n.path && :part::uuid[])';
 const columns = { created_at: ['assignment.createdAt', 'assignment.id'] };
 
-/** What an Identity holds in a part of the tree and has not lost, whatever its window; `q` is a part of the role's or the node's name. */
+/**
+ * The assignments of an Identity in a part of the tree that were not removed, whatever their window; `q` is part of the
+ * role's or the node's name.
+ */
 export const listAssignments = (
   db: Pick<Db, 'transaction'>,
   scope: EnvironmentScope,

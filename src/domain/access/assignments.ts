@@ -17,7 +17,7 @@ import { assigning, createGiving, keysOf } from './giving.js';
 import { removeAssignments } from './removing.js';
 import type { Rights } from './rights.js';
 
-/** Null as the node is the Environment's root. */
+/** A node of null is the Environment's root. */
 export type RoleAtNode = Pick<WantedAssignment, 'roleId' | 'nodeId'>;
 
 export interface AssignmentsDeps {
@@ -29,7 +29,7 @@ export interface AssignmentsDeps {
 
 const viewing = { permissions: ['rbac.view_roles'], capability: 'env_roles.view' } as const;
 
-/** Who holds which role where (contract §5, §10). Whoever gives one must hold at that node all that it allows. */
+/** Role assignments (contract §5, §10). Whoever gives a role must hold all of its permissions at that node. */
 export function createAssignments({ db, evaluation, rights, now }: AssignmentsDeps) {
   const giving = createGiving({ db, evaluation, rights });
 
@@ -38,7 +38,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
     if (held !== 'held') throw forbiddenFor(caller, assigning);
   }
 
-  /** Any number of them, each on its own: what is wrong with one keeps no other from being made. */
+  /** Any number at once, each by itself: one that is refused does not stop the others. */
   function assignAll(
     scope: EnvironmentScope,
     caller: Caller,
@@ -62,7 +62,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       return placed.map((one): AssignmentResult => {
         if (one instanceof DomainError) return { status: 'failed', error: one };
         if (there.has(one.identityId)) return written[next++] as AssignmentResult;
-        return { status: 'failed', error: new DomainError('identity.not_found') }; // left since they were looked for
+        return { status: 'failed', error: new DomainError('identity.not_found') }; // left the Environment meanwhile
       });
     });
   }
@@ -84,7 +84,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
     },
 
     /**
-     * The same for an Identity that is being made, in the transaction that makes it; open in time. What is refused undoes that.
+     * For an Identity that is being created, in its transaction, and without time limits. A refusal rolls that back.
      * @throws DomainError permission.required (account.capability_required), role.not_found, nodes.node_not_found, role.cannot_grant
      */
     forNewcomer:
@@ -101,10 +101,10 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       },
 
     /**
-     * The same for many Identities at once: what becomes of each wanted one is told before any of them is made.
-     * @returns `places`, in order, each with its node or why not; and what writes those that were allowed, in the
-     *   transaction that makes the Identities
-     * @throws (the writing) DomainError role.not_found, nodes.node_not_found where that went meanwhile
+     * For many Identities, in two steps: first whether each assignment is allowed, then the writing.
+     * @returns `places`: each one's node or refusal, in order; `give`: writes the allowed ones, in the Identities'
+     *   transaction
+     * @throws (from `give`) DomainError role.not_found, nodes.node_not_found if one was deleted meanwhile
      */
     async forNewcomers(scope: EnvironmentScope, caller: Caller, wanted: readonly RoleAtNode[]) {
       const at = now();
@@ -121,8 +121,8 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
     },
 
     /**
-     * Whether the caller may give roles at a node, for a gift that is to be made later: nothing is given yet.
-     * @param given at which node, where null is the root, and to whom, if that is decided
+     * Checks that the caller may give roles at a node; they are assigned later, as by an invite.
+     * @param wanted at which node (null: the root), and to whom, if that is known
      * @returns the node's id
      * @throws DomainError role.not_found, nodes.node_not_found, permission.required (account.capability_required), role.cannot_grant
      */
@@ -145,11 +145,11 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       return node.id;
     },
 
-    /** Whether the caller may give and take roles at a node at all. @throws DomainError, the 403 of this kind of caller */
+    /** Checks the right to give and remove roles at a node. @throws DomainError, the 403 of this kind of caller */
     assertMayAssign,
 
     /**
-     * For an operation that names an Identity: an administrator of a part sees, gives and takes there only, and knows nobody else.
+     * To an administrator of a part of the tree, only the people of that part exist.
      * @throws DomainError identity.not_found
      */
     async assertKnown(scope: EnvironmentScope, caller: Caller, identityId: string, asked: 'view' | 'give') {
@@ -158,8 +158,8 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
     },
 
     /**
-     * What an Identity holds and has not lost, whatever its window; to an administrator of a part, what it holds there. `q` is a part
-     * of the role's or the node's name.
+     * The assignments of an Identity that were not removed, whatever their window; an administrator of a part sees
+     * those in that part. `q` is part of the role's or the node's name.
      */
     list: (
       scope: EnvironmentScope,
@@ -170,9 +170,9 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       listAssignments(db, scope, { identityId, part: rights.partOf(scope, caller, viewing), page }),
 
     /**
-     * Takes assignments away, each on its own.
+     * Removes assignments, each by itself.
      * @param identityId where only those of one Identity are meant
-     * @returns for each the code of why not, or null; in order
+     * @returns for each, in order, the code of its refusal, or null
      */
     async removeAll(
       scope: EnvironmentScope,

@@ -20,7 +20,7 @@ export interface NewPermission {
 }
 export type PermissionChanges = Partial<Omit<NewPermission, 'key'>>;
 
-/** A role that holds a permission, and how many assignments give it away now. */
+/** A role that holds a permission, and how many assignments of the role are in force or are going to be. */
 export interface PermissionUse {
   id: string;
   name: string;
@@ -76,7 +76,8 @@ export function createPermissionCatalog({ db, now }: { db: Db; now: Clock }) {
             createdAt: now(),
           };
           await tx.insert(Permission, permission);
-          // `svc:` stands before what the service may add in a later release. What is there already is taken, as any other key.
+          // `svc:` begins the keys that the service may add in a later release. A key that exists is refused as taken,
+          // like any other.
           if (input.key.startsWith('svc:')) throw invalidField('key', 'reserved', 'svc: is reserved for the service');
           await recordEvent(tx, 'permission.created', {
             ...scope,
@@ -106,7 +107,7 @@ export function createPermissionCatalog({ db, now }: { db: Db; now: Clock }) {
       }),
 
     /**
-     * Takes it out of every role too, which is a change of each.
+     * Also removes it from every role, which changes each of them.
      * @throws DomainError permission.not_found, permission.system, version.conflict
      */
     remove: (scope: EnvironmentScope, id: string, version: number): Promise<void> =>
@@ -145,7 +146,7 @@ export function createPermissionCatalog({ db, now }: { db: Db; now: Clock }) {
 
 export type PermissionCatalog = ReturnType<typeof createPermissionCatalog>;
 
-/** Where nothing is said of it: what stands before the first dot. */
+/** The category where none is given: what comes before the first dot. */
 const categoryOf = (key: string): string => key.slice(0, key.indexOf('.'));
 
 async function findPermission(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<Permission> {
@@ -154,7 +155,7 @@ async function findPermission(tx: EntityManager, scope: EnvironmentScope, id: st
   return permission;
 }
 
-/** The roles that hold a permission, which is locked: in this order everywhere. */
+/** Locks a permission and the roles that hold it: in this order everywhere. */
 const lockHolders = (tx: EntityManager, { environmentId }: EnvironmentScope, permissionId: string) =>
   tx.query<{ id: string; name: string }[]>(
     `select id, name::text from roles where environment_id = $1

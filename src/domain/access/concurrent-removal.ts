@@ -4,7 +4,10 @@ import { isOutage } from '../../platform/outages.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 
-/** What a violated constraint of assignments means: what was there when it was looked for may be gone when it is named. */
+/**
+ * The error for a violated constraint of assignments: what existed when it was looked up may be deleted before it is
+ * used.
+ */
 export function asNotFound(error: unknown): unknown {
   if (isOutage(error)) return error;
   if (violates(error, 'role_assignments_identity_fk')) return new DomainError('identity.not_found');
@@ -13,10 +16,10 @@ export function asNotFound(error: unknown): unknown {
 }
 
 /**
- * Keeps members in the Environment until the end of the transaction. Whoever leaves one stays in the Account's directory, where no
- * constraint speaks against giving them a role: they would hold it when they come back. The Identity is locked first, as who
- * removes it takes them.
- * @returns who of them is there
+ * Keeps members in the Environment until the end of the transaction. Somebody who leaves it stays in the Account's
+ * directory, where no constraint keeps them from being given a role: they would hold it once they come back. The
+ * Identity is locked first, as by whoever removes it.
+ * @returns those who are members
  */
 export async function keepMembers(
   tx: EntityManager,
@@ -36,7 +39,9 @@ export async function keepMembers(
   return new Set(there.map(({ id }) => id));
 }
 
-/** What goes between the look at it and its use is found missing at the next look. */
+/**
+ * Does the work again where something was deleted between its look-up and its use: the next look-up finds it missing.
+ */
 export async function retryWhenRemoved<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

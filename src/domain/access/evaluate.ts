@@ -30,11 +30,12 @@ export interface Decision {
 }
 
 /**
- * Any number of checks in one round trip. The planner is left no choice: permissions are read once, each check reads its
- * membership and node by key, and the Identity's assignments by index; each `offset 0` keeps it so whatever the tables'
- * sizes were at the first plan.
- * The root stands in for null before: compared with a `coalesce`, which row-level security does not trust with an index, each
- * check would read every node. All reasons are one text: a thousand rows would cost both sides more than what is in them.
+ * Any number of checks in one round trip. The planner has no choice: permissions are read once, each check reads its
+ * membership and node by key, and the Identity's assignments by index. Each `offset 0` keeps it so, whatever the
+ * tables' sizes were when the plan was made.
+ * The root takes the place of null beforehand: in a comparison with `coalesce`, which row-level security keeps from
+ * using an index, each check would read every node. All reasons are one text: a thousand rows would cost both sides
+ * more than their contents.
  */
 const evaluateStatement = {
   name: 'evaluate_checks',
@@ -74,7 +75,7 @@ from c
     select path from nodes where environment_id = $1 and id = c.node_id offset 0) n on true`,
 };
 
-/** A time to come; without a bound from now on, or for good. */
+/** A period from now on; a bound that is missing is open. */
 export interface Stretch {
   from?: Date | null;
   until?: Date | null;
@@ -96,7 +97,7 @@ having range_agg(tstzrange(a.effective_from, a.effective_to)) @> tstzrange($5, $
 
 const decisions = new Map<string, Decision>();
 
-/** One for each reason: a thousand that say the same are one in memory. */
+/** One object for each reason, however many decisions say the same. */
 function decisionOf(reason: string): Decision {
   const known = decisions.get(reason);
   if (known) return known;
@@ -105,10 +106,10 @@ function decisionOf(reason: string): Decision {
   return made;
 }
 
-/** Up to so many checks share a statement with those of other requests; more are worth one of their own. */
+/** Up to this many checks share a statement with those of other requests; more get a statement of their own. */
 const fewChecks = 10;
 
-/** As many checks are in one statement, where they may be any number. */
+/** The most checks in one statement, where there may be any number. */
 const mostChecks = 1000;
 
 /** Decides (contract §5): active identity, active path, and an assignment in force there or above that holds the permission. */
@@ -127,13 +128,18 @@ export function createEvaluation({ db, now }: { db: Pick<Db, 'statement'>; now: 
   const together = createBatcher<Check, Decision>((environmentId, checks) => ask(environmentId, checks));
 
   return {
-    /** In the order of the checks. `asOf` in the past counts assignments as they were then (contract §10). */
+    /**
+     * Decisions in the order of the checks. With `asOf`, assignments count as they did at that moment (contract §10).
+     */
     evaluate: (environmentId: string, checks: readonly Check[], asOf?: Date): Promise<Decision[]> =>
       asOf === undefined && checks.length <= fewChecks
         ? together(environmentId, checks)
         : ask(environmentId, checks, asOf),
 
-    /** Which of some permissions an Identity holds at a node all the while: by windows, too, that leave no time between them. */
+    /**
+     * Which of some permissions an Identity holds at a node throughout a period, also by several windows that leave no
+     * gap.
+     */
     async heldThroughout(
       environmentId: string,
       { identityId, nodeId, keys }: { identityId: string; nodeId: string | null; keys: readonly string[] },
@@ -150,8 +156,8 @@ export function createEvaluation({ db, now }: { db: Pick<Db, 'statement'>; now: 
 export type Evaluation = ReturnType<typeof createEvaluation>;
 
 /**
- * Those of any number of checks that are denied; in order. One statement after another, each with many: who asks for much has
- * one connection at a time, and others' decisions the rest.
+ * The checks that are denied, in order, of any number. They go in one statement after another, each with many: one that
+ * asks for a lot takes one connection at a time, and leaves the rest to others.
  */
 export async function denied<C extends Check>(
   { evaluate }: Pick<Evaluation, 'evaluate'>,

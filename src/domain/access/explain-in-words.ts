@@ -1,7 +1,7 @@
 import type { Check, Reason } from './evaluate.js';
 import type { ExplainedReason, FoundAssignment, Named } from './explained.js';
 
-/** What a person is told; English, since callers go by the codes. */
+/** An explanation in English for people; programs go by the codes. */
 export const reasonsInWords = {
   plain: (code: Reason, { permission }: Check): string => plainly[code] ?? `${permission}: ${code}`,
 

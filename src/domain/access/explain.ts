@@ -5,7 +5,7 @@ import { reasonsInWords } from './explain-in-words.js';
 import type { ExplainedReason, Explanation, Found, FoundAssignment, SeenAssignment } from './explained.js';
 import { notLongOver } from './in-force.js';
 
-/** As many assignments as a person could read; those that decide come first, or what would be found of them is cut off. */
+/** More assignments than a person would read; those that decide come first, so that they are not cut off. */
 const mostAssignments = 100;
 
 const explainStatement = {
@@ -43,7 +43,7 @@ select
     )), '[]') from held h join roles r on r.id = h.role_id join nodes n on n.id = h.node_id) as assignments`,
 };
 
-/** Says why a check is allowed, or all that stands in its way, in one round trip. */
+/** Explains why a check is allowed, or everything that stands in its way, in one round trip. */
 export function createExplanations({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }) {
   return {
     async explain(environmentId: string, check: Check, then: Date | null = null): Promise<Explanation> {
@@ -72,7 +72,7 @@ interface Moment {
   then: Date | null;
 }
 
-/** The same rules as `evaluate` has in SQL; a test holds the two together. */
+/** The rules that `evaluate` has in SQL; a test keeps the two alike. */
 function explained(
   { membership, node, permissionExists, assignments }: Found,
   check: Check,
@@ -105,7 +105,7 @@ function explained(
   if (!membership.isActive) return denied('identity_inactive', [plain('identity_inactive'), ...inactive, ...reasonsOf]);
   if (inactive.length > 0) return denied('node_inactive', [...inactive, ...reasonsOf]);
 
-  // The one nearest to the node is what a person would name.
+  // The assignment nearest to the node is the one that a person would name.
   const granting = about
     .filter(({ code }) => code === 'granted')
     .map(({ assignment }) => assignment)

@@ -14,7 +14,7 @@ export interface SeenAssignment {
   effectiveTo: Date | null;
 }
 
-/** One reason; of an assignment where it is about one. */
+/** One reason, with its assignment if it is about one. */
 export interface ExplainedReason extends Partial<SeenAssignment> {
   code: Reason | 'role_lacks_permission' | 'assigned_elsewhere' | 'removed';
   message: string;

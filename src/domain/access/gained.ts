@@ -14,7 +14,10 @@ export interface Move {
   parentId: string;
 }
 
-/** What a caller would come to hold at a node by moving it: what they hold at its new parent, and not at the node itself. */
+/**
+ * The permissions that a caller would gain at a node by moving it: those that they hold at the new parent, but not at
+ * the node.
+ */
 export type GainedBy = (scope: EnvironmentScope, caller: Caller, move: Move) => Promise<string[]>;
 
 const heldThereStatement = {
@@ -38,8 +41,9 @@ where node.id = $2 and node.environment_id = $1`,
 };
 
 /**
- * Roles count below the node where they are held, so whoever moves a node below another one gives what is held there. Nobody gives
- * themselves what they do not hold (contract §5), be it now, later, or by a role that is switched off. Keys hold what they do everywhere.
+ * A role also counts below the node where it is held, so moving a node gives people roles there. Nobody may give
+ * themselves a permission that way (contract §5): not for now, not for later, and not by a role that is switched off.
+ * An API key holds the same everywhere, so it gains nothing.
  */
 export function createGained({
   db,

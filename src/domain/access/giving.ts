@@ -16,12 +16,15 @@ export interface GivingDeps {
   rights: Rights;
 }
 
-/** What giving and taking asks of a caller, at the node. */
+/** What a caller needs at a node to give or remove roles there. */
 export const assigning = { permissions: ['rbac.assign_roles'], capability: 'env_roles.manage' } as const;
 
-/** Whether a caller may give roles: who holds at that node all that they allow (contract §5), to whoever they know (§6). */
+/**
+ * Decides whether a caller may give roles: only with permissions that they hold at that node (contract §5), and only to
+ * people of whom they may know (§6).
+ */
 export function createGiving({ db, evaluation, rights }: GivingDeps) {
-  /** Why the caller may not give these, each at its node; null where they may. In order. */
+  /** For each wanted grant, in order: the refusal, or null if the caller may give it. */
   async function refusals(
     scope: EnvironmentScope,
     caller: Caller,
@@ -41,7 +44,7 @@ export function createGiving({ db, evaluation, rights }: GivingDeps) {
     });
   }
 
-  /** Who belongs to others than to those in whose part an end user gives. */
+  /** Which of some people belong to organizations outside the part of the tree in which an end user gives roles. */
   async function othersTo(scope: EnvironmentScope, caller: Caller, asked: Asked, identityIds: readonly string[]) {
     const reach = (await rights.reach(scope, caller, asked)) ?? [];
     const reads = (await rights.reach(scope, caller, readingPeople)) ?? [];
@@ -51,7 +54,7 @@ export function createGiving({ db, evaluation, rights }: GivingDeps) {
   return {
     refusals,
 
-    /** Where each would be, or what is not there or may not be given by the caller; in order. */
+    /** Each wanted assignment with its node, or its refusal; in order. */
     async places<W extends WantedByNewcomer & { identityId?: string }>(
       scope: EnvironmentScope,
       caller: Caller,
@@ -76,9 +79,9 @@ export function createGiving({ db, evaluation, rights }: GivingDeps) {
     },
 
     /**
-     * Who of some Identities is nobody to whoever gives in a part, unless they read all people anyway. To an administrator: who is without a
-     * role and without an organization in it. To an end user: who is another customer's, since giving them a role would show who they are
-     * (docs/decisions/0020).
+     * Of which Identities a caller must not learn whose rights cover only a part of the tree: none, if they may read
+     * all people anyway. For an administrator: people with neither a role nor an organization in that part. For an end
+     * user: people of another customer, since giving them a role would reveal who they are (docs/decisions/0020).
      */
     async strangers(
       scope: EnvironmentScope,
@@ -107,7 +110,10 @@ export async function keysOf(tx: EntityManager, scope: EnvironmentScope, roleIds
 
 type PlacedFor = Placed<WantedByNewcomer & { identityId?: string }>;
 
-/** What is the same of a caller's right to give two of them: role and node, and for how long they want it for themselves. */
+/**
+ * A key by which assignments that need the same right are checked once: role and node, and the times of the caller's
+ * own.
+ */
 const grantOf = (caller: Caller, { roleId, nodeId, identityId, effectiveFrom, effectiveTo }: PlacedFor) => {
   const isOwn = caller.type === 'identity' && caller.identityId === identityId;
   return `${roleId} ${nodeId} ${isOwn ? `${Number(effectiveFrom)} ${Number(effectiveTo)}` : ''}`;

@@ -32,7 +32,7 @@ export async function lackingAt(
   return lacking;
 }
 
-/** The same of each of many, in order, as the caller is told of it. What several want at one node is asked for once. */
+/** The same for many grants, in order, worded for the caller. What several of them need at one node is checked once. */
 export async function lackingAtEach(
   evaluation: Evaluation,
   { environmentId }: EnvironmentScope,
@@ -61,7 +61,7 @@ export async function lackingAtEach(
   return found;
 }
 
-/** Made as they are asked for: a thousand roles of a thousand permissions would be a million at once. */
+/** Generated one by one: a thousand roles of a thousand permissions would be a million checks in memory. */
 function* checksOf(identityId: string, wanted: readonly WantedGrant[]): Generator<Check> {
   const seen = new Map<string | null, Set<string>>();
   for (const { keys, nodeId } of wanted) {

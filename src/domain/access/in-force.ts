@@ -6,24 +6,24 @@
 export const inForce = (at: string) => `(a.effective_from is null or a.effective_from <= ${at}) and ${notEnded(at)}`;
 
 /**
- * Of assignments at another moment than now: it had been made, and not been taken away. Now, which is null, whatever is there has been
- * made, and what was taken away is gone: whoever did it may have another clock, and a right that was taken would go on by the difference.
+ * The assignment existed at a moment in the past. For now, which is null, no times are compared: whatever was not
+ * removed counts. The machine that removes one may have another clock, and the right would go on for the difference.
  * @param then the moment as the statement calls it, such as `$6`
  */
 export const assignedThen = (then: string) =>
   `(${then}::timestamptz is null or created_at <= ${then}) and (removed_at is null or ${then} < removed_at)`;
 
-/** It is in force now or will be: neither taken away nor over. */
+/** It is in force or will be: neither removed nor over. */
 export const notEnded = (at: string) => `a.removed_at is null and ${overAfter('a', at)}`;
 
 /**
- * It is not over for a month yet: who is refused is told of a window that has ended since. A role for half an hour, every hour, is nine thousand
- * windows in a year, and each decision would read them all.
+ * It has not ended, or ended less than a month ago: a refusal names a window that has ended. What ended earlier is not
+ * read: a role for half an hour, every hour, is nine thousand windows in a year.
  */
 export const notLongOver = (a: string, at: string) => overAfter(a, `${at}::timestamptz - interval '30 days'`);
 
 /**
- * It is over later than `at`: taken away, or its window has ended. As the index `role_assignments_in_force` has it, so that of all that somebody
- * ever held only that is read.
+ * It ends, by its removal or by its window, later than `at`. Written as in the index `role_assignments_in_force`, so
+ * that of all that somebody ever held only this is read.
  */
 const overAfter = (a: string, at: string) => `coalesce(least(${a}.removed_at, ${a}.effective_to), 'infinity') > ${at}`;

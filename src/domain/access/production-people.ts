@@ -7,7 +7,10 @@ import { reachOf } from '../capabilities/reach.js';
 import { covers } from '../capabilities/role-limits.js';
 import { DomainError } from '../errors.js';
 
-/** SQL: the production Environments of a member of one for tests. One that is being removed is nobody's any more. */
+/**
+ * SQL: the production Environments that a person of a test Environment is in as well. One that is being deleted belongs
+ * to no Account, and does not count.
+ */
 export const productionEnvironments = ({
   environment,
   identity,
@@ -32,7 +35,7 @@ interface ProductionEnvironment {
 type Asked = Pick<Db, 'statement'>;
 
 /**
- * @param on a transaction that holds the person: then it stays so until its end
+ * @param on a transaction that has locked the person: then the answer holds until it ends
  * @throws DomainError identity.in_production
  */
 export type AssertStaysInTest = (
@@ -43,15 +46,16 @@ export type AssertStaysInTest = (
 ) => Promise<void>;
 
 /**
- * Whether somebody may be changed by whoever asks. By the time that their row is held, they can have come to production, or have
- * been given a role: so it is asked there, on the transaction, whether or not it was asked before.
+ * Checks that the caller may change a person. Asked on the transaction that has locked the person, whether or not it
+ * was asked before: meanwhile they may have come to production, or been given a role.
  */
 export type MayChange = (on?: Asked) => Promise<void>;
 
 /**
- * A person has one profile, one password and one set of factors in an Account, so a key for tests that may change them in its own
- * environment would sign in to production with them. Credentials never cross between the two (specification, "What the service
- * does"): who is in production is changed from there, or by an administrator whose roles reach all of it (docs/decisions/0077).
+ * A person has one profile, one password and one set of factors in an Account. Whoever changes them with the key of a
+ * test Environment could sign in to production as that person, but credentials never cross between the two
+ * (specification, "What the service does"). So people who are in production are changed from there, or by an
+ * administrator whose roles reach all of it (docs/decisions/0077).
  */
 export const createProductionGuard =
   ({ db }: { db: Asked }): AssertStaysInTest =>
@@ -63,7 +67,8 @@ export const createProductionGuard =
   };
 
 /**
- * A provider of an Environment for tests says who somebody is there, and proves nothing by which they would change how they sign in to production.
+ * The identity provider of a test Environment says who somebody is there. It proves nothing by which they may change
+ * how they sign in to production.
  * @param ssoConnectionId by which the person signed in, if by one
  * @throws DomainError identity.in_production
  */
@@ -77,7 +82,7 @@ export async function assertNotByTestProvider(
     throw new DomainError('identity.in_production');
 }
 
-/** The same for who has no roles: whether an Identity of an Environment for tests is in a production one, too; a transaction is of the Account. */
+/** Whether an Identity of a test Environment is in a production one as well. A transaction has to be of the Account. */
 export const isInProduction = async (
   on: Asked,
   { environmentId }: Pick<EnvironmentScope, 'environmentId'>,

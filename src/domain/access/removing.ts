@@ -7,9 +7,8 @@ import { metadataOf } from './assigning.js';
 import { closeWindows } from './window-rows.js';
 
 /**
- * Locks assignments that nobody has taken away yet, one after the other in the order that is everybody's. Before they are
- * deleted with their node, role or Identity, too: a cascade takes them as it finds them, and whoever takes them away meanwhile
- * would wait for it while it waits for them.
+ * Locks assignments that were not removed yet, by id, as everybody does. Also for callers that delete their node, role
+ * or Identity: the cascade would lock them in any order, and could deadlock with somebody who is removing them.
  */
 export const lockAssignments = (tx: EntityManager, of: FindOptionsWhere<RoleAssignment>): Promise<RoleAssignment[]> =>
   tx.find(RoleAssignment, {
@@ -19,8 +18,8 @@ export const lockAssignments = (tx: EntityManager, of: FindOptionsWhere<RoleAssi
   });
 
 /**
- * Takes assignments away, in the caller's transaction; rights have been decided. Those that are taken already stay as they
- * are. Nothing more is told of their windows.
+ * Removes assignments, in the caller's transaction, which has checked the rights. Those that were removed before stay
+ * as they are. Their windows cause no more events.
  */
 export async function removeAssignments(
   tx: EntityManager,

@@ -10,7 +10,7 @@ import { createGained } from './gained.js';
 import { inForce } from './in-force.js';
 import type { Permission } from './permissions.js';
 
-/** What an operation asks of its caller: any of the permissions, or the capability where an administrator calls. */
+/** What an operation asks of its caller: one of the permissions, or of an administrator the capability. */
 export interface Asked {
   permissions: readonly Permission[];
   capability?: Capability;
@@ -33,7 +33,7 @@ from role_assignments a
 where a.identity_id = $2 and a.environment_id = $1 and ${inForce('$4')}`,
 };
 
-/** Where a node stands for an administrator: in what is reached, or in or above anything that their limits name. */
+/** Where a node is for an administrator: within their reach, or at, above or below a node that their limits name. */
 const standsStatement = {
   name: 'where_a_node_stands',
   text: `
@@ -45,7 +45,10 @@ where n.environment_id = $1
     then (select id from nodes where environment_id = $1 and parent_node_id is null) else $2 end`,
 };
 
-/** What a caller may do where: a key by its scopes, everywhere; an Identity by its roles; an administrator by theirs. */
+/**
+ * What a caller may do where: an API key by its scopes, in the whole Environment; an end user and an administrator by
+ * their roles.
+ */
 export function createRights({
   db,
   evaluation,
@@ -62,7 +65,7 @@ export function createRights({
     holdsAt,
     gainedBy: createGained({ db, evaluation, now }),
 
-    /** The same at each of some nodes that are there: of an Identity asked for many nodes together, of others node by node. */
+    /** The same for several nodes that exist. For an end user all nodes are checked together, for others one by one. */
     async holdsAtEach(scope: EnvironmentScope, caller: Caller, asked: Asked, nodeIds: Iterable<string>) {
       const holds = new Map<string, Holding>([...nodeIds].map((nodeId) => [nodeId, 'held']));
       if (caller.type === 'identity') {
@@ -75,13 +78,13 @@ export function createRights({
     },
 
     /**
-     * The part of the Environment in which an administrator has the capability. Null of every other caller: of those the permission
-     * was asked for in the whole Environment, or the rule knows better.
+     * The part of the Environment in which an administrator has the capability. Null for every other caller: their
+     * permission was checked for the whole Environment, or the operation itself takes care of it.
      */
     partOf: (scope: EnvironmentScope, caller: Caller, asked: Asked): ReachedNodes =>
       caller.type === 'platform_admin' ? reachOfAdministrator(scope, caller, asked) : null,
 
-    /** Where in the Environment's tree the caller holds one of them; an empty list is nowhere. */
+    /** Where in the Environment's tree the caller holds what is asked; an empty list means nowhere. */
     async reach(scope: EnvironmentScope, caller: Caller, asked: Asked): Promise<ReachedNodes> {
       if (caller.type === 'api_key') return scopesOf(caller, asked.permissions) ? null : [];
       if (caller.type === 'platform_admin') return reachOfAdministrator(scope, caller, asked);
@@ -111,7 +114,10 @@ export function createRights({
     return decisions.some(({ reason }) => reason === 'node_not_found') ? 'node_not_found' : 'lacking';
   }
 
-  /** The nodes where an Identity holds none of what is asked: for each next one only those are left. */
+  /**
+   * The nodes where an Identity holds none of the permissions. Each next permission is only checked for the nodes that
+   * are left.
+   */
   async function lackedBy(
     { environmentId }: EnvironmentScope,
     identityId: string,

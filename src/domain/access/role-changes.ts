@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { recordEvents } from '../events/record.js';
 
-/** A role, and the keys of the permissions that it holds from now on, and no longer. */
+/** A role, and the keys of the permissions that it gains and loses. */
 export interface HeldChange {
   id: string;
   name: string;
@@ -11,8 +11,8 @@ export interface HeldChange {
 }
 
 /**
- * The next version of each role whose permissions change, and its event, in the caller's transaction, which has locked it. What it
- * holds is the caller's to write.
+ * Raises the version of each role whose permissions change, and records its event. In the caller's transaction, which
+ * has locked the roles and writes the permissions itself.
  */
 export async function changeHeld(
   tx: EntityManager,

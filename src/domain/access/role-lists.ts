@@ -9,20 +9,20 @@ import type { Bind } from '../sql-parameters.js';
 import { notEnded } from './in-force.js';
 import type { ReachedNodes } from './rights.js';
 
-/** What of a role's own is shown. */
+/** The columns of a role that are shown. */
 const shownOfRole = [
   ...(['id', 'applicationId', 'name', 'description', 'systemKey', 'isActive', 'version'] as const),
   ...(['createdAt', 'updatedAt'] as const),
 ] satisfies (keyof Role)[];
 export type ShownRole = Pick<Role, (typeof shownOfRole)[number]>;
 
-/** A role with what its row does not say. `memberCount`: Identities that hold it somewhere in the part now, or will. */
+/** A role with its counts. `memberCount`: Identities that hold it in the caller's part of the tree, or are going to. */
 export interface CountedRole extends ShownRole {
   permissionCount: number;
   memberCount: number;
 }
 
-/** Of which holders a role tells how many there are. `part`: where the caller may look; null is everywhere. */
+/** Which holders `memberCount` counts. `part`: where the caller may look; null is everywhere. */
 export interface Holders {
   at: Date;
   part: ReachedNodes;
@@ -81,7 +81,7 @@ export function listRoles(
   return readWhole(db, scope, { ...rolesWhere(holders, () => meant), total }, page, sorted);
 }
 
-/** What can be offered to whoever gives roles: those that are active and not the system's, by name. */
+/** The roles that can be offered for assignment: active ones that are not the system's, by name. */
 export const assignableRoles = (
   tx: EntityManager,
   scope: EnvironmentScope,

@@ -42,8 +42,9 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
   }
 
   /**
-   * What was decided by what a role held must be decided again when it was changed meanwhile: the caller may have named the
-   * version that comes next. @throws DomainError version.conflict
+   * A decision that was made by what a role held must be made again if the role has changed meanwhile; `If-Match` does
+   * not show that, since the caller may have named the next version.
+   * @throws DomainError version.conflict
    */
   async function assertAsSeen(current: Role, seen: Role, shown: (role: Role) => Promise<object>) {
     if (current.version !== seen.version) throw new DomainError('version.conflict', { current: await shown(current) });
@@ -87,7 +88,7 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
     },
 
     /**
-     * Who activates a role gives what it holds to those who have it.
+     * Activating a role gives its permissions to everybody who holds it.
      * @throws DomainError role.not_found, role.system, role.name_taken, role.cannot_grant, version.conflict
      */
     async update(
@@ -119,7 +120,7 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
     remove: (scope: EnvironmentScope, id: string, version: number): Promise<void> =>
       db.transaction(scope, async (tx) => {
         const role = await lockCustom(tx, scope, { id, version, mode: 'pessimistic_write' }, () => one(tx, scope, id));
-        // What people hold is taken from them first, by name, and not by the way.
+        // A role that people hold is not deleted: its assignments have to be removed first, knowingly.
         if ((await one(tx, scope, id)).memberCount > 0 || (await isGivenByItself(tx, scope, id)))
           throw new DomainError('role.in_use');
         await lockAssignments(tx, { ...within(scope), roleId: id }); // those that are over go with it
@@ -135,8 +136,8 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
       }),
 
     /**
-     * Replaces what a role holds. What it holds already may stay, whoever calls; who adds to it gives. The same as it holds is
-     * no change.
+     * Replaces the permissions of a role. Those that it holds may stay, whoever calls; adding one is granting it. The
+     * same set again is no change.
      * @throws DomainError role.not_found, role.system, role.cannot_grant, version.conflict, validation.failed
      */
     async setPermissions(
@@ -164,7 +165,10 @@ export function createRoles({ db, evaluation, now }: { db: Db; evaluation: Evalu
   };
 }
 
-/** Whether a connection gives it to newcomers, or a mapping to whoever is in a group: they would give nothing, and nothing would say so. */
+/**
+ * Whether an SSO connection gives it to newcomers, or a mapping to the members of a group: without notice they would
+ * give nothing.
+ */
 async function isGivenByItself(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<boolean> {
   const of = within(scope);
   return (
@@ -205,7 +209,10 @@ interface Locked {
   mode?: 'pessimistic_write' | 'for_no_key_update';
 }
 
-/** A change waits for other changes and for a removal, which waits also for whoever gives the role at this moment. */
+/**
+ * Locks a role against other changes and against its removal. A removal also waits for whoever is giving the role at
+ * this moment.
+ */
 async function lockCustom(
   tx: EntityManager,
   scope: EnvironmentScope,
@@ -221,8 +228,9 @@ async function lockCustom(
 }
 
 /**
- * The permissions with these keys, in the order of their keys; held against their removal until the end of the transaction, as a
- * removed one would break the reference to it. To be asked before a role is locked: so does whoever removes one.
+ * The permissions with these keys, in the order of their keys, locked against removal until the end of the transaction:
+ * a reference to a removed one would fail. To be called before a role is locked, in the order of whoever removes a
+ * permission.
  * @throws DomainError validation.failed
  */
 export async function permissionsOf(

@@ -23,21 +23,21 @@ export interface ClaimedPermissions {
 }
 
 /**
- * Bytes of JSON in a token that permissions and organizations take together: whatever somebody holds, a bearer token fits the 8 KiB
- * that servers commonly take for a header. Organizations have theirs first (`claimedBytesAtMost`).
+ * Bytes of JSON that permissions and organizations may take in a token together: whatever somebody holds, a bearer
+ * token must fit the 8 KiB that servers commonly allow for a header. Organizations go first (`claimedBytesAtMost`).
  */
 const claimedTogetherBytesAtMost = 4608;
 
 /** The keys that an Identity holds at the Environment's root. */
 export type RootPermissions = (environmentId: string, identityId: string) => Promise<string[]>;
 
-/** For the claim `permissions` (contract §2): a hint for clients, by which the service itself never decides. */
+/** The claim `permissions` (contract §2): a hint for clients; the service itself never decides by it. */
 export const createRootPermissions =
   ({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }): RootPermissions =>
   async (environmentId, identityId) =>
     (await db.statement<{ key: string }>(statement, [environmentId, identityId, now()])).map(({ key }) => key);
 
-/** As many of them as a token has room for, in which organizations take `taken` bytes. */
+/** As many as a token has room for, of which organizations take `taken` bytes. */
 export function fittingBeside(taken: number, held: readonly string[]): ClaimedPermissions {
   const permissions = fittingJson(held, claimedTogetherBytesAtMost - taken);
   return { permissions, truncated: permissions.length < held.length };

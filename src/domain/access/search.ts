@@ -15,12 +15,17 @@ export interface SearchPage {
   limit: number;
 }
 
-/** Of an assignment `a`: its role is active and holds the permission with the key, which is looked up once and not by each of a role's. */
+/**
+ * SQL: the role of an assignment `a` is active and holds the permission with this key, which is looked up once and not
+ * for each role.
+ */
 const allows = (key: string) => `
   exists (select from role_permissions where role_id = a.role_id
     and permission_id = (select id from permissions where environment_id = $1 and key = ${key}))
   and exists (select from roles where id = a.role_id and is_active)`;
-/** The node `n` with an id; null is the root. A `case` around the comparison itself would read every node. */
+/**
+ * SQL: `n` is the node with an id, where null is the root. A `case` around the comparison itself would read every node.
+ */
 const rootIfNull = (id: string) => `n.id = case when ${id}::uuid is null
   then (select id from nodes where environment_id = $1 and parent_node_id is null) else ${id} end`;
 

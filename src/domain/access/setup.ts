@@ -20,7 +20,7 @@ export interface RoleGrant {
   permissionKeys: string[];
 }
 
-/** How many of each: made now, there already, and roles that hold something more than before. */
+/** The numbers of permissions that were created, of those that were there already, and of roles that gained any. */
 export interface SetupOutcome {
   permissionsCreated: number;
   skippedPermissions: number;
@@ -69,8 +69,8 @@ export function createAccessSetup({ db, now }: { db: Db; now: Clock }) {
 export type AccessSetup = ReturnType<typeof createAccessSetup>;
 
 /**
- * The roles that are to hold more; after the permissions, and in the order of their ids, so that two callers wait for each other
- * and not both.
+ * Locks the roles that are to hold more. After the permissions, and in the order of their ids, so that two callers
+ * never wait for each other in a circle.
  */
 async function lockRoles(tx: EntityManager, scope: EnvironmentScope, grants: readonly RoleGrant[]): Promise<Role[]> {
   const ids = new Set(grants.map(({ roleId }) => roleId));
@@ -85,9 +85,10 @@ async function lockRoles(tx: EntityManager, scope: EnvironmentScope, grants: rea
 }
 
 /**
- * Each of them is there until the end of the transaction: one that somebody removes before it is held is made anew.
- * @param keys sorted: two callers with the same ones wait for each other, and not both
- * @returns how many were made
+ * Creates the permissions that are missing, and makes sure that all of them exist until the end of the transaction: one
+ * that somebody deletes before it is locked is created again.
+ * @param keys sorted, so that two callers never wait for each other in a circle
+ * @returns how many were created
  */
 async function register(
   tx: EntityManager,
@@ -125,14 +126,17 @@ const newPermission = (scope: EnvironmentScope, key: string, at: Date): Permissi
   createdAt: at,
 });
 
-/** Shared with other callers, and held against their removal: a removed one would break the reference to it. */
+/**
+ * Several callers can hold this lock at once; it keeps the permissions from being deleted, which would break a
+ * reference to them.
+ */
 const heldPermissions = (tx: EntityManager, { environmentId }: EnvironmentScope, keys: readonly string[]) =>
   tx.query<{ id: string; key: string }[]>(
     'select id, key from permissions where environment_id = $1 and key = any($2) order by key for key share',
     [environmentId, keys],
   );
 
-/** Answers how many roles hold more than before; of those that do not, nothing changes. */
+/** Puts permissions into roles. Answers how many roles hold more than before; the others stay as they are. */
 async function bind(
   tx: EntityManager,
   scope: EnvironmentScope,

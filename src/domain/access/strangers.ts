@@ -4,15 +4,15 @@ import type { Caller } from '../caller.js';
 import { isActive } from '../hierarchy/active.js';
 import type { ReachedNodes } from './rights.js';
 
-/** What ties somebody to a part of the tree; in it or anywhere below. */
+/** How a person is tied to a part of the tree: in it or anywhere below. */
 export interface Ties {
-  /** Of an organization. */
+  /** Member of an organization there. */
   isMember: boolean;
-  /** Of a role, whatever its window. */
+  /** Holder of a role there, whatever its window. */
   isHolder: boolean;
 }
 
-/** Who reads all people knows them, wherever else they may do more. */
+/** What lets a caller read all people. */
 export const readingPeople = {
   permissions: ['identity.view', 'identity.manage'],
   capability: 'identities.view',
@@ -31,7 +31,7 @@ select wanted.id,
 from unnest($3::uuid[]) wanted (id)`,
 };
 
-/** What ties each of some Identities, which need not exist, to the part of the tree that a caller reaches. */
+/** How each of some Identities, which need not exist, is tied to the part of the tree that a caller reaches. */
 export async function tiesInside(
   db: Pick<Db, 'statement'>,
   { accountId, environmentId }: EnvironmentScope,
@@ -63,8 +63,8 @@ where not exists (select from nodes root where root.environment_id = $2 and root
 };
 
 /**
- * Who of some Identities belongs to others than to those of an end user's part of the tree: to organizations that are neither in it nor
- * around it, and without a role in it. Who is in no organization belongs to nobody.
+ * Which of some Identities belong to others: members of organizations that are neither in the end user's part of the
+ * tree nor around it, and without a role in it. People without an organization belong to nobody.
  * @param reads where the end user reads people; at the root, all of them
  */
 export async function othersPeople(

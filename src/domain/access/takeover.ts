@@ -34,7 +34,10 @@ interface Held {
   isEverywhere: boolean;
 }
 
-/** The capability that an administrator does the same by. What only reads, and what asks for a decision, takes nobody over. */
+/**
+ * The capability with which an administrator can do the same. Permissions that only read, or ask for a decision, are
+ * left out: they are no reason to take somebody over.
+ */
 const doneBy: Record<string, Capability> = {
   'identity.manage': 'identities.manage',
   'hierarchy.manage': 'env_structure.manage',
@@ -46,20 +49,21 @@ const doneBy: Record<string, Capability> = {
 } satisfies Partial<Record<Permission, Capability>>;
 
 /**
- * What an administrator has to be allowed to do where somebody holds this. What that one does in the whole Environment they have to be able
- * to do as well; an organization's own managers they help like everybody else, which is what a help desk is for.
+ * The capability that an administrator needs where the person holds this. For a permission in the whole Environment it
+ * is the one to do the same. For one further down, as an organization's managers hold, looking after people is enough:
+ * that is what a help desk is for.
  */
 const askedFor = ({ isSystem, isEverywhere, permission }: Held): Capability =>
   (isSystem && isEverywhere && doneBy[permission]) || 'identities.manage';
 
 const allOfIt = new Set(Object.values(doneBy));
 
-/** Those who may do all of it everywhere need not be looked at any further. */
+/** Whether they may do all of that everywhere, so that nothing has to be looked up. */
 const mayDoAll = ({ roles }: AdminCaller) => [...allOfIt].every((capability) => reachOf(roles, capability) === null);
 
 /**
- * @param on a transaction of the Account, to be asked there
- * @throws DomainError identity.holds_more; of themselves auth.reauthentication_required
+ * @param on a transaction of the Account to ask on
+ * @throws DomainError identity.holds_more; for changing oneself auth.reauthentication_required
  */
 export type AssertMayTakeOver = (
   scope: EnvironmentScope,
@@ -71,19 +75,24 @@ export type AssertMayTakeOver = (
 export interface TakeoverDeps {
   db: Pick<Db, 'statement'>;
   evaluation: Evaluation;
-  /** What somebody has to have proved to change how they sign in themselves. @throws DomainError auth.reauthentication_required */
+  /**
+   * Checks that somebody has proved recently who they are, before they change how they sign in.
+   * @throws DomainError auth.reauthentication_required
+   */
   assertRecent(who: EnvironmentScope & IdentityCaller, on: Pick<Db, 'statement'>): Promise<unknown>;
   now: Clock;
 }
 
 /**
- * Who sets somebody's password, moves their address or takes their factors away could sign in as them, in every Environment of the
- * Account. That must not be a way around granting (contract §5): an end user has to hold whatever the other one holds, now or later
- * (by a role that is switched off as well: it can be switched on again), where they hold it. A key with scopes belongs to an
- * application, whose own permissions it may deal with; of the service's it needs all of theirs. In other Environments it is the
- * service's permissions that count: an end user needs them there as well, an administrator's role has to reach there, and a key with
- * scopes does not. An administrator needs, besides, what amounts to the service's permissions that somebody holds in a whole
- * Environment (docs/decisions/0017). Of themselves an end user needs what changing it elsewhere needs: a token alone is no proof of who has it.
+ * Whoever sets somebody's password, changes their address or removes their factors could sign in as them, in every
+ * Environment of the Account. That must not be a way around granting (contract §5, docs/decisions/0017). So the caller
+ * is measured by what the person holds, now or later, by roles that are switched off as well:
+ * - An end user has to hold the same, where the person holds it; in other Environments the service's own permissions
+ *   count. To change themselves they need a recent sign-in, since a token alone is no proof of who has it.
+ * - A key with scopes has to hold the service's permissions that the person holds in its Environment, and changes
+ *   nobody who holds one in another. It belongs to an application, whose own permissions it may deal with.
+ * - An administrator's roles have to reach the Environments where the person holds one of the service's permissions,
+ *   and have to allow what amounts to those that they hold in a whole Environment.
  */
 export const createTakeoverGuard =
   ({ db, evaluation, assertRecent, now }: TakeoverDeps): AssertMayTakeOver =>
@@ -103,7 +112,7 @@ export const createTakeoverGuard =
       if (caller.type === 'platform_admin')
         return held.every((one) => {
           const capability = askedFor(one);
-          // That they look after people here was asked before.
+          // That they may look after people here was checked before.
           return (isHere(one) && capability === 'identities.manage') || covers(reachOf(caller.roles, capability), one);
         });
       if (caller.type === 'api_key')

@@ -16,7 +16,6 @@ import type { EmailSubjects } from '../emails/subjects.js';
 import type { WindowMoment } from './window-moments.js';
 
 type WindowMail = Extract<keyof EmailTemplates, `role-${'activated' | 'expiring' | 'expired'}`>;
-/** What all of them are made of. */
 interface Content {
   to: string;
   values: EmailTemplates[WindowMail];
@@ -28,7 +27,10 @@ const templates = {
   'role_assignment.expired': 'role-expired',
 } as const satisfies Record<WindowMoment['action'], WindowMail>;
 
-/** Tells the holder of a moment by mail, after the commit; once, however often it is asked for. The mail's words come from its event. */
+/**
+ * Tells the holder by mail what has happened, after the commit; once, however often it is called. The words of the mail
+ * come from its event.
+ */
 export async function windowEmail(
   tx: EntityManager,
   { id, accountId, environmentId }: RoleAssignment,
@@ -42,8 +44,8 @@ export async function windowEmail(
 }
 
 /**
- * What the mails about a role's window say. Null once they would not be true any more: the role was taken away, an operator
- * stopped the window's events, its end came before a mail that announces it, or the holder cannot enter.
+ * The contents of the mails about a role's window. Null once they are not true any more: the role was removed, an
+ * operator stopped the window's events, it ended before a mail that announces the end, or the holder cannot sign in.
  */
 export const roleWindowMails = ({ now }: { now: Clock }) => {
   const mail =

@@ -8,12 +8,12 @@ export interface WindowMoment {
 }
 type Span = Pick<RoleAssignment, 'effectiveFrom' | 'effectiveTo' | 'createdAt'>;
 
-/** Whether there is anything to tell of it later. */
+/** Whether it begins or ends later than `at`, so that there are events to come. */
 export const hasBoundAhead = ({ effectiveFrom, effectiveTo }: Omit<Span, 'createdAt'>, at: Date): boolean =>
   (effectiveFrom !== null && effectiveFrom > at) || (effectiveTo !== null && effectiveTo > at);
 
 /**
- * What happens in an assignment's window, in order. A window that is shorter than a notice does without that one.
+ * The events of an assignment's window, in order. A window that is shorter than a notice goes without that notice.
  * @param notices milliseconds before the end at which it is `expiring`
  */
 export function momentsOf({ effectiveFrom, effectiveTo, createdAt }: Span, notices: readonly number[]): WindowMoment[] {

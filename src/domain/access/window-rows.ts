@@ -19,7 +19,10 @@ export const roleWindowInput = (
   ...(news && { news }),
 });
 
-/** Has the windows of new assignments told of, where they have a bound ahead; in the transaction that makes them. */
+/**
+ * Starts the processes that record what happens in the windows of new assignments, if they have a bound ahead; in the
+ * transaction that creates the assignments.
+ */
 export async function openWindows(tx: EntityManager, assignments: readonly RoleAssignment[], at: Date): Promise<void> {
   const bounded = assignments.filter((assignment) => hasBoundAhead(assignment, at));
   if (bounded.length === 0) return;
@@ -45,7 +48,7 @@ export async function openWindows(tx: EntityManager, assignments: readonly RoleA
 
 const columns = 'w.id, w.account_id as "accountId", w.environment_id as "environmentId", a.identity_id as "identityId"';
 
-/** The assignments were taken away: nothing more is told of their windows. In the transaction of the removal. */
+/** Ends the windows of removed assignments: they cause no more events. In the transaction of the removal. */
 export async function closeWindows(tx: EntityManager, ids: readonly string[], at: Date): Promise<void> {
   const [rows] = await tx.query<[Of[], number]>(
     `update role_assignment_windows w set status = 'removed', ended_reason = 'assignment_removed', ended_at = $2
@@ -55,15 +58,18 @@ export async function closeWindows(tx: EntityManager, ids: readonly string[], at
   await tellAll(tx, rows);
 }
 
-/** Before the assignments at these nodes are deleted with them: their processes find nothing any more, and end. */
+/**
+ * To be called before nodes are deleted with their assignments: wakes the processes of the windows, which then find
+ * nothing and end.
+ */
 export const leaveNodes = (tx: EntityManager, nodeIds: readonly string[]): Promise<void> =>
   tellWaiting(tx, 'a.node_id = any($1)', [nodeIds]);
 
-/** Before the assignments of an Identity are deleted with it. */
+/** The same before an Identity is deleted. */
 export const leaveIdentity = (tx: EntityManager, identityId: string): Promise<void> =>
   tellWaiting(tx, 'a.identity_id = $1', [identityId]);
 
-/** Before the assignments of some people in an Environment are deleted with it. */
+/** The same before some people of an Environment are deleted with it. */
 export const leaveEnvironment = (tx: EntityManager, environmentId: string, identityIds: readonly string[]) =>
   tellWaiting(tx, 'a.environment_id = $1 and a.identity_id = any($2)', [environmentId, identityIds]);
 

@@ -23,9 +23,12 @@ export interface WindowLook {
 
 export type RoleWindows = ReturnType<typeof createRoleWindows>;
 
-/** Tells what happens in the windows of role assignments, when it happens (contract §5). Access never waits for it. */
+/**
+ * Records what happens in the windows of role assignments, when it happens (contract §5). Access itself does not wait
+ * for it.
+ */
 export function createRoleWindows({ db, now, notices }: RoleWindowsDeps) {
-  /** Under the lock of its row; of one that does not run any more only how it ended. */
+  /** Does the work under a lock on the window's row; of one that has ended, only answers how. */
   const ofRunning = (
     id: string,
     work: (tx: EntityManager, window: RoleAssignmentWindow, assignment: RoleAssignment) => Promise<WindowLook>,
@@ -40,7 +43,7 @@ export function createRoleWindows({ db, now, notices }: RoleWindowsDeps) {
     });
 
   return {
-    /** Tells, once, what has happened by now and was not told yet, however late it is. For its process. */
+    /** Records what has happened by now and was not recorded yet, each once, however late. Called by its process. */
     advance: (id: string): Promise<WindowLook> =>
       ofRunning(id, async (tx, { toldUntil }, assignment) => {
         const at = now();
@@ -66,7 +69,7 @@ export function createRoleWindows({ db, now, notices }: RoleWindowsDeps) {
         return { status: next ? 'running' : 'completed', wakeAt: next?.at.toISOString() ?? null };
       }),
 
-    /** Tells nothing more of it, for an operator's reason. The window stays as it is. */
+    /** Stops its events, for an operator's reason. The window itself stays as it is. */
     cancel: (id: string, reason: string): Promise<WindowLook> =>
       ofRunning(id, async (tx, _, assignment) => {
         await tx.update(RoleAssignmentWindow, { id }, { status: 'cancelled', endedReason: reason, endedAt: now() });
