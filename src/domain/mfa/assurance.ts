@@ -2,11 +2,11 @@ import type { FactorKind } from '../../../entities/environment-settings.js';
 import type { OpenSignIn } from '../logins/pending-sign-ins.js';
 import { type Acr, aal2, type FirstFactor } from '../sessions/first-factor.js';
 
-/** What a sign-in amounts to with its second factor. */
+/** What a sign-in is worth with its second factor. */
 export interface SecondFactorResult {
   amr: string[];
   acr: Acr;
-  /** Null for a factor that only lets the person add one which the Environment takes. */
+  /** Null for a factor that the Environment does not take: it only lets the person add one that it takes. */
   secondFactorAt: Date | null;
   ownFactorAt: Date;
 }
@@ -14,8 +14,10 @@ export interface SecondFactorResult {
 type Shown = Pick<FirstFactor, 'amr' | 'acr' | 'secondFactorAt' | 'ssoConnectionId' | 'ownFactorAt'>;
 
 /**
- * Whether a second factor was shown in a sign-in, for which `secondFactorAt` is no proof: a browser that is trusted stands for one and
- * shows none. A mailed code names itself, all others make aal2. Alone it is how somebody signed in. What a provider says is aal2 or nothing: its `otp` is no code of ours.
+ * Whether a second factor was really shown in a sign-in. `secondFactorAt` alone does not prove it, since a trusted
+ * browser sets it too. Most factors make aal2; an emailed code shows in `amr`, beside the first factor. In the `amr` of
+ * an identity provider `otp` is no code of ours, so after a sign-in by one a factor of the person's own has to have
+ * been shown.
  */
 export const showsSecondFactor = ({ amr, acr, secondFactorAt, ssoConnectionId = null, ownFactorAt }: Shown) => {
   if (secondFactorAt === null) return false;
@@ -45,7 +47,7 @@ export function withSecondFactor(
   return {
     amr: [...new Set([...before, ...amr, ...(isStrong ? ['mfa'] : [])])],
     acr: isStrong ? aal2 : acr,
-    // One that does not count takes nothing from whom a provider said it of already.
+    // A factor that does not count leaves what an identity provider has vouched for.
     secondFactorAt: counts ? now : acr === aal2 ? secondFactorAt : null,
     ownFactorAt: now,
   };

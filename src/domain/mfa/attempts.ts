@@ -9,15 +9,18 @@ const codesMailed = { points: 10, windowSeconds: minutes(15) / 1000 } as const;
 
 export interface MfaAttempts {
   /**
-   * Counts a try before it is looked at, so that parallel guesses cannot slip through, and takes it back when it was right, or could
-   * not be looked at.
-   * @param proves whether what was found is a right answer that proves the factor: then the day's wrong ones are forgotten with it
-   * @throws DomainError mfa.challenge_locked, and whatever the look throws
+   * Counts a try before the answer is checked, so that parallel guesses cannot slip through; takes it back when the
+   * answer was right, or could not be checked.
+   * @param proves whether the answer that was found proves the factor: then the day's wrong tries are forgotten, too
+   * @throws DomainError mfa.challenge_locked, and whatever `look` throws
    */
   counted<T>(personId: string, look: () => Promise<T | null>, proves?: (found: T) => boolean): Promise<T | null>;
-  /** Counts a code that is about to be mailed: nobody's mailbox is flooded. @throws DomainError rate_limit.exceeded */
+  /**
+   * Counts a code that is about to be mailed, so that nobody's mailbox is flooded.
+   * @throws DomainError rate_limit.exceeded
+   */
   mail(personId: string): Promise<void>;
-  /** Lets somebody try again, whatever tries were counted. Codes that were mailed stay counted. */
+  /** Forgets all counted tries of somebody. Codes that were mailed stay counted. */
   forgive(personId: string): Promise<void>;
 }
 
@@ -30,7 +33,7 @@ export interface MfaAttemptsDeps {
   now: Clock;
 }
 
-/** Contract §3: ten failed tries in a quarter of an hour lock the challenge; and fifty in a day do, as with passwords. */
+/** Contract §3: ten wrong tries in a quarter of an hour lock the challenge, and fifty in a day, as for passwords. */
 const guessesOf = (db: Pick<Db, 'statement'>, whose: Whose, { enabled, now }: { enabled: boolean; now: Clock }) =>
   createGuesses<string>({
     db,
@@ -41,7 +44,7 @@ const guessesOf = (db: Pick<Db, 'statement'>, whose: Whose, { enabled, now }: { 
     accountOf: (personId) => personId,
   });
 
-/** Limits on guessing second factors, by whose they are, wherever the guesses come from. */
+/** Limits on guessing somebody's second factors, wherever the guesses come from. */
 export function createMfaAttempts({ db, enabled, whose = 'identity', now }: MfaAttemptsDeps): MfaAttempts {
   const guesses = guessesOf(db, whose, { enabled, now });
   const mails = enabled ? createLimiter(db, { name: `mfa-mail-${whose}`, ...codesMailed }) : null;
@@ -60,6 +63,9 @@ export function createMfaAttempts({ db, enabled, whose = 'identity', now }: MfaA
   };
 }
 
-/** Where the factors that were guessed at are gone: the next ones are to be enrolled and asked for at once. In a transaction of the system. */
+/**
+ * Forgets the tries of somebody whose factors were removed, so that new ones can be enrolled and asked for at once. In
+ * a transaction of the system.
+ */
 export const forgiveMfaTries = (on: Pick<Db, 'statement'>, whose: Whose, personId: string, now: Clock): Promise<void> =>
   guessesOf(on, whose, { enabled: true, now }).forget(personId);

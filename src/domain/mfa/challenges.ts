@@ -20,7 +20,7 @@ import type { Webauthn } from './webauthn.js';
 
 export type SecondFactor =
   | { kind: 'totp' | 'recovery_code' | 'email_otp'; code: string }
-  /** What the browser sent, unread. */
+  /** What the browser sent, unparsed. */
   | { kind: 'webauthn'; response: unknown };
 
 export interface MfaChallengesDeps {
@@ -35,7 +35,7 @@ export interface MfaChallengesDeps {
   now: Clock;
 }
 
-/** Answers to the question for a second factor, whichever surface asks it. */
+/** The question for a second factor and its answers, on whichever surface. */
 export function createMfaChallenges({
   db,
   attempts,
@@ -71,15 +71,15 @@ export function createMfaChallenges({
   }
 
   /**
-   * Looks at an answer and spends it, with the sign-in. All of it is one transaction that holds the person: whoever takes a factor or
-   * the trust in browsers away comes before all of it or after, and one form that is sent twice is one answer.
+   * Checks an answer, and spends it together with the sign-in. All in one transaction that locks the person: removing a
+   * factor, or the trust in browsers, comes before all of it or after it, and a form that is sent twice counts once.
    * @returns null for a wrong one
    */
   async function settle(pending: OpenSignIn, proof: SecondFactor, browser: TrustedBrowser | null) {
     const { kind } = proof;
     const { identityId } = pending;
     const found = kind === 'recovery_code' ? await recoveryCodes.find(pending, identityId, proof.code) : null;
-    // Of the system: one cookie names a browser for the people of all Accounts.
+    // In the system's scope: one cookie names a browser for people of all Accounts.
     return db.transaction('system', async (tx): Promise<Settled | null> => {
       const on = dbWithin(tx);
       if (!(await pendingSignIns.hold(pending, on))) return { isOver: true };
@@ -101,13 +101,14 @@ export function createMfaChallenges({
     factorsOf,
 
     /**
-     * Checks an answer, and spends it with the sign-in. Ten wrong ones in a quarter of an hour, or fifty in a day, lock whoever's it is, in every sign-in.
+     * Checks an answer, and spends it together with the sign-in. Ten wrong ones in a quarter of an hour, or fifty in a
+     * day, lock the person in every sign-in.
      * @param browser to be trusted from now on, if the factor is enough for this sign-in
      * @throws DomainError mfa.code_invalid, mfa.challenge_locked; mfa.challenge_invalid where the sign-in is over
      */
     async answer(pending: OpenSignIn, proof: SecondFactor, browser: TrustedBrowser | null): Promise<AnsweredChallenge> {
-      // A mailed code lets in whoever has the mailbox; it makes no more guesses at what proves more. In a sign-in that is over nothing
-      // was looked at.
+      // An emailed code only proves the mailbox, so it does not clear the wrong tries at stronger factors. In a sign-in
+      // that is over, nothing was checked.
       const proves = ({ isOver }: Settled) => !isOver && proof.kind !== 'email_otp';
       const settled = await attempts.counted(pending.identityId, () => settle(pending, proof, browser), proves);
       if (settled === null) throw new DomainError('mfa.code_invalid');
@@ -148,16 +149,16 @@ export function createMfaChallenges({
   }
 }
 
-/** What an answer is looked at in: the recovery code that was typed, and the transaction. */
+/** What an answer is checked with: the recovery code that was found, and the transaction. */
 interface Spending {
   found: string | null;
   on: Db;
 }
 
-/** What a right answer comes to. */
+/** What a right answer leads to. */
 export interface AnsweredChallenge {
   proved: SecondFactorResult;
-  /** Null where the browser is not trusted from now on. */
+  /** Null unless the browser is trusted from now on. */
   trusted: Trusted | null;
 }
 type Settled = { isOver: true } | ({ isOver: false } & AnsweredChallenge);

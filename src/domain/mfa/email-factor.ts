@@ -7,7 +7,7 @@ import type { NewFactor } from './factors.js';
 
 export interface MailFactorCode {
   identityId: string;
-  /** What the code works with alone: the id of a waiting sign-in, or of a session. */
+  /** The only place where the code works: the id of a waiting sign-in, or of a session. */
   flow: string;
   locale: 'en' | 'de';
 }
@@ -38,8 +38,8 @@ export function createEmailFactor({ db, emailedCodes, attempts }: EmailFactorDep
     },
 
     /**
-     * Whether it is the code that was mailed to this Identity, and spends it. The caller counts the tries.
-     * @param on a transaction that it is part of, if of one: it has to be committed also where the code is wrong
+     * Whether this is the code that was mailed to the Identity; spends it. The caller counts the tries.
+     * @param on the transaction that it is part of, if any: it has to commit even if the code is wrong
      */
     async verify(
       scope: EnvironmentScope,
@@ -52,8 +52,9 @@ export function createEmailFactor({ db, emailedCodes, attempts }: EmailFactorDep
     },
 
     /**
-     * The factor that a right code makes; it has the code's id, and is refused the second time.
-     * @throws DomainError mfa.code_invalid, mfa.challenge_locked; mfa.already_enrolled where the same code has just made it
+     * The factor for a right code. It gets the code's id, so that it cannot be added twice.
+     * @throws DomainError mfa.code_invalid, mfa.challenge_locked; mfa.already_enrolled where the same code has just
+     *   made it
      */
     async confirmEnrollment(scope: EnvironmentScope, tried: TriedFactorCode): Promise<NewFactor> {
       const typed = enrolling(tried);
@@ -68,10 +69,10 @@ export function createEmailFactor({ db, emailedCodes, attempts }: EmailFactorDep
       return { id, type: 'email_otp', label: 'Email' };
     },
 
-    /** Has the code that would have made a factor count again: for want of capacity it was not made. */
+    /** Makes the code valid again, where its factor could not be added for want of capacity. */
     giveBack: ({ id }: Pick<NewFactor, 'id'>): Promise<void> => emailedCodes.giveBack(id),
 
-    /** The id of the factor that this code made within the last minute, if it was enrolled; null for any other code. */
+    /** The id of the factor that this code enrolled within the last minute; null for any other code. */
     async justEnrolled(scope: EnvironmentScope, tried: TriedFactorCode): Promise<string | null> {
       const spent = await emailedCodes.justSpent(scope, enrolling(tried));
       return spent?.identityId === tried.identityId ? spent.id : null;

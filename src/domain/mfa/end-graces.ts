@@ -3,7 +3,7 @@ import type { MfaGrace } from '../../../entities/mfa-grace.js';
 import { startAllLater } from '../outbox.js';
 import { mfaGraceInput } from './grace-rules.js';
 
-/** Ends the graces of people who leave an Environment. Their processes look for the rows, and end. */
+/** Ends the graces of people who leave an Environment. Their processes find no row then, and end. */
 export async function endGraces(tx: EntityManager, environmentId: string, identityIds: string[]): Promise<void> {
   type Row = Pick<MfaGrace, 'id' | 'accountId' | 'environmentId' | 'identityId' | 'status'>;
   const [graces] = await tx.query<[Row[], number]>(

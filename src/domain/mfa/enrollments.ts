@@ -10,7 +10,7 @@ import type { RecoveryCodes } from './recovery-codes.js';
 import { bringsRecoveryCodes, choicesAfter, lockedStandingOf, standingOf } from './standing.js';
 
 export interface Enrolled {
-  /** Of a first factor, where the Environment takes recovery codes: to be shown once. */
+  /** Of a first factor, where the Environment takes recovery codes; to be shown once. */
   recoveryCodes: string[] | null;
 }
 
@@ -21,15 +21,15 @@ export interface MfaEnrollmentsDeps {
   now: Clock;
 }
 
-/** Enrolling a factor in the middle of a sign-in, for which it counts as proved from then on. */
+/** Enrolling a factor during a sign-in, in which it counts as proved from then on. */
 export function createMfaEnrollments({ db, factors, recoveryCodes, now }: MfaEnrollmentsDeps) {
   return {
     /**
-     * Adds a factor to the person of a waiting sign-in, and notes in it what it has proved by that.
+     * Adds a factor for the person of a waiting sign-in, and notes in the sign-in what it proves.
      * @param amr the factor's own (RFC 8176)
-     * @param codes what the recovery codes are, where they are not to be random
-     * @throws DomainError mfa.enrollment_expired for one that has ended, or is overtaken: the person has got another factor
-     *   meanwhile, and has not shown it; mfa.factor_not_allowed; mfa.already_enrolled, mfa.too_many_factors
+     * @param codes the recovery codes, unless they are to be random
+     * @throws DomainError mfa.enrollment_expired if the sign-in has ended, or the person has got another factor
+     *   meanwhile and has not shown it; mfa.factor_not_allowed; mfa.already_enrolled, mfa.too_many_factors
      */
     async enroll(pending: OpenSignIn, factor: NewFactor, amr: readonly string[], codes?: string[]): Promise<Enrolled> {
       const isExpected = bringsRecoveryCodes(await standingOf(db, pending));

@@ -20,14 +20,14 @@ import type { RecoveryCodes } from './recovery-codes.js';
 import { bringsRecoveryCodes, lockedStandingOf, standingOf } from './standing.js';
 import { distrustDevices } from './trusted-devices.js';
 
-/** More than anybody has; each app is one more secret that a code is compared with. */
+/** More than anybody has; a typed code is compared with the secret of every app. */
 const mostFactors = 20;
 
 const requiring = `
 select from environment_settings where account_id = $1 and environment_id = $2
   and (mfa_policy = 'required' or ${requiredToHaveMfa('$2', '$3')})`;
 
-/** A factor that was just proved, as the services of its kind make it. */
+/** A factor that was just proved, as the services of the kinds of factors make it. */
 export type NewFactor = Pick<MfaFactor, 'id' | 'type' | 'label'> &
   Partial<
     Pick<
@@ -47,7 +47,7 @@ export type NewFactor = Pick<MfaFactor, 'id' | 'type' | 'label'> &
 /** What may be shown of a factor. */
 export type FactorSummary = Pick<MfaFactor, 'id' | 'type' | 'label' | 'enrolledAt' | 'lastUsedAt'>;
 
-/** When it was added, with the recovery codes that came with a first one: to be shown once. */
+/** When it was added, and the recovery codes that come with a first factor; to be shown once. */
 export interface Enrollment {
   enrolledAt: Date;
   recoveryCodes: string[] | null;
@@ -59,10 +59,13 @@ export interface FactorsDeps {
   now: Clock;
 }
 
-/** An Identity's second factors: one set for all Environments of its Account, so all of it happens in the Account's scope. */
+/**
+ * An Identity's second factors. They are one set for all Environments of its Account, so all of this happens in the
+ * Account's scope.
+ */
 export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
   /**
-   * Adds a factor, in a transaction of the Account. It ends the time to enroll.
+   * Adds a factor, in a transaction of the Account, and ends the time to enroll one.
    * @throws DomainError mfa.already_enrolled, mfa.too_many_factors
    */
   async function add(
@@ -80,7 +83,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
       const isThere = constraintsOfSame.some((name) => violates(error, name));
       throw isThere ? new DomainError('mfa.already_enrolled') : error;
     });
-    // Also of a later one: where the earlier ones were not taken, the time to enroll has begun again.
+    // Also for a later factor: if the Environment did not take the earlier ones, the time to enroll began again.
     await settleEnrollment(tx, scope, identityId, at);
     await recordAndTell(tx, scope, 'identity.mfa_enrolled', { identityId, factor });
     return { isFirst: existing === 0, enrolledAt: at };
@@ -90,11 +93,13 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
     add,
 
     /**
-     * Adds a factor of somebody who is signed in. With the first one come recovery codes, where the Environment takes them. The caller has
-     * made sure that the sign-in is recent and strong enough, which is looked at again: ten hashes lie in between.
-     * @param codes what the recovery codes are, where they are not to be random
-     * @throws DomainError mfa.already_enrolled, mfa.too_many_factors; mfa.factor_not_allowed where the Environment takes none of the kind, or it adds nothing to this sign-in;
-     *   auth.invalid_credentials where the session has ended meanwhile, auth.reauthentication_required where a first factor was added
+     * Adds a factor for somebody who is signed in; with the first come recovery codes, where the Environment takes
+     * them. The caller has checked that the sign-in is recent and strong enough; it is checked again, since ten slow
+     * hashes lie in between.
+     * @param codes the recovery codes, unless they are to be random
+     * @throws DomainError mfa.already_enrolled, mfa.too_many_factors; mfa.factor_not_allowed where the Environment does
+     *   not take the kind, or it adds nothing to this sign-in; auth.invalid_credentials if the session has ended
+     *   meanwhile, auth.reauthentication_required if a first factor was added meanwhile
      */
     async enroll(person: OwnProofOf, factor: NewFactor, codes?: string[]): Promise<Enrollment> {
       const { accountId, identityId } = person;
@@ -102,7 +107,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
       const work = (take: () => RecoveryCodeSet) =>
         db.transaction({ accountId }, async (tx) => {
           const { allowed, enrolled, byMail } = await holdOwnProof(tx, person, now());
-          // Added by another request, which is the first one then.
+          // Another request has added the first factor meanwhile.
           if (before.enrolled === null && enrolled !== null) throw new DomainError('auth.reauthentication_required');
           const isTaken = allowed.includes(factor.type) && !(factor.type === 'email_otp' && byMail);
           if (!isTaken) throw new DomainError('mfa.factor_not_allowed');
@@ -111,7 +116,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
       return recoveryCodes.withSet(bringsRecoveryCodes(before), work, codes);
     },
 
-    /** The same in the caller's transaction, which has looked at who it is: in the middle of a sign-in there is no session yet. */
+    /** The same in the caller's transaction, which has checked who it is: during a sign-in there is no session yet. */
     enrollIn,
 
     list: ({ accountId }: AccountScope, identityId: string): Promise<FactorSummary[]> =>
@@ -124,7 +129,8 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
       ),
 
     /**
-     * Calls a factor of somebody who is signed in otherwise. It opens nothing and locks nobody out, so that no proof is asked for.
+     * Renames a factor of somebody who is signed in. That neither opens anything nor locks anybody out, so no proof is
+     * asked for.
      * @throws DomainError mfa.factor_not_found, auth.invalid_credentials, identity.in_production
      */
     rename: (person: OwnProofOf, factorId: string, label: string): Promise<FactorSummary> =>
@@ -144,7 +150,7 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
         return { ...factor, label };
       }),
 
-    /** Whether `remove` refuses it, since it is the last one and one is required: for whoever asks before. */
+    /** Whether `remove` would refuse, since it is the last factor and one is required. */
     isLastRequired: (scope: EnvironmentScope, identityId: string, factorId: string): Promise<boolean> =>
       db.transaction({ accountId: scope.accountId }, async (tx) => {
         const { allowed } = await standingOf(dbWithin(tx), { ...scope, identityId });
@@ -160,7 +166,8 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
       }),
 
     /**
-     * Removes a factor of somebody who is signed in, whose sign-in the caller has looked at; with the last one the recovery codes go.
+     * Removes a factor of somebody who is signed in; with the last one, the recovery codes. The caller has checked the
+     * sign-in.
      * @throws DomainError mfa.factor_not_found; mfa.last_factor for the last that the Environment takes, where it or an
      *   organization of theirs requires one; auth.invalid_credentials, auth.reauthentication_required as `enroll`
      */
@@ -210,15 +217,17 @@ export function createFactors({ db, recoveryCodes, now }: FactorsDeps) {
   ) {
     const whom = { identityId, actor: { type: 'identity', id: identityId } } as const;
     const [event] = await recordOfIdentity(tx, scope, whom, [{ action, metadata: { factor_id: id, factor: type } }]);
-    await noticeEmail(tx, scope, event as string, now()); // once: it is one person
+    await noticeEmail(tx, scope, event as string, now()); // one event: it is about one person
   }
 }
 
-/** Whether an Environment that takes these kinds takes none of those that are left. */
+/** Whether an Environment that takes the `allowed` kinds takes none of those that are left. */
 const isLastOf = (allowed: readonly FactorKind[], type: MfaFactor['type'], left: readonly MfaFactor['type'][]) =>
   allowed.includes(type) && !left.some((kind) => allowed.includes(kind));
 
-/** Of the same app's enrollment confirmed twice, a second mailbox, and a key that is registered already. */
+/**
+ * Violated when an app's enrollment is confirmed twice, by a second mailbox, and by a key that is registered already.
+ */
 const constraintsOfSame = ['mfa_factors_pkey', 'mfa_factors_one_email_otp', 'mfa_factors_credential'];
 
 export type Factors = ReturnType<typeof createFactors>;

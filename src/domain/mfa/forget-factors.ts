@@ -4,7 +4,8 @@ import { RecoveryCode } from '../../../entities/recovery-code.js';
 import type { AccountScope } from '../../platform/scope.js';
 
 /**
- * Takes all of somebody's second factors and recovery codes away, in a transaction of the Account that holds the Identity's row.
+ * Removes all second factors and recovery codes of somebody, in a transaction of the Account that has locked the
+ * Identity's row.
  * @returns whether there were any
  */
 export async function forgetFactors(

@@ -10,14 +10,14 @@ import type { TrustedDevices } from './trusted-devices.js';
 
 export type { EnrollableKind };
 
-/** What of second factors a sign-in needs after its first one (spec.md, "States and transitions"; contract §3, §10). */
+/** What second factors a sign-in needs after its first factor (spec.md, "States and transitions"; contract §3, §10). */
 export type MfaDecision =
   | { step: 'done'; amr: string[]; acr: Acr; secondFactorAt: Date | null }
-  /** `isForAal2`: with those that make it, since the client prefers it and the person has one. */
+  /** `isForAal2`: with factors that reach aal2, since the client prefers it and the person has one. */
   | { step: 'challenge'; factors: FactorKind[]; isForAal2?: true }
-  /** `until`: it can be put off until then; null: the sign-in does not go on without. */
+  /** `until`: enrolling can be put off until then; null: the sign-in does not go on without it. */
   | { step: 'enroll'; factors: EnrollableKind[]; until: Date | null }
-  /** The time to enroll is over, and there is no factor to show; an admin's reset gives it anew. */
+  /** The time to enroll is over, and the person has no factor; an administrator's reset starts it anew. */
   | { step: 'refused' };
 
 export interface MfaQuestion {
@@ -25,19 +25,19 @@ export interface MfaQuestion {
     settings: Pick<Client['settings'], 'mfaPolicy' | 'mfaGracePeriodDays' | 'mfaTrustedDeviceDays'>;
   };
   first: FirstFactor;
-  /** What the person has of second factors. */
+  /** The person's second factors. */
   standing: Standing;
   /** Value of the `trusted_device` cookie. */
   device: string | null;
   /** Whether the client asks for `urn:gatehouse:aal2`. */
   requiresAal2: boolean;
-  /** Whether it would rather have that, and takes `urn:gatehouse:aal1`. */
+  /** Whether it prefers aal2, and accepts `urn:gatehouse:aal1`. */
   prefersAal2?: boolean;
-  /** Whether an enrolled factor was proved already, though not one that is enough. */
+  /** Whether an enrolled factor was proved already, but not one that is enough. */
   hasProvedFactor?: boolean;
-  /** Whether it is for what the owner alone may change, for which a browser that is trusted is not enough. */
+  /** Whether it is for a change that only the owner may make, for which a trusted browser is not enough. */
   isOwnerWanted?: boolean;
-  /** Whether somebody else than the Environment requires MFA of this person. */
+  /** Whether an organization of the person requires MFA, whatever the Environment does. */
   requiresMfa?: boolean;
 }
 
@@ -47,11 +47,11 @@ export interface MfaGateDeps {
   now: Clock;
 }
 
-/** Whether all that somebody can show is a mailed code, and what stands in for one. */
+/** Whether somebody can show nothing but an emailed code, and recovery codes, which stand in for a factor. */
 const isMailedAlone = (provable: readonly FactorKind[]) =>
   provable.includes('email_otp') && provable.every((kind) => kind === 'email_otp' || kind === 'recovery_code');
 
-/** Decides, and starts the time to enroll with the first sign-in that needs a factor and has none. */
+/** Decides, and starts the time to enroll at the first sign-in that needs a factor when the person has none. */
 export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
   return {
     async decide({
@@ -77,7 +77,7 @@ export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
       const counts = isOwnerWanted ? isShown : secondFactorAt !== null;
       const isEnough = requiresAal2 ? acr === aal2 : mfaPolicy === 'off' || counts;
       const { enrollable, usable, provable } = choicesAfter({ ...first, requiresAal2 }, standing);
-      // Whose factors they are is not for a provider to say: the owner shows one of them.
+      // A provider's word does not stand for the owner's own factors: the owner shows one of them.
       const canShow = [...usable, ...provable].some((kind) => kind !== 'recovery_code'); // which stands in for one
       const owesOwn = isOwnerWanted && isProvidersWord(first) && canShow;
       if (isEnough && !owesOwn) return done;
@@ -94,22 +94,22 @@ export function createMfaGate({ graces, devices, now }: MfaGateDeps) {
       // Which level a client gets is its own to check (OpenID Connect Core 3.1.2.1: acr_values is voluntary).
       if (!requiresAal2 && mfaPolicy !== 'required') return done;
       const hasProved = hasProvedFactor || isShown || ownFactorAt !== null;
-      // Whoever has mailed codes alone shows one for what the owner alone may change, and no more: it never makes aal2.
+      // Somebody who only has emailed codes shows one for such a change, and no more: it never reaches aal2.
       if (isOwnerWanted && isMailedAlone(provable)) {
         if (!hasProved) return { step: 'challenge', factors: provable };
         if (mfaPolicy !== 'required' && amr.includes('otp')) return done;
       }
       if (enrollable.length === 0) {
-        // Whom a provider for tests keeps from adding one shows, once, the one that they have, though a sign-in here would not take it.
+        // Kept from adding a factor by a test Environment's provider, they show, once, the one that they have.
         const owes = standing.isTestOfProduction && ssoConnectionId !== null && provable.length > 0 && !hasProved;
         return owes ? { step: 'challenge', factors: provable } : done;
       }
       const grace = mfaPolicy === 'required' ? await graceOf(scope, identityId, days) : null;
-      // Asking for aal2 is no way around a deadline that is over. It is nobody's who has a factor, though none that is enough.
+      // Asking for aal2 is no way around a deadline that is over; it does not concern people who have any factor.
       const isOver = grace?.over === true;
       if (isOver && provable.length === 0 && !hasProved) return { step: 'refused' };
       const until = requiresAal2 || isOver ? null : (grace?.expiresAt ?? null);
-      // A session that was fully issued while the time runs stays so; it is the next sign-in that is asked again.
+      // A session that was issued in full during the time to enroll stays as it is; the next sign-in asks again.
       if (until && first.method === 'session') return done;
       if (provable.length > 0 && !hasProved) return { step: 'challenge', factors: provable };
       return { step: 'enroll', factors: enrollable, until };

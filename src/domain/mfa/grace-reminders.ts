@@ -6,7 +6,7 @@ import { queueEmail } from '../emails/queue.js';
 
 type Span = Pick<MfaGrace, 'startedAt' | 'expiresAt'>;
 
-/** When each reminder is sent. A grace that is shorter than a reminder's time does without that one. */
+/** When each reminder is sent. A grace that is shorter than a reminder's time goes without it. */
 const moments = ({ startedAt, expiresAt }: Span, reminders: readonly number[]) =>
   reminders
     .map((beforeMs) => ({ beforeMs, at: after(expiresAt, -beforeMs) }))
@@ -17,11 +17,11 @@ const moments = ({ startedAt, expiresAt }: Span, reminders: readonly number[]) =
 export const dueReminder = (span: Span, reminders: readonly number[], now: Date): number | null =>
   moments(span, reminders).findLast(({ at }) => at <= now)?.beforeMs ?? null;
 
-/** When there is something to do again. */
+/** The next moment at which there is something to do. */
 export const nextMoment = (span: Span, reminders: readonly number[], now: Date): Date =>
   moments(span, reminders).find(({ at }) => at > now)?.at ?? span.expiresAt;
 
-/** Sends one reminder after the commit; once, however often it is asked for, for this end of the grace. */
+/** Sends one reminder, after the commit; only once for this end of the grace, however often it is called. */
 export async function graceReminder(
   tx: EntityManager,
   { id, accountId, environmentId, round, expiresAt }: MfaGrace,

@@ -23,11 +23,11 @@ interface Begin {
   identityId: string;
   days: number;
   now: Moment;
-  /** Whether one that is there starts over. */
+  /** Whether a grace that is there starts over. */
   anew?: boolean;
 }
 
-/** Nobody loses more than what is beyond tomorrow when a policy becomes shorter: they have to be told first. */
+/** When a policy gives less time, everybody keeps at least a day: they have to be told first. */
 const leastNotice = inMs(1);
 
 const columns = `id, account_id as "accountId", environment_id as "environmentId", identity_id as "identityId", status, round,
@@ -37,7 +37,7 @@ type Row = Pick<
   'id' | 'accountId' | 'environmentId' | 'identityId' | 'status' | 'round' | 'startedAt' | 'expiresAt'
 >;
 
-/** What the process of a grace is told. */
+/** The input of a grace's process. */
 export const mfaGraceInput = (
   { id, accountId, environmentId, identityId }: Pick<Row, 'id' | 'accountId' | 'environmentId' | 'identityId'>,
   news?: News,
@@ -50,8 +50,9 @@ export const mfaGraceInput = (
 });
 
 /**
- * Begins, in the caller's transaction, unless there is one that goes on; answers what counts. It lasts no longer than the settings say by
- * now, which stay so until the end: whoever shortens them finds it, or is found.
+ * Begins a grace, in the caller's transaction, unless one goes on; answers the one that counts. It lasts no longer than
+ * the settings say now. They are locked until the end of the transaction: whoever shortens them finds this grace, or is
+ * found here.
  */
 export async function begin(
   tx: EntityManager,
@@ -60,7 +61,8 @@ export async function begin(
 ): Promise<Pick<Row, 'expiresAt'>> {
   const { accountId, environmentId } = scope;
   if (days > 0) {
-    // An enrolled one whose factor has gone again goes on to the end that it had; its time is not given twice.
+    // A grace that ended in time, and whose factor was removed, goes on to the end that it had: nobody gets the time
+    // twice.
     const begun = await tx.query<Row[]>(
       `with settings as materialized (
          select make_interval(secs => least($6::float8, mfa_grace_period_days * 86400)) as life from environment_settings
@@ -88,7 +90,10 @@ export async function begin(
   return existing && existing.status !== 'reset' ? existing : { expiresAt: now };
 }
 
-/** Those of the person's graces that wait end as `enrolled`. An expired one too: should the factor go, it is still over. */
+/**
+ * Ends the person's graces as `enrolled`, also one that has expired: should the factor be removed, its time is still
+ * over.
+ */
 export async function settleEnrollment(tx: EntityManager, scope: EnvironmentScope, identityId: string, now: Moment) {
   await change(tx, scope, {
     set: `status = 'enrolled', ended_reason = 'factor_enrolled', ended_at = $3`,
@@ -99,7 +104,7 @@ export async function settleEnrollment(tx: EntityManager, scope: EnvironmentScop
   });
 }
 
-/** Clears the person's graces; `all` says whether this Environment's too. */
+/** Resets the person's graces: of all Environments, or of all but this one. */
 export async function resetElsewhere(
   tx: EntityManager,
   scope: EnvironmentScope,
@@ -115,22 +120,22 @@ export async function resetElsewhere(
   });
 }
 
-/** SQL: whether an organization of the person of a row requires MFA, whatever the Environment does. */
+/** SQL: whether an organization of a grace's person requires MFA, whatever the Environment does. */
 const requiredByOrganization = requiredToHaveMfa('mfa_graces.environment_id', 'mfa_graces.identity_id');
 
 const requiredByEnvironment = `exists (
   select from environment_settings s where s.environment_id = mfa_graces.environment_id and s.mfa_policy = 'required')`;
 
-/** SQL: whether anybody requires MFA of the person of a row `mfa_graces`. */
+/** SQL: whether an organization or the Environment requires MFA of the person of a row `mfa_graces`. */
 export const isMfaRequired = `(${requiredByOrganization} or ${requiredByEnvironment})`;
 
-/** Whether anybody requires MFA of a grace's person still. */
+/** Whether an organization or the Environment still requires MFA of a grace's person. */
 export async function isRequiredStill(tx: EntityManager, { id }: Pick<Row, 'id'>): Promise<boolean> {
   const required = await tx.query<unknown[]>(`select from mfa_graces where id = $1 and ${isMfaRequired}`, [id]);
   return required.length > 0;
 }
 
-/** SQL: whether the person of a row has no factor, of whatever kind. */
+/** SQL: whether the person of a row `mfa_graces` has no factor of any kind. */
 const hasNoFactor = 'not exists (select from mfa_factors f where f.identity_id = mfa_graces.identity_id)';
 const notRequired = {
   set: `status = 'reset', ended_reason = 'mfa_not_required', ended_at = $3`,
@@ -138,8 +143,8 @@ const notRequired = {
 } as const;
 
 /**
- * Those that ended in time, of somebody whose last factor goes now where nobody requires one: it is as if there had been none, else the day
- * on which one is required again would refuse them at once.
+ * Resets the graces that ended in time when their person removes the last factor and nobody requires one. Otherwise the
+ * person would be refused at once on the day when one is required again.
  */
 export async function settleLastRemoval(tx: EntityManager, scope: EnvironmentScope, identityId: string, now: Moment) {
   await change(tx, scope, {
@@ -151,8 +156,9 @@ export async function settleLastRemoval(tx: EntityManager, scope: EnvironmentSco
 }
 
 /**
- * All of the Environment's graces that are not over yet. One that is over stays so until an admin resets it. Where nobody requires a factor any
- * more, also those that ended in time, of who has none left: few, as opposed to all who have one, whose removal of it sees to theirs.
+ * Applies a changed policy to the Environment's graces that are not over. One that is over stays so until an
+ * administrator resets it. Where MFA is not required any more, also resets graces that ended in time if their person
+ * has no factor left. Those people are few; for the many who have one, `settleLastRemoval` does it when they remove it.
  */
 export async function settlePolicy(tx: EntityManager, scope: EnvironmentScope, policy: Policy, now: Moment) {
   const waiting = `environment_id = $2 and status in ('running', 'cancelled') and expires_at > $3`;
@@ -184,7 +190,7 @@ interface Change {
   action: EventAction;
 }
 
-/** Changes rows of the Account and tells the processes that wait over them. */
+/** Changes graces of the Account, and tells their processes. */
 async function change(tx: EntityManager, scope: EnvironmentScope, { set, where, values, news, action }: Change) {
   const [rows] = await tx.query<[Row[], number]>(
     `update mfa_graces set ${set} where account_id = $1 and ${where} returning ${columns}`,
@@ -202,7 +208,7 @@ async function change(tx: EntityManager, scope: EnvironmentScope, { set, where, 
   );
 }
 
-/** In the Environment of the row, which may be another one of the Account. */
+/** The event is of the grace's Environment, which may be another one of the Account. */
 const detailsOf = (row: Row, { environmentId, applicationId }: EnvironmentScope): EventDetails => ({
   accountId: row.accountId,
   applicationId: row.environmentId === environmentId ? applicationId : null,

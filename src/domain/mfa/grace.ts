@@ -14,10 +14,10 @@ export interface MfaGracesDeps {
   reminders: readonly number[];
 }
 
-/** How long somebody may still sign in without a second factor. */
+/** Until when somebody may sign in without a second factor. */
 export interface GraceStanding {
   expiresAt: Date;
-  /** Whether its time is up: by the clock, whatever the worker has noticed. */
+  /** Whether the time is up: by the clock, whether or not a worker has noticed. */
   over: boolean;
 }
 
@@ -32,18 +32,18 @@ const notRequired = 'mfa_not_required';
 
 export type MfaGraces = ReturnType<typeof createMfaGraces>;
 
-/** The time that an Identity has to enroll a factor where its Environment requires one (contract §3, §10). */
+/** The time that an Identity has for enrolling a factor where its Environment requires one (contract §3, §10). */
 export function createMfaGraces({ db, now, reminders }: MfaGracesDeps) {
   const standingOf = ({ expiresAt }: Pick<MfaGrace, 'expiresAt'>): GraceStanding => ({
     expiresAt,
     over: expiresAt <= now(),
   });
-  /** The Account's transaction: factors are one set for all of its Environments. */
+  /** In a transaction of the Account: factors are one set for all of its Environments. */
   const ofAccount = <T>({ accountId }: EnvironmentScope, work: (tx: EntityManager) => Promise<T>) =>
     db.transaction({ accountId }, work);
 
   return {
-    /** How it stands, or null where it never began, or was reset. */
+    /** The grace of an Identity; null if it never began, or was reset. */
     find: (scope: EnvironmentScope, identityId: string): Promise<GraceStanding | null> =>
       db.transaction(scope, async (tx) => {
         const grace = await tx.findOneBy(MfaGrace, { ...within(scope), identityId });
@@ -51,9 +51,9 @@ export function createMfaGraces({ db, now, reminders }: MfaGracesDeps) {
       }),
 
     /**
-     * Begins with the first sign-in without a factor. One that is there already goes on as it is: signing in again, or
-     * removing a factor, gives nobody more time.
-     * @param days none at all when 0
+     * Begins at the first sign-in without a factor. One that has begun goes on as it is: neither signing in again nor
+     * removing a factor gives more time.
+     * @param days 0: no time at all
      */
     start: (scope: EnvironmentScope, identityId: string, days: number): Promise<GraceStanding> =>
       db.transaction(scope, async (tx) => standingOf(await begin(tx, scope, { identityId, days, now: now() }))),
@@ -62,7 +62,10 @@ export function createMfaGraces({ db, now, reminders }: MfaGracesDeps) {
     enrolled: (scope: EnvironmentScope, identityId: string): Promise<void> =>
       ofAccount(scope, (tx) => settleEnrollment(tx, scope, identityId, now())),
 
-    /** An admin has reset the person's factors: the time starts anew here at once, elsewhere with the next sign-in. */
+    /**
+     * An administrator has reset the person's factors: the time starts anew, here at once, elsewhere at the next
+     * sign-in.
+     */
     reset: (scope: EnvironmentScope, identityId: string, days: number): Promise<void> =>
       ofAccount(scope, async (tx) => {
         const at = now();
@@ -70,19 +73,22 @@ export function createMfaGraces({ db, now, reminders }: MfaGracesDeps) {
         if (days > 0) await begin(tx, scope, { identityId, days, now: at, anew: true });
       }),
 
-    /** The Environment requires MFA no longer, or gives another number of days. In the transaction of that change. */
+    /**
+     * The Environment does not require MFA any more, or gives another number of days. In the transaction of that
+     * change.
+     */
     policyChanged: (tx: EntityManager, scope: EnvironmentScope, policy: Policy): Promise<void> =>
       settlePolicy(tx, scope, policy, now()),
 
-    /** Does what is due by now, once: a reminder, or the end. For its process. */
+    /** Does what is due, once: a reminder, or the end. Called by its process. */
     advance: (id: string): Promise<GraceLook> =>
       db.transaction('system', async (tx): Promise<GraceLook> => {
         const grace = await tx.findOne(MfaGrace, { where: { id }, lock: { mode: 'pessimistic_write' } });
-        if (!grace) return { status: 'reset', expiresAt: null, wakeAt: null }; // it went with its Identity
+        if (!grace) return { status: 'reset', expiresAt: null, wakeAt: null }; // deleted with its Identity
         const { status, expiresAt } = grace;
         if (status !== 'running') return { status, expiresAt: expiresAt.toISOString(), wakeAt: null };
         const at = now();
-        // Whether an organization requires MFA changes without a word to this process.
+        // This process is not told when an organization begins or stops to require MFA.
         if (!(await isRequiredStill(tx, grace))) return endOf(tx, grace, { status: 'reset', reason: notRequired, at });
         if (expiresAt <= at) return endOf(tx, grace, { status: 'expired', reason: 'not_enrolled_in_time', at });
         const due = dueReminder(grace, reminders, at);

@@ -6,7 +6,10 @@ import type { RunningProcesses } from '../running-processes.js';
 import { waitUntilStopped } from '../wait-until-stopped.js';
 import { mfaGraceInput } from './grace-rules.js';
 
-/** Before somebody's time begins anew. @throws DomainError service.unavailable while the run of a cancelled one stops */
+/**
+ * To be called before somebody's time begins anew.
+ * @throws DomainError service.unavailable while the run of a cancelled one stops
+ */
 export async function letGraceStop(
   db: Db,
   processes: Pick<RunningProcesses, 'describe'>,

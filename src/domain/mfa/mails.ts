@@ -12,14 +12,14 @@ import { hasPasswordIn } from '../emails/has-password.js';
 import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 
-/** What the mails about second factors say. Null once the grace has ended or moved to another status. */
+/** The contents of the mails about second factors. Null once the grace has ended or moved to another status. */
 export const mfaMails = ({ now, baseUrl }: { now: Clock; baseUrl: string }) =>
   ({
     'mfa-grace-reminder': async (tx, id, locale) => {
       const grace = await tx.findOneBy(MfaGrace, { id, status: 'running' });
       if (!grace || grace.expiresAt <= now()) return null;
       const { identityId, environmentId } = grace;
-      // Whoever is kept out cannot sign in to set one up.
+      // Somebody who is kept out of the Environment could not sign in to set one up.
       if (!(await tx.existsBy(EnvironmentMembership, { environmentId, identityId, isActive: true }))) return null;
       const { email, firstName } = await tx.findOneByOrFail(Identity, { id: identityId });
       return {
@@ -32,7 +32,7 @@ export const mfaMails = ({ now, baseUrl }: { now: Clock; baseUrl: string }) =>
         },
       };
     },
-    /** About what the event says, whose id it is given. */
+    /** About the event with the given id. */
     'security-notice': async (tx, id, locale) => {
       const event = await tx.findOneBy(Event, { id });
       if (!event?.resourceId || !event.environmentId) return null;

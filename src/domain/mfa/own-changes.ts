@@ -12,7 +12,8 @@ export interface OwnStanding extends Standing {
 }
 
 /**
- * Who changes something of their own: a session that has not ended, by no provider of an Environment for tests where its person is in production.
+ * Locks the session of somebody who changes something of their own. It must not have ended; nor may it come from a test
+ * Environment's identity provider if the person is in production.
  * @param tx a transaction of the Account
  * @throws DomainError auth.invalid_credentials, identity.in_production
  */
@@ -23,11 +24,11 @@ export async function holdOwnSession(tx: EntityManager, person: OwnProofOf) {
 }
 
 /**
- * Looks once more at who changes their own factors, as `OwnProof` did before, and keeps it so for the change itself: the session can have
- * ended meanwhile, and a factor that came is one to be shown. Who has none has nothing to show; whether a first one needs a recent
- * sign-in is looked at before, and nothing but time changes it.
+ * Checks again what `OwnProof` has checked, for somebody who changes their own factors, and locks it for the change:
+ * meanwhile the session can have ended, or a factor was added that has to be shown. Without a factor there is nothing
+ * to show; whether a first one needs a recent sign-in was checked before, and only time changes that.
  * @param tx a transaction of the Account
- * @returns how the person stands until its end, and whether the session began with a mailed code
+ * @returns how the person stands until its end, and whether the session began with an emailed code
  * @throws DomainError auth.invalid_credentials, auth.reauthentication_required, identity.in_production
  */
 export async function holdOwnProof(tx: EntityManager, person: OwnProofOf, at: Date): Promise<OwnStanding> {
@@ -38,7 +39,7 @@ export async function holdOwnProof(tx: EntityManager, person: OwnProofOf, at: Da
     byMail: cameByMail({ ...session, method: 'session' }),
   };
   if (standing.enrolled === null) return standing;
-  // Settings of the Environment only say what a sign-in would have to ask for, which is not the question here.
+  // The Environment's settings only say what a sign-in has to ask for; that is not the question here.
   const wanted: WantedFor = { change: 'factors', mfaPolicy: 'required', amr, secondFactorAt: null };
   const { authenticatedAt, authTime } = person;
   const kinds = standing.enrolled.filter((kind) => kind !== 'email_otp' || standing.isVerified);

@@ -10,7 +10,7 @@ import type { EnrollmentAnswer, VerifiedAttestation } from './webauthn-ceremonie
 
 /** A minute more than the browser waits. */
 const life = minutes(6);
-/** Of the session that it was given out to. */
+/** The session that it was given to. */
 const context = (sessionId: string) => `own-webauthn-enrollment/${sessionId}`;
 
 interface Held {
@@ -20,7 +20,7 @@ interface Held {
 
 export interface OwnAttestation {
   sessionId: string;
-  /** What `begin` gave out, and what the browser sent. */
+  /** What `begin` answered, and what the browser sent. */
   token: string;
   sent: unknown;
   label: string | null;
@@ -49,8 +49,9 @@ export function createOwnWebauthn<Person>({ db, sealing, webauthn, now }: OwnWeb
     },
 
     /**
-     * The factor that an answer makes. Its challenge is spent by that, whatever comes of it.
-     * @throws DomainError mfa.enrollment_expired for a challenge that was used, is too old or of another session; mfa.code_invalid
+     * The factor for an answer. The challenge is spent, whatever comes of it.
+     * @throws DomainError mfa.enrollment_expired for a challenge that was used, is too old or of another session;
+     *   mfa.code_invalid
      */
     async verify({ sessionId, token, sent, label }: OwnAttestation): Promise<VerifiedAttestation> {
       const held = openSealedJson<Held>(sealing, token, context(sessionId));
@@ -60,7 +61,7 @@ export function createOwnWebauthn<Person>({ db, sealing, webauthn, now }: OwnWeb
       return webauthn.verifyEnrollment({ challenge, sent, label });
     },
 
-    /** Has the same answer be taken once more: for want of capacity nothing was enrolled by it. */
+    /** Allows the same answer once more, where its factor could not be added for want of capacity. */
     async giveBack({ sessionId, token }: Pick<OwnAttestation, 'sessionId' | 'token'>): Promise<void> {
       const held = openSealedJson<Held>(sealing, token, context(sessionId));
       if (held) await unspend(db, held.challenge);

@@ -6,26 +6,29 @@ import { lettersOf, newRecoveryCodes } from './recovery-code-form.js';
 /** How secrets of a set are hashed. */
 export type CodeHashing = Pick<Hashing, 'newParameters' | 'digest'>;
 
-/** All that is kept of a code. */
+/** What is stored of a code. */
 export interface KeptCode {
   codeHash: Buffer;
-  /** What argon2id made it with, as a PHC string without its digest: one for a set. Null of sets of before: SHA-256. */
+  /**
+   * The parameters of argon2id, as a PHC string without its digest; one for a set. Null for older sets, which are
+   * SHA-256.
+   */
   hashParameters: string | null;
 }
 
-/** A new set: the codes are shown once, what is kept of them is in the same order. */
+/** A new set: `codes` to be shown once, and what is stored of them, in the same order. */
 export interface RecoveryCodeSet {
   codes: string[];
   kept: KeptCode[];
 }
 
-/** Recovery codes under a slow hash, whosever they are (docs/decisions/0064). */
+/** Recovery codes under a slow hash, of end users and administrators alike (docs/decisions/0064). */
 export function createRecoveryCodeHashes(hashing: CodeHashing) {
   /** @throws DomainError service.unavailable where too many wait for a hash */
   async function newSet(codes: string[] = newRecoveryCodes()): Promise<RecoveryCodeSet> {
     const hashParameters = hashing.newParameters();
     const kept: KeptCode[] = [];
-    // One after the other, so that no set takes more than one turn from those who sign in.
+    // One after the other, so that a set never takes more than one hashing turn from people who sign in.
     for (const code of codes) {
       kept.push({ codeHash: await hashing.digest(hashParameters, lettersOf(code)), hashParameters });
     }
@@ -33,9 +36,9 @@ export function createRecoveryCodeHashes(hashing: CodeHashing) {
   }
 
   /**
-   * Does work that may turn out to need a new set, which `take` answers. It is made before, since no transaction waits for a
-   * hash; where none was expected, the work is given up and done anew with one.
-   * @param codes which it is made of, where they are not to be random
+   * Does work that may need a new set, which it gets by `take`. The set is made before, since no transaction waits for
+   * a hash. If none was expected but one is needed, the work is rolled back and done again with one.
+   * @param codes the codes of the set, unless they are to be random
    */
   async function withSet<T>(
     isExpected: boolean,

@@ -20,7 +20,7 @@ from identities i join recovery_codes c on c.identity_id = i.id
 where (i.account_id = $1) is true and i.id = $2 and (c.account_id = $1) is true
   and c.generation = i.recovery_codes_generation and c.used_at is null`,
 };
-// A set that was renewed meanwhile has no rows any more.
+// The rows of a set that was renewed meanwhile are gone.
 const redeemStatement = {
   name: 'redeem_recovery_code',
   text: `
@@ -33,9 +33,9 @@ export interface RecoveryCodesDeps {
   now: Clock;
 }
 
-/** Codes for the day on which all factors are lost: ten, each good once, stored as hashes (contract §3). */
+/** Codes for the case that all factors are lost: ten, each good once, stored as hashes (contract §3). */
 export function createRecoveryCodes({ db, hashes, now }: RecoveryCodesDeps) {
-  /** Stores a new set, which voids the one before. In a transaction of the Account. */
+  /** Stores a new set, which replaces the one before. In a transaction of the Account. */
   async function renew(
     tx: EntityManager,
     { accountId }: AccountScope,
@@ -62,8 +62,9 @@ export function createRecoveryCodes({ db, hashes, now }: RecoveryCodesDeps) {
     withSet: hashes.withSet,
 
     /**
-     * Makes a new set for somebody who is signed in and asked for one, and tells them by mail. The caller has looked at their sign-in, and
-     * that they have a factor; both are looked at again after the ten hashes: codes without a factor would be all that lets them in.
+     * Makes a new set at the request of somebody who is signed in, and tells them by mail. The caller has checked their
+     * sign-in, and that they have a factor. Both are checked again after the ten slow hashes: without a factor, codes
+     * let nobody in.
      * @throws DomainError mfa.not_enrolled, auth.invalid_credentials, auth.reauthentication_required
      */
     async replace(person: OwnProofOf): Promise<string[]> {
@@ -82,8 +83,8 @@ export function createRecoveryCodes({ db, hashes, now }: RecoveryCodesDeps) {
     },
 
     /**
-     * Which of the codes that are left was typed, by its id; null for a wrong, spent or replaced one. It hashes, which is nothing for
-     * a transaction.
+     * The id of the remaining code that was typed; null for a wrong, spent or replaced one. It hashes, so it must not
+     * run in a transaction.
      */
     async find({ accountId }: AccountScope, identityId: string, code: string): Promise<string | null> {
       if (!looksLikeRecoveryCode(code)) return null;
@@ -91,7 +92,7 @@ export function createRecoveryCodes({ db, hashes, now }: RecoveryCodesDeps) {
       return (await hashes.find(left, code))?.id ?? null;
     },
 
-    /** Spends one that was found. False where it was spent or replaced meanwhile. */
+    /** Spends a code. False if it was spent or replaced meanwhile. */
     async spend({ accountId }: AccountScope, id: string, on: Pick<Db, 'statement'>): Promise<boolean> {
       return (await on.statement(redeemStatement, [accountId, id, now()])).length > 0;
     },

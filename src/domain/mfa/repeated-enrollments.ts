@@ -15,9 +15,9 @@ export interface RepeatedEnrollmentsDeps {
   now: Clock;
 }
 
-/** What a form that enrolled before has come to. */
+/** What the first sending of a form led to. */
 export interface Repeated {
-  /** The recovery codes that came with it, where they are those that count; else null. */
+  /** The recovery codes that came with it; null if they are not valid any more. */
   codes: string[] | null;
 }
 
@@ -27,13 +27,15 @@ const enrolledStatement = {
 };
 
 /**
- * Forms of enrollments that are sent twice: the browser shows the answer to the second one, which has to have the recovery codes, too
- * (docs/decisions/0013). They are kept as slow hashes alone, and nothing else of them; so they are made of what the form brings itself.
+ * Enrollment forms that are sent twice. The browser shows the answer to the second sending, which therefore needs the
+ * recovery codes as well (docs/decisions/0013). Only slow hashes of them are stored, so the codes are derived from what
+ * the form itself brings.
  */
 export function createRepeatedEnrollments({ db, sealing, recoveryCodes, now }: RepeatedEnrollmentsDeps) {
   /**
-   * The codes that a form makes, the second time as the first.
-   * @param secrets 256 bits each, of which nothing but hashes is stored: whoever has the master key alone cannot make them
+   * The codes for a form; the same at its second sending.
+   * @param secrets 256 bits each, of which only hashes are stored: the master key alone does not suffice to derive the
+   *   codes
    */
   const codesOf = (secrets: readonly string[], { id }: Pick<NewFactor, 'id'>): string[] =>
     recoveryCodesOf((place) => sealing.derive('recovery-code', [...secrets, id, place].join('\n')).secret);
@@ -42,8 +44,8 @@ export function createRepeatedEnrollments({ db, sealing, recoveryCodes, now }: R
     codesOf,
 
     /**
-     * What the same form has done within the last minute; null where it has done nothing, or its time is over.
-     * @param isUnderWay whether the first one is known to be on its way: ten slow hashes are waited for
+     * What the same form did within the last minute; null if it did nothing, or longer ago.
+     * @param isUnderWay whether the first sending is known to be in progress: then its ten slow hashes are waited for
      */
     async find(
       { accountId }: AccountScope,
@@ -53,7 +55,7 @@ export function createRepeatedEnrollments({ db, sealing, recoveryCodes, now }: R
       { isUnderWay = false } = {},
     ): Promise<Repeated | null> {
       const look = () => db.statement<{ enrolledAt: Date }>(enrolledStatement, [accountId, identityId, factor.id]);
-      // On a machine with little to do it takes one second.
+      // This takes about a second on an idle machine.
       const [row] = await pollUntil(look, (rows) => rows.length > 0, { seconds: isUnderWay ? 3 : 0 });
       if (!row || !wasJustDone(row.enrolledAt, now())) return null;
       const codes = secrets && codesOf(secrets, factor);

@@ -14,17 +14,17 @@ import { noticeEmail } from './notices.js';
 import { type MfaSummary, mfaOf } from './summary.js';
 import { distrustDevices } from './trusted-devices.js';
 
-/** An administrator's help for somebody who has lost their second factors, or came after the time to enroll one. */
+/** An administrator's help for people who have lost their second factors, or did not enroll one in time. */
 export const createMfaReset =
   ({ db, now }: { db: Db; now: Clock }) =>
   /**
-   * Takes all second factors, recovery codes and trusted devices of a member away, ends sign-ins that wait for them, and gives
-   * the time to enroll anew. Sessions go on.
+   * Removes all second factors, recovery codes and trusted devices of a member, ends sign-ins that wait for a factor,
+   * and gives the time to enroll anew. Sessions go on.
    * @returns what is left of them
    * @throws DomainError identity.not_found where the Environment has no such member
    */
   (scope: EnvironmentScope, identityId: string, mayChange?: MayChange): Promise<MfaSummary> =>
-    // Factors and graces are the Account's.
+    // Factors and graces belong to the Account.
     db.transaction({ accountId: scope.accountId }, async (tx) => {
       const { accountId } = scope;
       const at = now();

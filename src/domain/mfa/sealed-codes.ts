@@ -8,7 +8,7 @@ import { spend } from '../spent-tokens.js';
 const context = 'recovery-codes-page';
 const life = minutes(10);
 
-/** What the page of new recovery codes is made of, and how its sign-in goes on. */
+/** The contents of the page of new recovery codes. */
 export interface CodesPage {
   codes: string[];
   /** The `enrollment_token` of the sign-in in which they were made. */
@@ -19,23 +19,26 @@ export type OpenedCodes =
   | {
       outcome: 'opened';
       enrollmentToken: string;
-      /** The codes, the first time; null when they were shown before, which happens once. Asked last: nothing may fail between. */
+      /**
+       * The codes, the first time; null if they were shown before. To be called last, since nothing may fail after it.
+       */
       take(): Promise<string[] | null>;
     }
-  /** Somebody else holds it. */
+  /** It belongs to somebody else. */
   | { outcome: 'foreign' }
   | { outcome: 'expired' };
 
 interface Sealed extends CodesPage {
   id: string;
   expiresAt: number;
-  /** SHA-256 of what its holder has; none in what a version before this one sealed, which is nobody's. */
+  /** SHA-256 of what its holder has to present. Missing in tokens of an earlier release, which nobody can open. */
   holder?: string;
 }
 
 /**
- * New recovery codes on their way to the page that shows them once: sealed in its address, and stored nowhere in clear. An address
- * gets about, so it takes what the holder has besides: the browser's cookie, or the session (docs/decisions/0013).
+ * New recovery codes on their way to the page that shows them once: sealed in the page's address, and stored nowhere in
+ * clear. Addresses leak, so opening it also takes something that only its holder has: the browser's cookie, or the
+ * session (docs/decisions/0013).
  */
 export function createSealedCodes({
   db,
@@ -50,7 +53,7 @@ export function createSealedCodes({
     holder !== undefined && presented.some((one) => equalInConstantTime(hashOf(one), holder));
 
   return {
-    /** The `codes_token`. @param holder what whoever opens it has to present */
+    /** The `codes_token`. @param holder what has to be presented to open it */
     seal(page: CodesPage, holder: string): string {
       const expiresAt = after(now(), life).getTime();
       return sealing.seal(
@@ -59,7 +62,7 @@ export function createSealedCodes({
       );
     },
 
-    /** What it holds; nothing is used up yet. @param presented what the caller has, one of which must be the holder's */
+    /** Opens it without using it up. @param presented what the caller has, one of which must be the holder's */
     open(token: string, presented: readonly string[]): OpenedCodes {
       const held = openSealedJson<Sealed>(sealing, token, context);
       if (!held || held.expiresAt <= now().getTime()) return { outcome: 'expired' };

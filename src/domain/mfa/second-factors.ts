@@ -19,7 +19,10 @@ import { createTotp, type Totp } from './totp.js';
 import { createTrustedDevices, type TrustedDevices } from './trusted-devices.js';
 import type { Webauthn } from './webauthn.js';
 
-/** Everything between the first factor and the end of a sign-in, and what the person's own pages show of it. */
+/**
+ * The services for everything between the first factor and the end of a sign-in, and for the person's own pages about
+ * it.
+ */
 export interface SecondFactors {
   emailFactor: EmailFactor;
   factors: Factors;

@@ -5,17 +5,17 @@ import type { Db } from '../../platform/database/db.js';
 import { productionEnvironments } from '../access/production-people.js';
 import type { FirstFactor } from '../sessions/first-factor.js';
 
-/** Factors that one enrolls; recovery codes come with the first of them. */
+/** Factors that a person enrolls; recovery codes come with the first of them. */
 export type EnrollableKind = MfaFactorType;
 
-/** What somebody has of second factors, and which the Environment takes. */
+/** The second factors that somebody has, and those that the Environment takes. */
 export interface Standing {
   allowed: FactorKind[];
   enrolled: EnrollableKind[] | null;
-  /** Whether any are left; without a factor they let nobody in (`choicesAfter`). */
+  /** Whether any are left. Without a factor they let nobody in (`choicesAfter`). */
   hasRecoveryCodes: boolean;
   isVerified: boolean;
-  /** Whether this is an Environment for tests and the person is in a production one, too. */
+  /** Whether this is a test Environment and the person is in a production one as well. */
   isTestOfProduction: boolean;
 }
 
@@ -25,7 +25,7 @@ export interface StandingOf {
   identityId: string;
 }
 
-/** SQL: how an Identity stands in an Environment; no row of one that is gone. It is found by its key (docs/decisions/0025). */
+/** SQL: an Identity's `Standing` in an Environment; no row if it is gone. Found by its key (docs/decisions/0025). */
 export const standingSql = (account: string, environment: string, identity: string): string => `
 select (select mfa_allowed_factors from environment_settings where environment_id = ${environment} and account_id = ${account}) as allowed,
   (select array_agg(distinct type) from mfa_factors where identity_id = i.id) as enrolled,
@@ -45,7 +45,7 @@ export const noStanding: Standing = {
   isTestOfProduction: false,
 };
 
-/** How somebody stands; of an Identity that is gone, noStanding. */
+/** Somebody's standing; `noStanding` for an Identity that is gone. */
 export const standingOf = async (db: Pick<Db, 'statement'>, of: StandingOf): Promise<Standing> =>
   (await db.statement<Standing>(standingStatement, valuesOf(of)))[0] ?? noStanding;
 
@@ -55,7 +55,7 @@ export async function lockedStandingOf(tx: EntityManager, of: StandingOf): Promi
   return (await tx.query<Standing[]>(standingStatement.text, valuesOf(of)))[0] ?? noStanding;
 }
 
-/** Whether a factor that is enrolled now brings recovery codes with it: the first one does, where the Environment takes them. */
+/** Whether enrolling a factor now brings recovery codes: the first one does, where the Environment takes them. */
 export const bringsRecoveryCodes = ({ allowed, enrolled }: Pick<Standing, 'allowed' | 'enrolled'>): boolean =>
   enrolled === null && allowed.includes('recovery_code');
 
@@ -65,15 +65,18 @@ export interface Choices {
   /** Factors of the person that are enough for it; empty when none is. */
   usable: FactorKind[];
   /**
-   * Where none is enough: factors that the person can prove all the same, and has to before adding one. Without that, a
-   * stolen password could enroll a factor of its own next to those that a sign-in does not take.
+   * Where none is enough: factors that the person can prove all the same, and has to before adding one. Otherwise
+   * somebody with a stolen password could enroll a factor of their own beside those that a sign-in does not take.
    */
   provable: FactorKind[];
 }
 
 type Asked = Pick<FirstFactor, 'method' | 'amr' | 'ssoConnectionId'> & { requiresAal2: boolean };
 
-/** Whether the first factor was a mailed code. A session by a provider that says nothing names the code that was asked for here alone. */
+/**
+ * Whether the first factor was an emailed code. A session tells by its `amr`, unless it began at an identity provider,
+ * whose `otp` is no code of ours.
+ */
 export const cameByMail = ({
   method,
   amr,
@@ -82,7 +85,10 @@ export const cameByMail = ({
   method === 'email_otp' ||
   (method === 'session' && ssoConnectionId === null && amr.length > 0 && amr.every((one) => /^(otp|mfa)$/.test(one)));
 
-/** No later sign-in asks for a code that goes to an unconfirmed address: it is a factor only where there is no other. */
+/**
+ * An emailed code to an unconfirmed address is only offered where there is no other factor: no later sign-in asks for
+ * it.
+ */
 function preferred(kinds: EnrollableKind[], isVerified: boolean): EnrollableKind[] {
   const lasting = kinds.filter((kind) => kind !== 'email_otp' || isVerified);
   return lasting.length > 0 ? lasting : kinds;
@@ -91,9 +97,9 @@ function preferred(kinds: EnrollableKind[], isVerified: boolean): EnrollableKind
 /** What can follow a first factor (contract §3). */
 export function choicesAfter({ requiresAal2, ...first }: Asked, standing: Standing): Choices {
   const { allowed, enrolled, isVerified } = standing;
-  // A code stands in for a factor: whoever has none is not held up by codes that were left over.
+  // A recovery code stands in for a factor: codes that were left over do not hold up somebody without one.
   const hasRecoveryCodes = enrolled !== null && standing.hasRecoveryCodes;
-  // An emailed code adds nothing to a sign-in by mail, nor a key to the sign-in with it.
+  // An emailed code adds nothing to a sign-in by mail, nor a security key to a sign-in by passkey.
   const byMail = cameByMail(first);
   const adds = (kind: EnrollableKind) =>
     !(kind === 'email_otp' && byMail) && !(kind === 'webauthn' && first.method === 'passkey');
@@ -102,7 +108,8 @@ export function choicesAfter({ requiresAal2, ...first }: Asked, standing: Standi
 
   // An emailed code never makes aal2.
   const taken = kinds.filter((kind) => allowed.includes(kind) && !(kind === 'email_otp' && requiresAal2));
-  // A factor is the Account's, and a provider for tests says nothing of who is in production (docs/decisions/0077).
+  // A factor belongs to the Account, and a test Environment's identity provider has no say over people in production
+  // (docs/decisions/0077).
   const enrollable = standing.isTestOfProduction && first.ssoConnectionId ? [] : preferred(taken, isVerified);
   const enough = taken.filter(has);
   if (enough.length === 0) {

@@ -3,7 +3,7 @@ import type { RunsStatement, Statement } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 
-/** What is enrolled of second factors, without anything secret (specification, "MFA enrollment summary"). */
+/** The enrolled second factors, without secrets (specification, "MFA enrollment summary"). */
 export interface MfaSummary {
   factors: Pick<MfaFactor, 'id' | 'type' | 'label' | 'enrolledAt' | 'lastUsedAt'>[];
   recoveryCodesGeneration: number;
@@ -11,7 +11,7 @@ export interface MfaSummary {
   mfaAdminResetAt: Date | null;
 }
 
-/** With a row for each factor, or one row without. */
+/** One row for each factor, or a single row without one. */
 const mfaStatement: Statement = {
   name: 'mfa_of_member',
   text: `
@@ -26,7 +26,7 @@ order by f.enrolled_at, f.id`,
 };
 type MfaRow = Omit<MfaSummary, 'factors'> & MfaSummary['factors'][number];
 
-/** One set for all Environments of the Account. @throws DomainError identity.not_found */
+/** Factors are one set for all Environments of the Account. @throws DomainError identity.not_found */
 export async function mfaOf(run: RunsStatement, scope: EnvironmentScope, id: string): Promise<MfaSummary> {
   const rows = await run<MfaRow>(mfaStatement, [scope.accountId, scope.environmentId, id]);
   const [first] = rows;

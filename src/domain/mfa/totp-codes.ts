@@ -16,20 +16,20 @@ export interface TotpEnrollment {
   secret: string;
   /** `otpauth://`, for an app on the same device. */
   uri: string;
-  /** The same as a picture: SVG markup without a name of its own. */
+  /** The same as a QR code: SVG markup without a title. */
   qrSvg: string;
-  /** What has to come back with the first code. */
+  /** What has to be sent back with the first code. */
   sealed: string;
 }
 
-/** Whose app it is going to be, and what it calls the entry. */
+/** The person who enrolls, and the name of the entry in their app. */
 export interface EnrollingPerson {
   id: string;
   email: string;
   issuer: string;
 }
 
-/** A factor that a first right code made. */
+/** A factor that was confirmed with a first code. */
 export interface TotpFactor {
   id: string;
   type: 'totp';
@@ -56,12 +56,12 @@ function stepOf(secret: string, code: string, now: Date, drift: number): number 
 
 export interface TotpEnrollmentsDeps {
   sealing: Pick<Sealing, 'seal' | 'open'>;
-  /** What a secret is bound to while it waits in a person's page, and from then on in a factor's row. */
+  /** The context of a sealed secret: first in a person's page, then in a factor's row. */
   contexts: { enrollment(personId: string): string; factor(factorId: string): string };
   now: Clock;
 }
 
-/** A first code, and what was `sealed` for the page that asked for it. */
+/** A first code, and the `sealed` secret of the page that asked for it. */
 export interface FirstCode {
   sealed: string;
   code: string;
@@ -69,7 +69,10 @@ export interface FirstCode {
   drift: number;
 }
 
-/** How an authenticator app is enrolled, whoever's it is: its secret waits, sealed, in the page that shows it. */
+/**
+ * Enrollment of an authenticator app, of end users and administrators alike: the secret waits, sealed, in the page that
+ * shows it.
+ */
 export function createTotpEnrollments({ sealing, contexts, now }: TotpEnrollmentsDeps) {
   return {
     /** Makes a new secret. Nothing is stored. */
@@ -79,13 +82,16 @@ export function createTotpEnrollments({ sealing, contexts, now }: TotpEnrollment
       return shown(person, secret, sealing.seal(JSON.stringify(held), contexts.enrollment(person.id)));
     },
 
-    /** One that has begun, to show it once more after a wrong code. @throws DomainError mfa.enrollment_expired */
+    /**
+     * An enrollment that has begun, to be shown once more after a wrong code.
+     * @throws DomainError mfa.enrollment_expired
+     */
     async resume(person: EnrollingPerson, sealed: string): Promise<TotpEnrollment> {
       return shown(person, open(person.id, sealed).secret, sealed);
     },
 
     /**
-     * The factor that a first right code makes of it: added twice, its id is refused.
+     * The factor for a first right code. Adding it twice is refused by its id.
      * @throws DomainError mfa.enrollment_expired, mfa.code_invalid
      */
     confirm(personId: string, { sealed, code, drift }: FirstCode): TotpFactor {
@@ -128,7 +134,10 @@ export interface SpendCode {
   drift: number;
   /** Of a stored app: its secret in clear. */
   open(app: StoredApp): string;
-  /** Marks a step as used, in one statement with the look whether it or a later one was. False where it was. */
+  /**
+   * Marks a time step as used; false if it or a later one was used before. One statement, so that parallel tries cannot
+   * both succeed.
+   */
   use(factorId: string, step: number): Promise<boolean>;
 }
 

@@ -8,7 +8,7 @@ import { createTotpEnrollments, type FirstCode, type StoredApp, spendCode, type 
 
 export type { TotpEnrollment };
 
-/** What a factor's sealed secret is bound to. */
+/** The context of a factor's sealed secret. */
 export const totpSecretContext = (factorId: string) => `mfa_factors.secret/${factorId}`;
 const contexts = { enrollment: (identityId: string) => `totp-enrollment/${identityId}`, factor: totpSecretContext };
 
@@ -17,7 +17,8 @@ export interface EnrollingIdentity {
   email: string;
 }
 
-// Comparing and setting are one statement: of two that show the same step at once, one waits for the other and finds it used.
+// Comparing and setting are one statement: of two parallel requests with the same step, the second one waits and finds
+// it used.
 const useStatement = {
   name: 'use_totp_step',
   text: `
@@ -36,7 +37,7 @@ from mfa_factors where account_id = $1 and identity_id = $2 and type = 'totp'`,
 export function createTotp({ db, sealing, now }: { db: Db; sealing: Pick<Sealing, 'seal' | 'open'>; now: Clock }) {
   const enrollments = createTotpEnrollments({ sealing, contexts, now });
 
-  /** The app calls the entry as people know the application. */
+  /** The app shows the entry under the name by which people know the application. */
   async function named({ accountId, environmentId }: EnvironmentScope, { identityId, email }: EnrollingIdentity) {
     const issuer = await db.transaction({ accountId }, (tx) => applicationNameOf(tx, environmentId));
     return { id: identityId, email, issuer };
@@ -47,7 +48,10 @@ export function createTotp({ db, sealing, now }: { db: Db; sealing: Pick<Sealing
     beginEnrollment: async (scope: EnvironmentScope, identity: EnrollingIdentity): Promise<TotpEnrollment> =>
       enrollments.begin(await named(scope, identity)),
 
-    /** One that has begun, to show it once more after a wrong code. @throws DomainError mfa.enrollment_expired */
+    /**
+     * An enrollment that has begun, to be shown once more after a wrong code.
+     * @throws DomainError mfa.enrollment_expired
+     */
     resumeEnrollment: async (
       scope: EnvironmentScope,
       identity: EnrollingIdentity,
@@ -55,13 +59,14 @@ export function createTotp({ db, sealing, now }: { db: Db; sealing: Pick<Sealing
     ): Promise<TotpEnrollment> => enrollments.resume(await named(scope, identity), sealed),
 
     /**
-     * The factor that a first right code makes of it, for `factors`: added twice, its id is refused.
+     * The factor for a first right code, to be added by `factors`. Adding it twice is refused by its id.
      * @throws DomainError mfa.enrollment_expired, mfa.code_invalid
      */
     confirmEnrollment: (identityId: string, answer: FirstCode): NewFactor => enrollments.confirm(identityId, answer),
 
     /**
-     * Whether a code is right, and spends its time step (RFC 6238 §5.2): neither it nor an earlier one is accepted again.
+     * Whether a code is right; spends its time step (RFC 6238 §5.2), so that neither it nor an earlier one is accepted
+     * again.
      * @param on a transaction that it is part of, if of one
      */
     async verify(

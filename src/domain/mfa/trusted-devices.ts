@@ -40,7 +40,10 @@ const noteUseStatement = {
   name: 'note_use_of_trusted_device',
   text: 'update trusted_devices set last_used_at = $2 where id = $1 and last_used_at < $2',
 };
-/** Whatever else trusts this browser moves to its new cookie, so that a value from before is worth nothing. */
+/**
+ * The trust of other people or Environments in this browser moves to its new cookie as well, so that the old value is
+ * worthless.
+ */
 const trustStatement = {
   name: 'trust_device',
   text: `
@@ -82,8 +85,8 @@ export function createTrustedDevices({ db, now }: { db: Db; now: Clock }) {
     },
 
     /**
-     * Trusts a browser, under a new cookie at each time.
-     * @param on the transaction of the system that holds the person, so that whoever ends all trust finds this one
+     * Trusts a browser, each time under a new cookie.
+     * @param on a transaction of the system that has locked the person, so that whoever ends all trust finds this one
      */
     async trust(
       scope: EnvironmentScope,
@@ -106,7 +109,7 @@ export function createTrustedDevices({ db, now }: { db: Db; now: Clock }) {
       return { device: next, expiresAt: (trusted as { expiresAt: Date }).expiresAt };
     },
 
-    /** The browsers that are trusted now, the one used last first: the first of them and how many there are. */
+    /** The trusted browsers, most recently used first, and how many there are in all. */
     list: (scope: EnvironmentScope, identityId: string): Promise<[TrustedDevice[], total: number]> =>
       db.transaction(scope, (tx) =>
         tx.findAndCount(TrustedDevice, {
@@ -116,7 +119,7 @@ export function createTrustedDevices({ db, now }: { db: Db; now: Clock }) {
         }),
       ),
 
-    /** Trusts one of them no more. @throws DomainError mfa.trusted_device_not_found */
+    /** Ends the trust in one of them. @throws DomainError mfa.trusted_device_not_found */
     revoke: (scope: EnvironmentScope, identityId: string, id: string): Promise<void> =>
       db.transaction(scope, async (tx) => {
         const { affected } = await tx.delete(TrustedDevice, { ...within(scope), identityId, id });
@@ -124,7 +127,7 @@ export function createTrustedDevices({ db, now }: { db: Db; now: Clock }) {
         await recordRevocation(tx, scope, identityId, [id]);
       }),
 
-    /** Trusts none of them any more, in this Environment. */
+    /** Ends the trust in all of them, in this Environment. */
     revokeAll: (scope: EnvironmentScope, identityId: string): Promise<void> =>
       db.transaction(scope, async (tx) => {
         const { accountId, environmentId } = scope;
@@ -150,8 +153,8 @@ const recordRevocation = (tx: EntityManager, scope: EnvironmentScope, identityId
   });
 
 /**
- * Trusts none of somebody's browsers any more, in the transaction of what made them doubtful: a new password, a factor
- * removed or reset, a deactivation. In the whole Account unless the scope names an Environment.
+ * Ends the trust in all of somebody's browsers, in the transaction of what made them doubtful: a new password, a
+ * removed or reset factor, a deactivation. In the whole Account unless the scope names an Environment.
  */
 export async function distrustDevices(
   tx: EntityManager,

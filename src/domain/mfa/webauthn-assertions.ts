@@ -12,14 +12,15 @@ export type StoredCredential = Pick<
   'id' | 'accountId' | 'identityId' | 'credentialId' | 'publicKey' | 'signCount' | 'deviceType'
 >;
 
-/** What an assertion proved (RFC 8176): possession of a key, and who used it where the authenticator checked that. */
+/** What an assertion proved (RFC 8176): possession of a key, and the user if the authenticator verified them. */
 export interface VerifiedAssertion {
   factorId: string;
   amr: string[];
   isUserVerified: boolean;
 }
 
-// WebAuthn Level 3 §6.1.1: a counter grows with each use, or is always zero. Parallel uses meet the row's lock.
+// WebAuthn Level 3 §6.1.1: a counter grows with each use, or is always zero. The row's lock puts parallel uses in
+// order.
 const useStatement = {
   name: 'use_webauthn_credential',
   text: `
@@ -33,8 +34,8 @@ export function createAssertions({ db, baseUrl, now }: { db: Db; baseUrl: string
   const ceremonies = createCeremonies(baseUrl);
 
   /**
-   * The verified use of a credential, which counts. Null for every reason to refuse it.
-   * @param on a transaction that it is part of, if of one: it has to be committed also where the use is refused
+   * Verifies and counts the use of a credential. Null, whatever the reason to refuse it.
+   * @param on the transaction that it is part of, if any: it has to commit even if the use is refused
    */
   async function use(
     scope: EnvironmentScope,
@@ -56,7 +57,7 @@ export function createAssertions({ db, baseUrl, now }: { db: Db; baseUrl: string
     ]);
     if (used.length === 0) {
       await on.transaction(scope, async (tx) => {
-        // One that was removed meanwhile says nothing of its counter.
+        // No event for a credential that was removed meanwhile: nothing is known of its counter.
         if (!(await tx.existsBy(MfaFactor, { accountId: scope.accountId, id: stored.id }))) return;
         await recordEvent(tx, 'auth.webauthn_counter_regressed', {
           ...scope,
