@@ -7,42 +7,45 @@ import { givingBack } from './rate-limits.js';
 /** Limits on guessing at one account: exact, shared by all processes, and counted alike whether or not anybody has it. */
 export interface Guesses<Whose, Guess extends Whose = Whose> {
   /**
-   * Counts a guess before it is looked at, so that parallel ones cannot slip through.
-   * @returns when the next one is allowed, where this is the last that the day allows; else null
+   * Counts a guess before it is checked, so that parallel ones cannot slip through.
+   * @returns when the next guess is allowed, if this is the last that the day allows; else null
    * @throws DomainError rate_limit.exceeded
    */
   begin(guess: Guess): Promise<Date | null>;
-  /** Counts nothing. @throws DomainError rate_limit.exceeded where a guess at them would not be looked at */
+  /** Counts nothing. @throws DomainError rate_limit.exceeded if a guess would not be checked now */
   assertOpen(whose: Whose): Promise<void>;
-  /** Until when no guess at them is looked at; null where one would be. Counts nothing. */
+  /** Until when no guess would be checked; null if one would be. Counts nothing. */
   closedUntil(whose: Whose): Promise<Date | null>;
-  /** Looks at one that was counted; what cannot be looked at is taken back. @throws whatever the look throws */
+  /** Checks a guess that was counted; takes it back if it cannot be checked. @throws whatever `look` throws */
   look<T>(guess: Guess, look: () => Promise<T>): Promise<T>;
-  /** Takes one back that was right, and forgets the day's wrong ones. */
+  /** The guess was right: takes it back, and forgets the day's wrong ones. */
   succeeded(guess: Guess): Promise<void>;
-  /** Takes one back that is no failure and proves nothing either: the others stay. */
+  /** The guess was not wrong, but proves nothing: takes it back, and keeps the others. */
   withdrawn(guess: Guess): Promise<void>;
-  /** It could not have been right, since there is no such secret to guess: it stays counted for the network, not for the account. */
+  /**
+   * The guess could not have been right, since there is no such secret: it stays counted for the network, but not for
+   * the account.
+   */
   missed(guess: Guess): Promise<void>;
-  /** Lets them be guessed at again, whatever was counted. */
+  /** Forgets all guesses at an account. */
   forget(whose: Whose): Promise<void>;
 }
 
 export interface GuessesOptions<Whose, Guess extends Whose = Whose> {
   db: Pick<Db, 'statement'>;
-  /** Whether anything is counted. */
+  /** Whether guesses are counted at all. */
   enabled: boolean;
   now: Clock;
-  /** Names of the two limits of each account: on a burst, and on what slow guessing amounts to. */
+  /** The names of each account's two limits: for a burst of guesses, and for slow ones over a day. */
   burst: string;
   day: string;
-  /** What is one account. */
+  /** The key of an account. */
   accountOf(whose: Whose): string;
-  /** A limit on where guesses come from, whomever they are at; it comes first. */
+  /** A limit on where guesses come from, whichever account they are at; checked first. */
   network?: LimitPolicy & { keyOf(guess: Guess): string };
 }
 
-/** Ten wrong ones of an account in a quarter of an hour, and fifty in a day. */
+/** At most ten wrong guesses at an account in a quarter of an hour, and fifty in a day. */
 export function createGuesses<Whose, Guess extends Whose = Whose>(
   options: GuessesOptions<Whose, Guess>,
 ): Guesses<Whose, Guess> {
@@ -64,8 +67,8 @@ export function createGuesses<Whose, Guess extends Whose = Whose>(
     { name: burst, points: 10, windowSeconds: minutes(15) / 1000 },
     { name: day, points: 50, windowSeconds: days(1) / 1000 },
   ];
-  // In this order, and only what the one before let through: who is refused for where they are locks nobody's account, and a
-  // burst that is refused anyway locks it for no day.
+  // In this order, each limit counting only what the one before has let through: a guess that is refused for its
+  // network address does not lock the account, nor does one that is refused as part of a burst lock it for the day.
   const policies = network ? [network, ...ofAccount] : ofAccount;
   const inTurn = createLimitsInTurn(db, policies);
   const account = createLimitsInTurn(db, ofAccount);
@@ -90,7 +93,7 @@ export function createGuesses<Whose, Guess extends Whose = Whose>(
     },
     assertOpen: async (whose) => assertAllowed(await account.look(accountKeys(whose)), ofAccount),
     async closedUntil(whose) {
-      // As the rows have it, so that whoever asks twice is told the same.
+      // The end as it is stored, and not computed from now, so that asking twice gives the same moment.
       const ends = (await account.look(accountKeys(whose))).flatMap(({ allowed, endsAt }) =>
         allowed || endsAt === null ? [] : [endsAt.getTime()],
       );

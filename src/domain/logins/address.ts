@@ -1,18 +1,19 @@
 import { isBounded } from '../../platform/mail/addresses.js';
 import { toALabels } from '../a-labels.js';
 
-/** More than any address that somebody can have, also one from before addresses were bounded. */
+/** Longer than any address that somebody can have, including those from before addresses were bounded. */
 const longestTypedAddress = 320;
 
 /**
- * An address that was typed, as it is looked up. What no identity can have, nor PostgreSQL hold, becomes the empty one, which
- * is nobody's: it is refused like any other, after the same work.
+ * A typed address as it is looked up. What no Identity can have, or PostgreSQL cannot store, becomes the empty address,
+ * which is nobody's: it is refused like any other, after the same work.
  */
 export const addressTyped = (typed: string): string => (isAddress(typed) ? inALabels(typed) : '');
 
 /**
- * An address with its domain in A-labels (RFC 5890 §2.3.2.1), as mail and every browser but some write it: `ana@bücher.example` and
- * `ana@xn--bcher-kva.example` are one mailbox, and so one person. What is no address stays as it is.
+ * An address with its domain in A-labels (RFC 5890 §2.3.2.1), as mail and nearly all browsers write it:
+ * `ana@bücher.example` and `ana@xn--bcher-kva.example` are one mailbox, and so one person. Anything that is not an
+ * address is left as it is.
  */
 export function inALabels(address: string): string {
   const at = address.lastIndexOf('@');
@@ -27,7 +28,7 @@ const isAddress = (email: string) => email.length <= longestTypedAddress && !/[\
 const form =
   /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$/i;
 
-/** Whether it has the form of one mail address, also of one that was taken before addresses were bounded. */
+/** Whether it has the form of a single mail address; also true of those from before addresses were bounded. */
 export const hasMailForm = (text: string): boolean => text.length <= 254 && form.test(text);
 
 /** Whether it is one mail address that somebody new may have: JSON Schema's `email` in this service's own API, and what directories say. */

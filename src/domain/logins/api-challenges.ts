@@ -19,7 +19,7 @@ export interface ApiAnswer extends Pick<ApiVisit, 'device' | 'ipAddress' | 'user
 }
 
 export interface AnsweredApiChallenge {
-  /** Null where the browser is not trusted from now on. */
+  /** Null unless the browser is trusted from now on. */
   trusted: Trusted | null;
   /** To the end of the sign-in. @throws DomainError as `ApiSignIn.proved` */
   goOn(): Promise<ApiLogin>;
@@ -32,14 +32,14 @@ export interface ApiChallengesDeps {
   signIn: Pick<ApiSignIn, 'proved'>;
 }
 
-/** Ended ones too: their client's scripts may read that they have ended. */
+/** Also finds those that have ended, so that their client's scripts may read that they have. */
 const clientStatement = {
   name: 'client_of_api_challenge',
   text: `select c.client_id as "clientId" from pending_sign_ins p join oauth_clients c on c.id = p.oauth_client_id
 where p.token_hash = $1 and p.channel = 'api'`,
 };
 
-/** The second half of a sign-in of the API, whose first half answered a `challenge_token`. */
+/** The second half of a sign-in by the API, for the `challenge_token` that the first half answered. */
 export function createApiChallenges({ db, logins, clients, signIn }: ApiChallengesDeps) {
   const { pendingSignIns, mfaChallenges, webauthn } = logins;
 
@@ -47,7 +47,7 @@ export function createApiChallenges({ db, logins, clients, signIn }: ApiChalleng
   async function open(token: string): Promise<{ pending: OpenSignIn; client: Client }> {
     const pending = await pendingSignIns.find(token, 'api');
     const client = pending && (await clients.find(pending.parameters.client_id ?? ''));
-    // The client may have been deleted, and its name given anew, since.
+    // The client may have been deleted since, and another one have its name.
     if (pending?.purpose !== 'challenge' || client?.id !== pending.oauthClientId) {
       throw new DomainError('mfa.challenge_invalid');
     }
@@ -61,8 +61,8 @@ export function createApiChallenges({ db, logins, clients, signIn }: ApiChalleng
     },
 
     /**
-     * Takes a second factor; the token works once. The browser that is trusted by it needs its new cookie also where going on is
-     * refused: the one of before is void.
+     * Checks a second factor; the token works once. A browser that is trusted by it needs its new cookie even if going
+     * on is refused: the old one is void.
      * @throws DomainError mfa.challenge_invalid, mfa.code_invalid, mfa.challenge_locked
      */
     async answer({ token, proof, remember, ...browser }: ApiAnswer): Promise<AnsweredApiChallenge> {

@@ -9,7 +9,7 @@ import type { ApiOwn, ApiProofOf, ApiStanding } from './api-own.js';
 import type { ApiSubject } from './api-sessions.js';
 import type { Logins } from './logins.js';
 
-/** A factor that was added, with the recovery codes that came with a first one: to be shown once. */
+/** A factor that was added, and the recovery codes that come with a first one; to be shown once. */
 export interface AddedFactor {
   factor: FactorSummary;
   recoveryCodes: string[] | null;
@@ -38,7 +38,7 @@ const resetStatement = {
 export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
   const { factors, totp, ownWebauthn, ownSessions, recoveryCodes } = logins;
 
-  /** Adds one that was just proved; with the first one the session itself becomes stronger. */
+  /** Adds a factor that was just proved; the first one also makes the session stronger. */
   async function add(
     subject: ApiProofOf,
     { amr, acr, hasFactors }: ApiStanding,
@@ -121,7 +121,10 @@ export function createApiFactors({ db, own, logins, now }: ApiFactorsDeps) {
       await factors.remove(subject, factorId);
     },
 
-    /** Makes a new set, which voids the one before. @throws DomainError mfa.not_enrolled, auth.reauthentication_required, identity.in_production */
+    /**
+     * Makes a new set, which replaces the one before.
+     * @throws DomainError mfa.not_enrolled, auth.reauthentication_required, identity.in_production
+     */
     async renewRecoveryCodes(subject: ApiProofOf): Promise<string[]> {
       const { hasFactors, allowed } = await own.assertRecent(subject);
       if (!hasFactors) throw new DomainError('mfa.not_enrolled');

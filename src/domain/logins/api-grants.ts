@@ -17,8 +17,8 @@ const endStatement = {
   text: 'update sessions set revoked_at = coalesce(revoked_at, $2) where id = $1',
 };
 /**
- * As the redemption of a code does it (`domain/oidc/codes`), for a session that was started a moment ago. A new password ends
- * the sessions of the old one, and locks the identity: either it finds this session, or it is found here.
+ * Like the redemption of a code (`domain/oidc/codes`), for a session that was started a moment ago. A new password
+ * locks the Identity and ends the sessions of the old one: either it finds this session, or it is found here.
  */
 const grantStatement = {
   name: 'grant_without_code',
@@ -52,10 +52,13 @@ select live.id as "sessionId", ${authTimeIn('live')}, live.amr, live.acr, ${subj
 from live cross join lateral (select * from identities where id = live.identity_id offset 0) i`,
 };
 
-/** What a client is given by a sign-in of the API: a grant with its first refresh token, and no code on the way. */
+/** What a client gets from a sign-in by the API: a grant with its first refresh token, without a code in between. */
 export function createApiGrants({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }) {
   return {
-    /** Null, and the session's end, when the person was deactivated or their password changed while they signed in. */
+    /**
+     * Null if the person was deactivated, or their password changed, during the sign-in; then the session is ended,
+     * too.
+     */
     async issue(client: Client, sessionId: string, scope: ScopeName[]): Promise<IssuedGrant | null> {
       const at = now();
       const grantId = uuidv7();

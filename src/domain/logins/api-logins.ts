@@ -14,7 +14,7 @@ import { type ApiSessions, createApiSessions } from './api-sessions.js';
 import { type ApiSignIn, createApiSignIn } from './api-sign-in.js';
 import type { Logins } from './logins.js';
 
-/** What the end-user API has beside the ways of proving who one is, which it shares with the hosted pages. */
+/** The services of the end-user API beyond the ways to sign in, which it shares with the hosted pages. */
 export interface ApiLogins {
   signIn: ApiSignIn;
   challenges: ApiChallenges;

@@ -33,7 +33,7 @@ from (select * from sessions where id = $1 offset 0) s
 where s.identity_id = $2 and s.environment_id = $3`,
 };
 
-/** What a signed-in person is told of themselves; null when they are gone since their token was proved. */
+/** A signed-in person's own data; null if they were deleted since their token was checked. */
 export const createApiProfiles =
   ({ db }: { db: Pick<Db, 'statement'> }) =>
   async ({ sessionId, identityId, environmentId }: ApiSubject): Promise<ApiProfile | null> => {

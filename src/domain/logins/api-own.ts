@@ -8,12 +8,12 @@ import { createOwnProof } from '../sessions/own-proof.js';
 import type { ApiSubject } from './api-sessions.js';
 import type { Logins } from './logins.js';
 
-/** How the token that asks was come by: when its sign-in was. The session may have become stronger since. */
+/** What the token says of its sign-in, in particular when it was. The session may have become stronger since. */
 export interface ApiProofOf extends ApiSubject {
   authenticatedAt: Date;
 }
 
-/** How the session that asks stands. */
+/** The session of the request, and what its person may do with it. */
 export interface ApiStanding {
   amr: string[];
   acr: string;
@@ -21,7 +21,7 @@ export interface ApiStanding {
   /** Whether the Environment takes passwords at all. */
   takesPasswords: boolean;
   hasFactors: boolean;
-  /** Whether one of them makes aal2. */
+  /** Whether one of the factors makes aal2. */
   hasStrongFactor: boolean;
   /** Whether a code can be mailed. */
   isVerified: boolean;
@@ -34,7 +34,7 @@ export interface ApiStanding {
   secondFactorAt: Date | null;
   ownFactorAt: Date | null;
   ssoConnectionId: string | null;
-  /** Of codes of apps, in steps. */
+  /** Tolerance for codes of apps, in time steps. */
   drift: number;
   /** Whether ending one's other sessions needs a recent sign-in here. */
   endsByProof: boolean;
@@ -60,33 +60,33 @@ from (select * from sessions where id = $4 offset 0) s
 where s.account_id = $1 and s.environment_id = $2 and s.identity_id = $3 and s.revoked_at is null`,
 };
 
-/** What a signed-in person may change of how they sign in, and what they have to have proved for it. */
+/** Checks what a signed-in person has to have proved to change how they sign in. */
 export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins: Pick<Logins, 'ownProof'> }) {
   async function standingOf(subject: ApiSubject): Promise<ApiStanding> {
     const { accountId, environmentId, identityId, sessionId, applicationId } = subject;
     const values = [accountId, environmentId, identityId, sessionId, applicationId];
     const [found] = await db.statement<ApiStanding>(standingStatement, values);
-    if (!found) throw new DomainError('auth.invalid_credentials'); // ended since its token was proved
+    if (!found) throw new DomainError('auth.invalid_credentials'); // ended since its token was checked
     return found;
   }
 
   /**
-   * A factor counts in the whole Account, so one that this Environment does not take protects it too: else a password alone
-   * would remove it here, where it is not asked for.
+   * A factor counts in the whole Account, so even one that this Environment does not take protects itself: otherwise a
+   * password alone could remove it here, where it is not asked for.
    */
   const proofOf = (subject: ApiProofOf, { acr, ssoConnectionId, ownFactorAt }: ApiStanding) =>
     logins.ownProof(subject, { ...subject, acr, ssoConnectionId, ownFactorAt }, factorKinds);
 
   async function isRecent(subject: ApiProofOf, standing: ApiStanding): Promise<boolean> {
     const { hasFactors, hasStrongFactor, isVerified, amr } = standing;
-    // A mailed code makes no aal2, but where it is all that the person has, they have to have shown it (docs/decisions/0013).
+    // An emailed code does not make aal2, but somebody who has nothing else has to have shown it (docs/decisions/0013).
     const showsCode = amr.includes('otp') && !isProvidersWord(standing);
     if (hasFactors && !hasStrongFactor && isVerified && !showsCode) return false;
     return (await proofOf(subject, standing)).isEnough;
   }
 
   /**
-   * Who changes what they sign in with, and what it is called: not from a test environment where they are in production.
+   * For changing what one signs in with, and its name: not from a test Environment if the person is in production.
    * @throws DomainError identity.in_production
    */
   async function assertOwn(subject: ApiSubject): Promise<ApiStanding> {
@@ -99,8 +99,9 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
     assertOwn,
 
     /**
-     * A sign-in of the last ten minutes, with a second factor of their own where the person has one, and none of a test environment for who is in
-     * production: factors are the Account's, and a passkey signs in alone.
+     * Asks for a sign-in of the last ten minutes, with a second factor of the person's own if they have one; and not
+     * from a test Environment if they are in production, since factors belong to the Account and a passkey signs in
+     * alone.
      * @throws DomainError identity.in_production, auth.reauthentication_required
      */
     async assertRecent(subject: ApiProofOf): Promise<ApiStanding> {
@@ -109,9 +110,12 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
       return standing;
     },
 
-    /** A sign-in of the last ten minutes for another session of theirs that is ended, where the Environment wants it. */
+    /**
+     * For ending another of one's sessions: asks for a sign-in of the last ten minutes, where the Environment wants
+     * that.
+     */
     async assertMayEnd(subject: ApiProofOf, sessionId: string): Promise<void> {
-      if (sessionId === subject.sessionId) return; // as signing out
+      if (sessionId === subject.sessionId) return; // that is signing out
       const standing = await standingOf(subject);
       if (!standing.endsByProof) return;
       const { acr, allowed, ssoConnectionId, ownFactorAt } = standing;
@@ -120,7 +124,10 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
       if (!proven.isEnough) throw new DomainError('auth.reauthentication_required');
     },
 
-    /** aal2, however long ago, where the person has a factor for it: for what is proved by the password besides. */
+    /**
+     * Asks for aal2, however long ago, if the person has a factor for it; for changes that are proved by the password
+     * as well.
+     */
     async assertStrong(subject: ApiProofOf): Promise<ApiStanding> {
       const standing = await standingOf(subject);
       if (standing.hasStrongFactor && standing.acr !== aal2) throw new DomainError('auth.reauthentication_required');
@@ -131,7 +138,7 @@ export function createApiOwn({ db, logins }: { db: Pick<Db, 'statement'>; logins
 
 export type ApiOwn = ReturnType<typeof createApiOwn>;
 
-/** `assertRecent`, asked where it is to count: on a transaction of the Account, too. */
+/** `assertRecent` on a given connection, such as a transaction of the Account that the answer has to hold in. */
 export const createAssertRecent =
   ({ now }: { now: Clock }) =>
   (subject: ApiProofOf, db: Pick<Db, 'statement'>): Promise<ApiStanding> =>

@@ -8,19 +8,21 @@ import type { Client } from '../oidc/clients.js';
 import { spend } from '../spent-tokens.js';
 import { entersWithPassword } from './password-entry.js';
 
-/** An Application that a person may go on to. */
+/** An Application in which a person may go on. */
 export interface ReachableApplication {
   id: string;
   name: string;
   slug: string;
 }
 
-/** Somebody who has proved a password where they are no member, and may choose where they are one. */
+/**
+ * Somebody who has proved their password in an Environment where they are no member, and may choose one where they are.
+ */
 export interface ApiSelection {
   /** What makes the token work once. */
   id: string;
   identityId: string;
-  /** Where they tried: what they choose is of the same Account and of the same type of Environment. */
+  /** Where they tried. What they choose has to be of the same Account, and of the same type of Environment. */
   accountId: string;
   environmentId: string;
   amr: string[];
@@ -31,7 +33,7 @@ export interface ApiSelection {
 const life = minutes(5);
 const context = 'identity-application-selection';
 
-/** SQL: Environments `there`, as seen from `here`, that an Identity, `$1`, may enter with its password. */
+/** SQL: the Environments `there` that an Identity, `$1`, may enter with its password, coming from `here`. */
 const reachable = `
 environments here
   cross join lateral (select * from environments where account_id = here.account_id and type = here.type offset 0) there
@@ -49,12 +51,12 @@ const listStatement = {
 };
 const mayEnterStatement = {
   name: 'identity_may_enter',
-  // A password that was changed meanwhile proves nothing any more.
+  // A password that was changed meanwhile does not count any more.
   text: `select from ${reachable} and there.id = $4 and exists (
     select from identities where id = $1 and account_id = $3 and (password_changed_at is null or password_changed_at <= $5))`,
 };
 
-/** Selection tokens of end users: sealed, so that they say nothing to their bearer; five minutes, once. */
+/** Selection tokens of end users: sealed, so that their bearer cannot read them; for five minutes, once. */
 export function createApiSelections({
   db,
   sealing,
@@ -82,19 +84,19 @@ export function createApiSelections({
       return { token: sealing.seal(JSON.stringify(selection), context), expiresAt };
     },
 
-    /** Null for whatever we did not write, or wrote too long ago. */
+    /** Null for anything that is no token of ours, or is too old. */
     read(token: string): ApiSelection | null {
       const written = openSealedJson<ApiSelection>(sealing, token, context);
       if (written === null) return null;
-      const { authenticatedAt, expiresAt, ...selection } = written; // dates as texts, still
+      const { authenticatedAt, expiresAt, ...selection } = written; // in JSON the dates are texts
       if (new Date(expiresAt) <= now()) return null;
       return { ...selection, authenticatedAt: new Date(authenticatedAt), expiresAt: new Date(expiresAt) };
     },
 
-    /** Uses it up: false for whoever comes second. */
+    /** Uses it up; false if it was used before. */
     spend: ({ id, expiresAt }: ApiSelection): Promise<boolean> => spend(db, id, expiresAt),
 
-    /** By name. */
+    /** The Applications to choose from, by name. */
     reachableFrom: ({ accountId, environmentId }: EnvironmentScope, identityId: string) =>
       db.statement<ReachableApplication>(listStatement, [identityId, environmentId, accountId]),
 

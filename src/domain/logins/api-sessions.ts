@@ -12,7 +12,7 @@ import { idleSecondsOf, openUntil } from '../sessions/idle.js';
 import { endSessions, livingGrant } from '../sessions/own-sessions.js';
 import type { Bind } from '../sql-parameters.js';
 
-/** Whose session asks. */
+/** The person and session that ask. */
 export type ApiSubject = SignedInPerson;
 
 export type SessionSort = 'authenticated_at' | 'created_at';
@@ -64,7 +64,7 @@ const providersStatement = {
   text: `select unnest(${providerSessionsOf('sessions')}) as id from sessions where id = any ($1)`,
 };
 
-/** The signed-in person's sessions in this Environment, whichever way they were started. */
+/** The signed-in person's sessions in this Environment, however they were started. */
 export function createApiSessions({ db, now }: { db: Db; now: Clock }) {
   const end = (subject: ApiSubject, only: string, reason: string) =>
     db.transaction(within(subject), (tx) => {
@@ -73,8 +73,8 @@ export function createApiSessions({ db, now }: { db: Db; now: Clock }) {
     });
 
   /**
-   * Signs out: the session with all its grants. One that has ended is no error.
-   * @returns by which sessions at identity providers (`sso_sessions`) it began or went on, if by any
+   * Ends a session with all its grants. One that has ended is no error.
+   * @returns the sessions at identity providers (`sso_sessions`) by which it began or went on
    */
   async function signOut(subject: ApiSubject): Promise<string[]> {
     const ended = await end(subject, subject.sessionId, 'logout');
@@ -83,13 +83,16 @@ export function createApiSessions({ db, now }: { db: Db; now: Clock }) {
     return rows.map(({ id }) => id);
   }
 
-  /** Refresh tokens, by which a grant lives, belong to no tenant; so the filters stand alone. */
+  /**
+   * In the system's scope, since the refresh tokens that keep a grant alive belong to no tenant; so the filters have to
+   * suffice.
+   */
   const inSystem: Pick<Db, 'statementIn'> = {
     statementIn: (_tenant, statement, values) => db.statement(statement, values),
   };
 
   return {
-    /** Those that are open, and those that are over while a client still lives on what it was given. */
+    /** Open sessions, and ended ones whose grants a client still uses. */
     list: (subject: ApiSubject, page: PageRequest<SessionSort>): Promise<Page<ShownSession>> =>
       readWhole(inSystem, subject, listedOf(subject, page.q, now()), page, columns[page.sortBy]),
 
@@ -102,9 +105,9 @@ export function createApiSessions({ db, now }: { db: Db; now: Clock }) {
     signOut,
 
     /**
-     * Signs out by a refresh token of the client, a spent one too: the answer with its successor may have been lost; and one whose grant was
-     * ended, as by a use after its successor's. Not so an application of others, which a person has taken back what they had allowed:
-     * their session is none of its business any more.
+     * Signs out by a refresh token of the client. A spent one works as well, since the answer with its successor may
+     * have been lost; so does one whose grant was ended, as by a replay. Not for third-party applications after the
+     * person has withdrawn their consent: the session is none of their business any more.
      */
     async signOutBy(client: Pick<Client, 'id'>, refreshToken: string): Promise<string[]> {
       const [owner] = await db.statement<ApiSubject>(ownerStatement, [hashSecret(refreshToken), client.id]);

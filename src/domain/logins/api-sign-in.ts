@@ -22,20 +22,23 @@ export interface ApiPerson {
   lastName: string | null;
 }
 
-/** How a sign-in of the API stands: with tokens, before its second factor, or before the choice of an Application. */
+/**
+ * The state of a sign-in by the API: complete with tokens, before its second factor, or before the choice of an
+ * Application.
+ */
 export type ApiLogin = { person: ApiPerson } & (
   | { outcome: 'signed_in'; tokens: Omit<TokenAnswer, 'id_token'>; graceExpiresAt: Date | null }
   | { outcome: 'challenge'; token: string; factors: FactorKind[]; expiresAt: Date }
   | { outcome: 'selection'; token: string; applications: ReachableApplication[]; expiresAt: Date }
 );
 
-/** What a sign-in of the API is for, and where it comes from. */
+/** The request of a sign-in by the API. */
 export interface ApiVisit {
   client: Client;
   scope: ScopeName[];
   /** Whether only `urn:gatehouse:aal2` will do. */
   requiresAal2: boolean;
-  /** Whether it is asked of whoever has a factor for it. */
+  /** Whether aal2 is asked of people who have a factor for it. */
   prefersAal2?: boolean;
   /** Value of the `trusted_device` cookie. */
   device: string | null;
@@ -59,7 +62,9 @@ const personStatement = {
   text: `select id, email::text, first_name as "firstName", last_name as "lastName" from identities where id = $1`,
 };
 
-/** Sign-ins of clients that have pages of their own: the same engine as the hosted login, and tokens instead of a redirect. */
+/**
+ * Sign-ins for clients with pages of their own: the same engine as the hosted login, with tokens instead of a redirect.
+ */
 export function createApiSignIn({ db, passwords, logins, sessions, tokens, grants, selections, now }: ApiSignInDeps) {
   const { passwordLogin, gate, pendingSignIns } = logins;
 
@@ -69,7 +74,7 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
     return person;
   }
 
-  /** Starts a session of its own, which no cookie names, and gives the client its tokens. */
+  /** Starts a session without a cookie, and gives the client its tokens. */
   async function complete(visit: ApiVisit, proof: Proof, graceExpiresAt: Date | null = null): Promise<ApiLogin> {
     const { client, scope, ipAddress, userAgent } = visit;
     const { session } = await sessions.signIn({
@@ -91,7 +96,7 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
     };
   }
 
-  /** There is no time to enroll, or none for what is asked: pages could have them do so at once. */
+  /** Refuses where a factor has to be enrolled first, which only pages could offer. */
   async function refuseUnenrolled({ client }: ApiVisit, { identityId, method }: FirstFactor): Promise<never> {
     const reason = 'mfa.enrollment_required';
     await recordSignInRefusal(db, client, { identityId, method, reason });
@@ -100,8 +105,9 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
 
   /**
    * Goes on after a factor, as the hosted login does.
-   * @param hasProvedFactor whether it was an enrolled one, be it enough or not
-   * @throws DomainError mfa.enrollment_required, login.consent_required, login.method_not_allowed, sso_required, auth.invalid_credentials
+   * @param hasProvedFactor whether that was an enrolled one, be it enough or not
+   * @throws DomainError mfa.enrollment_required, login.consent_required, login.method_not_allowed, sso_required,
+   *   auth.invalid_credentials
    */
   async function proved(visit: ApiVisit, first: FirstFactor, hasProvedFactor = false): Promise<ApiLogin> {
     assertFirstParty(visit);
@@ -132,7 +138,7 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
   return {
     proved,
 
-    /** Works as long as a sign-in that is refused, for a client that is not let in. */
+    /** Takes as long as a refused sign-in, for a client that may not sign anybody in. */
     pretend: async (password: string): Promise<void> => void (await passwords.verify(null, password)),
 
     /**
@@ -142,9 +148,9 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
     async withPassword(visit: ApiVisit, { email, password }: { email: string; password: string }): Promise<ApiLogin> {
       assertFirstParty(visit);
       const { client, ipAddress } = visit;
-      const at = now(); // what is changed while the password is looked at came later
+      const at = now(); // the time before the password is checked: what is changed meanwhile is later
       const result = await passwordLogin.signInAnywhere(environmentScopeOf(client), { email, password, ipAddress });
-      // A setting, and no secret; but neither is it worth an answer of its own.
+      // That passwords are switched off is no secret, but neither is it worth an answer of its own.
       if (result.outcome === 'refused' || !client.settings.passwordLoginEnabled)
         throw new DomainError('auth.invalid_credentials');
       if (result.outcome === 'unverified') throw new DomainError('identity.email_unverified');
@@ -164,7 +170,7 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
     },
 
     /**
-     * Goes on where the person is a member, once; `visit` is of a client there.
+     * Goes on in the chosen Application, of which `visit` is a client; works once.
      * @throws DomainError auth.invalid_credentials by the token, application.not_found; and as `proved`
      */
     async withSelection(
@@ -185,12 +191,15 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
 
 export type ApiSignIn = ReturnType<typeof createApiSignIn>;
 
-/** Nobody is asked here what they allow somebody else's application, nor should that see their password. */
+/**
+ * Third-party applications are refused: nobody is asked for consent here, nor should such an application see their
+ * password.
+ */
 function assertFirstParty({ client }: ApiVisit): void {
   if (client.consentRequired) throw new DomainError('login.consent_required');
 }
 
-/** This API has passwords alone; the ways that are left are those of the hosted pages. */
+/** The refusal with the other ways to sign in, which are those of the hosted pages: this API only has passwords. */
 const barred = ({ code, methods, connections }: Barred) =>
   new DomainError(code, {
     details: [

@@ -7,7 +7,7 @@ import { countedAddress } from '../counted-address.js';
 import { recordEvent, recordEvents } from '../events/record.js';
 import { createGuesses } from '../guesses.js';
 
-/** Whom a guess is at: an Identity has one password in its Account, whichever Environment it is tried in. */
+/** What a guess is at: an Identity has one password in its Account, whichever Environment it is tried in. */
 interface Tried {
   accountId: string;
   email: string;
@@ -17,40 +17,55 @@ export interface Attempt extends Tried {
   ipAddress: string;
 }
 
-/** An attempt that was counted and may be looked at. */
+/** An attempt that was counted and may be checked. */
 export interface CountedAttempt extends Attempt {
-  /** Where this is the last failure that the day allows: when the next attempt is allowed. */
+  /** If this is the last failure that the day allows: when the next attempt is allowed. */
   locksUntil: Date | null;
 }
 
 export interface Failure {
-  /** Whose address it was, in this Environment; null for nobody's. */
+  /** Whose address it was in this Environment; null for nobody's. */
   identityId: string | null;
   method: FirstFactorMethod;
 }
 
 export interface Attempts {
-  /** Counts an attempt before it is looked at, so that parallel guesses cannot slip through. @throws DomainError rate_limit.exceeded */
+  /**
+   * Counts an attempt before it is checked, so that parallel guesses cannot slip through.
+   * @throws DomainError rate_limit.exceeded
+   */
   begin(attempt: Attempt): Promise<CountedAttempt>;
-  /** @throws DomainError rate_limit.exceeded where no attempt at the address would be looked at, and no code is worth mailing */
+  /**
+   * @throws DomainError rate_limit.exceeded if no attempt at the address would be checked, so that mailing a code is no
+   *   use
+   */
   assertOpen(tried: Tried): Promise<void>;
-  /** Until when none at the address would be looked at, be it for a quarter of an hour or a day; null where one would be. */
+  /**
+   * Until when no attempt at the address would be checked, for a quarter of an hour or for the day; null if one would
+   * be.
+   */
   closedUntil(tried: Tried): Promise<Date | null>;
-  /** Looks at one that was counted; what overload or an outage keeps from it is taken back. @throws whatever the look throws */
+  /**
+   * Checks an attempt that was counted; takes it back if overload or an outage keeps it from being checked. @throws
+   * whatever `look` throws
+   */
   look<T>(attempt: Attempt, look: () => Promise<T>): Promise<T>;
-  /** Writes a failure down; the day's last one locks the Identity, in every Environment that it is a member of. */
+  /** Records a failure; the day's last one locks the Identity in all of its Environments. */
   failed(scope: EnvironmentScope, attempt: CountedAttempt, failure: Failure): Promise<void>;
-  /** The same of one that could not have been right: it guessed at nothing, and counts for where it came from alone. */
+  /**
+   * Records an attempt that could not have been right: it is no guess at a secret, and only counts for its network
+   * address.
+   */
   missed(scope: EnvironmentScope, attempt: CountedAttempt, failure: Failure): Promise<void>;
-  /** Takes it back, and forgets the day's failures. */
+  /** The attempt was right: takes it back, and forgets the day's failures. */
   succeeded(attempt: Attempt): Promise<void>;
-  /** Takes it back alone: it was no failure, and proved nothing. */
+  /** The attempt was not wrong, but proves nothing: takes it back, and keeps the day's failures. */
   withdrawn(attempt: Attempt): Promise<void>;
-  /** Lets an identity try again, whatever was counted: its person has proved who they are in another way. */
+  /** Forgets all attempts at an Identity, whose person has proved in another way who they are. */
   forgive(scope: AccountScope, identity: { identityId: string; email: string }): Promise<void>;
 }
 
-// Whoever changes an Identity, or whom it belongs to, holds its row first; so do these, and nobody waits in a circle.
+// Everybody locks an Identity's row before its memberships; so do these statements, and nobody waits in a circle.
 const lock = `
 with held as (select id from identities where account_id = $1 and id = (select gatehouse_identity_id($1, $2::citext)) for no key update)
 update environment_memberships m set locked_until = $3 from held, environments e
@@ -67,7 +82,7 @@ interface Locked {
   applicationId: string;
 }
 
-/** Limits on guessing what proves a first factor, passwords and emailed codes together (docs/decisions/0006). */
+/** Limits on guessing a first factor, passwords and emailed codes together (docs/decisions/0006). */
 export function createAttempts({ db, enabled, now }: { db: Db; enabled: boolean; now: Clock }): Attempts {
   const guesses = createGuesses<Tried, Attempt>({
     db,
@@ -93,7 +108,7 @@ export function createAttempts({ db, enabled, now }: { db: Db; enabled: boolean;
       const failure = { ...scope, resourceId: identityId, metadata: { method }, outcome: 'failure' } as const;
       await recordEvent(tx, 'auth.identity_sign_in_failed', failure);
       if (locksUntil === null) return;
-      // By the address: it may be of somebody who is no member here, and of other Environments.
+      // By address, since its owner may not be a member here, but in other Environments.
       const [locked] = await tx.query<[Locked[], number]>(lock, [accountId, email, locksUntil]);
       const metadata = { locked_until: locksUntil.toISOString() };
       await recordEvents(

@@ -22,17 +22,17 @@ import { type EmailedCodes, emailedCodeLife, type RightCode } from './emailed-co
 
 export interface StartEmailOtp {
   email: string;
-  /** What of the authorization request may not change before the code is entered. */
+  /** The part of the authorization request that must not change before the code is entered. */
   bound: string;
-  /** Of the page that asks once more: the newer code takes the older one's place. */
+  /** From a page that asks for another code, which then replaces the earlier one. */
   token: string | null;
   locale: 'en' | 'de';
-  /** Whether an address that nobody has becomes an Identity once its code is entered. */
+  /** Whether entering the code creates an Identity, if nobody has the address. */
   createsIdentities: boolean;
 }
 
 export interface StartedEmailOtp {
-  /** The `login_token`: only with it the code works. */
+  /** The `login_token`, without which the code does not work. */
   token: string;
   expiresAt: Date;
 }
@@ -42,15 +42,16 @@ export interface VerifyEmailOtp {
   code: string;
   bound: string;
   ipAddress: string;
-  /** The Environment's `daily_self_signup_cap` where a first right code creates the Identity; null elsewhere. */
+  /** The Environment's `daily_self_signup_cap`, where a first right code creates the Identity; else null. */
   dailyCap: number | null;
 }
 
 /**
- * Who signed in; every reason why nobody did is `refused`. `email` is where the code went to, for the page to go on with.
- * `spent`: the code let somebody in within the last minute, and its form has come once more. That proves nothing, and is no
- * failed attempt; `identityId` is null where they are being made this very moment. `capped`: the code was right, and the Environment
- * takes nobody new today (told only then). `isVoid`: no code works in this sign-in any more, whichever was typed and whoever's address it is.
+ * What came of a code. `refused` stands for every reason that an outsider must not learn; `email` is where the code was
+ * sent, for the next page. `spent`: the code let somebody in within the last minute, and its form was sent again: that
+ * proves nothing, and is no failed attempt; `identityId` is null while the Identity is being created. `capped`: the
+ * code was right, but the Environment takes no more sign-ups today. `isVoid`: no code works in this sign-in any more,
+ * whoever has the address.
  */
 export type EmailOtpResult =
   | { outcome: 'accepted'; email: string; identityId: string }
@@ -67,10 +68,10 @@ export interface EmailOtpDeps {
   now: Clock;
 }
 
-/** Mails to an address in an Environment, whoever asks for them and whether anybody has it. */
+/** Limit on mails to an address in an Environment, whoever asks for them and whether or not somebody has it. */
 const mailsByAddress: LimitPolicy = { name: 'email-otp-address', points: 10, windowSeconds: hours(1) / 1000 };
 
-/** In the place of whom a right code would have made, were it not for the cap of the day. */
+/** Instead of the Identity that a right code would create, if the day's cap is reached. */
 const capped = Symbol('capped');
 function cappedOr(error: unknown): typeof capped {
   if (error instanceof DomainError && error.code === 'sign_up.daily_cap_reached') return capped;
@@ -78,7 +79,7 @@ function cappedOr(error: unknown): typeof capped {
 }
 
 interface Flow {
-  /** 256 bit: names the codes that were mailed for it. */
+  /** 256 bits; identifies the codes that were mailed for this sign-in. */
   flow: string;
   email: string;
 }
@@ -99,7 +100,9 @@ from identities i
 where i.account_id = $1 and i.id = (select gatehouse_identity_id($1, $3::citext))`,
 };
 
-/** Whether the first right code of an unknown address makes its Identity: where there are no passwords to sign up with. */
+/**
+ * Whether the first right code for an unknown address creates its Identity: where there is no sign-up with a password.
+ */
 export const createsIdentities = ({
   passwordLoginEnabled,
   emailOtpLoginEnabled,
@@ -112,7 +115,7 @@ export function createEmailOtpLogin({ db, sealing, emailedCodes, attempts, rateL
   const mails = rateLimits ? createLimiter(db, mailsByAddress) : null;
   const contextOf = (bound: string) => `email-otp-login\n${bound}`;
 
-  /** What a page carries; null for what was changed, or belongs to another authorization request. */
+  /** What the page's token holds; null if it was altered, or belongs to another authorization request. */
   function read(token: string, bound: string): Flow | null {
     return token.length > 2048 ? null : openSealedJson(sealing, token, contextOf(bound));
   }
@@ -121,7 +124,10 @@ export function createEmailOtpLogin({ db, sealing, emailedCodes, attempts, rateL
     return (await db.statement<Member>(findStatement, [accountId, environmentId, email]))[0] ?? null;
   }
 
-  /** The mailbox was proved. Whoever made the Identity, or had it with another address, may be somebody else. In a transaction of the Account. */
+  /**
+   * The person has proved the mailbox. Somebody else may have created the Identity, or had it under another address. In
+   * a transaction of the Account.
+   */
   async function confirmAddress(tx: EntityManager, scope: EnvironmentScope, identityId: string, email: string) {
     const [unconfirmed] = await tx.query<{ hadPassword: boolean }[]>(
       `select password_hash is not null as "hadPassword" from identities
@@ -134,7 +140,7 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
     await actAs({ type: 'identity', id: identityId }, () => settleProvedAddress(tx, owner, proved));
   }
 
-  /** Somebody new here; in the Account's directory they may be already (contract §10). */
+  /** Adds somebody who is new here; the Account may know them already (contract §10). */
   async function join(scope: EnvironmentScope, email: string, cap: number): Promise<string> {
     return db.transaction({ accountId: scope.accountId }, async (tx) => {
       const at = now();
@@ -162,18 +168,18 @@ where account_id = $1 and id = $2 and email = $3::citext and email_verified_at i
     } catch (error) {
       const isTaken = error instanceof DomainError && error.code === 'identity.email_taken';
       if (!isTaken && !violates(error, 'environment_memberships_one_per_identity')) throw error;
-      const faster = await find(scope, email); // another code of theirs, at the same time
+      const faster = await find(scope, email); // another code of the same person, at the same time
       if (faster) return faster.isActive ? faster.identityId : null;
-      // Or made at the same time elsewhere in the Account, and no member here: that is somebody to join by now.
+      // Or they were created elsewhere in the Account at the same time, and can be added as a member now.
       return isAgain ? null : joinOnce(scope, email, cap, { isAgain: true });
     }
   }
 
-  /** False for nobody's code, and where the address has passed to somebody else since it was mailed. */
+  /** Whether the code was mailed to this person: not if the address has passed to somebody else since. */
   const isTheirs = (right: RightCode, member: Member | null) =>
     right.identityId === null ? right.email !== null : right.identityId === member?.identityId;
 
-  /** Whom a right code lets in; null for nobody. @throws DomainError sign_up.daily_cap_reached */
+  /** The Identity that a right code lets in; null for none. @throws DomainError sign_up.daily_cap_reached */
   async function admit(scope: EnvironmentScope, right: RightCode, member: Member | null, cap: number | null) {
     if (!isTheirs(right, member)) return null;
     if (member) {

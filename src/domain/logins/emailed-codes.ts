@@ -16,7 +16,10 @@ import { typedDigits } from '../typed-digits.js';
 export const emailedCodeLife = minutes(10);
 const mostTries = 5;
 
-/** Somebody who did not ask for a code can ignore the one of a first step, while the others mean that it was passed. */
+/**
+ * The mails differ: a code of a first step can be ignored by somebody who did not ask for it; the others mean that
+ * somebody has passed the first step.
+ */
 const mailOf = {
   login: 'sign-in-code',
   mfa: 'second-step-code',
@@ -25,11 +28,11 @@ const mailOf = {
 
 export interface SendCode {
   purpose: EmailedCodePurpose;
-  /** What the page that asks for the code carries; the code works with it alone. */
+  /** What the page that asks for the code carries; without it the code does not work. */
   flow: string;
   /** Null for an address that nobody has. */
   identityId: string | null;
-  /** Where a first right code creates the Identity. */
+  /** The address, where a first right code creates the Identity. */
   email?: string | null;
   locale: 'en' | 'de';
 }
@@ -40,31 +43,31 @@ export interface TriedCode {
   code: string;
 }
 
-/** Whose code it was. */
+/** The person that it was mailed to. */
 export interface RightCode {
   id: string;
   identityId: string | null;
   email: string | null;
 }
 
-/** What somebody typed, where it is no code: `void` guesses at nothing, since there is none that could be hit any more. */
+/** A code that is not accepted. `void` is no wrong guess, since no valid code is left to be guessed. */
 export type NoCode = 'wrong' | 'void';
 
-/** The six digits of a code: derived, so that they are stored nowhere and the mail can be written later. */
+/** The six digits of a code. They are derived, so that they are stored nowhere and the mail can be written later. */
 export function digitsOf(sealing: Pick<Sealing, 'derive'>, { id, keyId }: { id: string; keyId?: string }) {
   const { secret, keyId: usedKey } = sealing.derive('emailed-code', id, keyId);
-  // 48 bits over a million: no digit is likelier than another by more than one in 10^8.
+  // 48 bits are reduced to a million values: no digit is likelier than another by more than one in 10^8.
   return { digits: String(secret.readUIntBE(0, 6) % 1_000_000).padStart(6, '0'), keyId: usedKey };
 }
 
-/** Of a code that was just spent: whose it is, and since when. */
+/** A code that was just spent: whose it is, and when it was. */
 export interface SpentCode extends RightCode {
   consumedAt: Date;
 }
 
 const isTyped = (code: string, digits: string) => equalInConstantTime(typedDigits(code), digits);
 
-// The try is counted before it is looked at, and the row's lock makes parallel ones queue: five guesses are five.
+// The try is counted before it is checked, and the row's lock makes parallel tries queue: five guesses are five.
 const tryStatement = {
   name: 'try_emailed_code',
   text: `
@@ -91,11 +94,15 @@ const giveBackStatement = {
   text: 'update emailed_codes set consumed_at = null where id = $1',
 };
 
-/** Emailed codes (contract §3): six digits, ten minutes, five tries, once; a newer one of the same flow makes older ones void. */
+/**
+ * Emailed codes (contract §3): six digits, for ten minutes, five tries, once; a newer one in the same flow replaces
+ * older ones.
+ */
 export function createEmailedCodes({ db, sealing, now }: { db: Db; sealing: Pick<Sealing, 'derive'>; now: Clock }) {
   return {
     /**
-     * Writes a code down and queues its mail, in the caller's transaction. For nobody there is no mail, after the same work.
+     * Stores a code and queues its mail, in the caller's transaction. For an address without an Identity it does the
+     * same work, without a mail.
      * @returns when it expires
      */
     async send(tx: EntityManager, scope: EnvironmentScope, code: SendCode): Promise<Date> {
@@ -125,8 +132,9 @@ export function createEmailedCodes({ db, sealing, now }: { db: Db; sealing: Pick
     },
 
     /**
-     * Whose code this is, and spends it; else whether it was a wrong one, or is at one that is spent, expired or tried too often.
-     * @param on a transaction that it is part of, if of one: it has to be committed also where the code is wrong
+     * Checks a code and spends it. Otherwise tells whether it is `wrong`, or `void`: no code is left that was not
+     * spent, expired or tried too often.
+     * @param on the transaction that it is part of, if any: it has to commit even if the code is wrong
      */
     async redeem(
       { environmentId }: EnvironmentScope,
@@ -146,12 +154,12 @@ export function createEmailedCodes({ db, sealing, now }: { db: Db; sealing: Pick
       return consumed.length === 0 ? 'void' : { id: tried.id, identityId: tried.identityId, email: tried.email };
     },
 
-    /** Has one that was redeemed count again, where what it was redeemed for could not be done. @param id as `redeem` answers it */
+    /** Makes a redeemed code valid again, where what it was for could not be done. @param id as `redeem` answers it */
     async giveBack(id: string): Promise<void> {
       await db.statement(giveBackStatement, [id]);
     },
 
-    /** Whose code this was, where it was right and spent within the last minute: its form has been sent twice. It proves nothing. */
+    /** The owner of a right code that was spent within the last minute: its form was sent twice. It proves nothing. */
     async justSpent(
       { environmentId }: EnvironmentScope,
       { purpose, flow, code }: TriedCode,

@@ -8,24 +8,24 @@ import type { TermsOf } from './sign-in-terms.js';
 /** How a sign-in goes on after a factor. */
 export type GateDecision =
   | MfaDecision
-  /** An organization of the person does not take the way in which they signed in. */
+  /** An organization of the person does not accept the way in which they signed in. */
   | ({ step: 'barred' } & Barred)
-  /** All is proved that is asked for, by somebody who does not belong to the organization that the sign-in is for. */
+  /** Everything was proved, but the person does not belong to the organization that the sign-in is for. */
   | { step: 'stranger' };
 
 export interface GateQuestion extends Omit<MfaQuestion, 'requiresMfa' | 'standing'> {
   client: MfaQuestion['client'] & { settings: MethodSettings };
-  /** Of the organization that the sign-in is for, if any. */
+  /** The organization that the sign-in is for, if any. */
   organizationId?: string | null;
 }
 
 /**
- * Every sign-in of an end user passes here after each factor, whichever surface it came by: first what the person's
- * organizations ask, all of them and not only the one that a parameter names; then the second factor.
+ * Every sign-in of an end user passes here after each factor, on every surface: first what the person's organizations
+ * require (all of them, not only the one that a parameter names), then the second factor.
  */
 export function createGate({ db, mfaGate, termsOf }: { db: Db; mfaGate: MfaGate; termsOf: TermsOf }) {
   async function refuse({ client, first }: GateQuestion, reason: string) {
-    if (first.method === 'session') return; // who comes back unasked is no failure, and would be told of at every visit
+    if (first.method === 'session') return; // going on with a session is no failure, and would be recorded at every visit
     await recordSignInRefusal(db, client, { ...first, reason });
   }
 
@@ -41,7 +41,7 @@ export function createGate({ db, mfaGate, termsOf }: { db: Db; mfaGate: MfaGate;
       }
       const decision = await mfaGate.decide({ ...question, standing, requiresMfa: policy.requireMfa });
       if (decision.step === 'refused') await refuse(question, 'mfa.enrollment_required');
-      // Who belongs where is told to nobody who could not sign in.
+      // Membership is only told to somebody who could sign in.
       if (policy.belongs || decision.step === 'challenge' || decision.step === 'refused') return decision;
       await refuse(question, 'not_a_member');
       return { step: 'stranger' };

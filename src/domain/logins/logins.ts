@@ -26,7 +26,7 @@ import { createIdentityPasswordReset, type IdentityPasswordReset } from './passw
 import { createPendingSignIns, type PendingSignIns } from './pending-sign-ins.js';
 import { createSignInTerms } from './sign-in-terms.js';
 
-/** Every way in which end users prove who they are; the hosted pages and the end-user API share it. */
+/** All services by which end users prove who they are, shared by the hosted pages and the end-user API. */
 export interface Logins extends SecondFactors {
   attempts: Attempts;
   emailOtpLogin: EmailOtpLogin;
@@ -37,7 +37,7 @@ export interface Logins extends SecondFactors {
   ownPassword: OwnPassword;
   ownProfile: OwnProfileOf;
   ownProof: OwnProof;
-  /** Whether an Environment is for tests, and one of its people in a production one, too. */
+  /** Whether an Environment is for tests, and a person of it is in a production one as well. */
   isTestOfProduction(scope: EnvironmentScope, identityId: string): Promise<boolean>;
   ownSessions: OwnSessions;
   ownWebauthn: OwnWebauthn;

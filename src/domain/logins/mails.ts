@@ -10,7 +10,7 @@ import { hasPasswordIn } from '../emails/has-password.js';
 import type { EmailSubjects } from '../emails/subjects.js';
 import { digitsOf } from './emailed-codes.js';
 
-/** What the mails with a code say. Null once the code works no more, or where nobody has the address. */
+/** The contents of the mails with a code. Null once the code does not work any more, or if nobody has the address. */
 export function loginMails({ sealing, now }: { sealing: Pick<Sealing, 'derive'>; now: Clock }) {
   async function withCode(tx: EntityManager, id: string) {
     const code = await tx.findOneBy(EmailedCode, { id });
@@ -34,7 +34,7 @@ export function loginMails({ sealing, now }: { sealing: Pick<Sealing, 'derive'>;
     };
   }
 
-  /** One that means that the first step was passed: by somebody else, if not by whoever reads it. */
+  /** A code that is only mailed after the first step was passed: if not by the reader, then by somebody else. */
   async function withAdvice(tx: EntityManager, id: string, locale: Locale) {
     const mail = await withCode(tx, id);
     if (!mail) return null;

@@ -14,9 +14,9 @@ import { holdSession } from '../sessions/hold.js';
 
 export interface OwnPasswordChange {
   identityId: string;
-  /** In which it is changed; it goes on, and all others end. */
+  /** The session in which it is changed. It goes on, all others end. */
   sessionId: string;
-  /** What the person says it is now; not looked at where they have none. */
+  /** The current password as typed; not checked if the person has none. */
   currentPassword: string;
   newPassword: string;
 }
@@ -24,7 +24,7 @@ export interface OwnPasswordChange {
 export interface OwnPasswordDeps {
   db: Db;
   passwords: Pick<Passwords, 'hash' | 'verify' | 'assertAcceptable'>;
-  /** Whether wrong guesses are counted. */
+  /** Whether wrong passwords are counted. */
   rateLimits: boolean;
   now: Clock;
 }
@@ -44,13 +44,16 @@ interface Held {
 }
 
 /**
- * Changes the password of who is signed in; somebody who has none, because they sign in by other ways, chooses one. The caller
- * has made sure that the sign-in is recent and strong enough. A form that is sent twice within a minute is answered as the first.
- * @throws DomainError password.wrong, rate_limit.exceeded, password.breached, password.context_specific, validation.failed,
- * auth.invalid_credentials for a session that has ended meanwhile, identity.in_production for a first one by a sign-in for tests
+ * Changes the password of a signed-in person. Somebody who has none, since they sign in by other ways, chooses one. The
+ * caller has checked that the sign-in is recent and strong enough. A form that is sent twice within a minute is
+ * answered like the first time.
+ * @throws DomainError password.wrong, rate_limit.exceeded, password.breached, password.context_specific,
+ *   validation.failed, auth.invalid_credentials for a session that has ended meanwhile, identity.in_production for a
+ *   first one by a sign-in for tests
  */
 export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswordDeps) {
-  // By the Identity, and apart from those at sign-in, which strangers can use up: only who is signed in guesses here.
+  // Counted for the Identity, apart from guesses at sign-in, which strangers can use up: here only somebody who is
+  // signed in can guess.
   const guesses = createGuesses<string>({
     db,
     enabled: rateLimits,
@@ -60,7 +63,9 @@ export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswor
     accountOf: (identityId) => identityId,
   });
 
-  /** How the person is to go on: with the change, or not at all, as its form has been sent twice and was the first to be made. */
+  /**
+   * Checks the current password: `current` to go on with the change, or `changed` if the same form has made it already.
+   */
   async function prove(scope: EnvironmentScope, { hash, changedAt }: Proven, change: OwnPasswordChange) {
     const { identityId, currentPassword, newPassword } = change;
     await guesses.begin(identityId);
@@ -84,7 +89,7 @@ export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswor
     throw new DomainError('password.wrong');
   }
 
-  /** False where the password was replaced while this went on, so that what was proved counts no more. */
+  /** Changes the password. False if it was replaced meanwhile, so that what was checked does not count any more. */
   async function attempt(scope: EnvironmentScope, change: OwnPasswordChange): Promise<boolean> {
     const { identityId, sessionId, newPassword } = change;
     const { accountId, environmentId } = scope;
@@ -114,7 +119,7 @@ export function createOwnPassword({ db, passwords, rateLimits, now }: OwnPasswor
   }
 
   return async (scope: EnvironmentScope, change: OwnPasswordChange): Promise<void> => {
-    // Replaced by somebody else, or by the same form: looking again tells which.
+    // The password was replaced by somebody else, or by the same form: trying again tells which.
     if ((await attempt(scope, change)) || (await attempt(scope, change))) return;
     throw new DomainError('password.wrong');
   };

@@ -1,7 +1,7 @@
 import type { Db } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 
-/** What a signed-in person is shown of themselves. */
+/** A signed-in person's own profile. */
 export interface OwnProfile {
   email: string;
   firstName: string | null;

@@ -13,7 +13,7 @@ import { spend } from '../spent-tokens.js';
 const passkeyLife = minutes(30);
 const context = 'passkey-login';
 
-/** The authorization request that a challenge is given out for, and good for alone. */
+/** The authorization request that a challenge is for; it is not valid for another. */
 export interface PasskeyRequest {
   /** `id` of the client's row. */
   oauthClientId: string;
@@ -22,13 +22,16 @@ export interface PasskeyRequest {
 
 export interface PasskeyChallenge {
   options: PublicKeyCredentialRequestOptionsJSON;
-  /** Names the challenge when the answer comes; sealed, so that nothing is stored for everyone who opens the page. */
+  /**
+   * Identifies the challenge when the answer comes. It is sealed, so that nothing is stored for everyone who opens the
+   * page.
+   */
   token: string;
 }
 
 export type PasskeyResult =
   | { outcome: 'accepted'; identityId: string; amr: string[] }
-  /** Unknown, of another Environment, of somebody inactive, or wrong: an outsider learns nothing more. */
+  /** Unknown, of another Environment, of somebody inactive, or wrong: an outsider does not learn which. */
   | { outcome: 'refused' }
   /** The challenge is too old, was used, or was for another request. */
   | { outcome: 'expired' };
@@ -46,7 +49,10 @@ export interface PasskeyLoginDeps {
   now: Clock;
 }
 
-/** Sign-in with a passkey alone: it names the person, and is two factors by itself, since it has verified its user. */
+/**
+ * Sign-in with a passkey alone. It tells who the person is, and makes two factors by itself, since it has verified its
+ * user.
+ */
 export function createPasskeyLogin({ db, sealing, webauthn, now }: PasskeyLoginDeps) {
   const open = (token: string) => openSealedJson<Held>(sealing, token, context);
 
@@ -61,7 +67,7 @@ export function createPasskeyLogin({ db, sealing, webauthn, now }: PasskeyLoginD
       return { options, token: sealing.seal(JSON.stringify(held), context) };
     },
 
-    /** @param sent what the browser sent, unread */
+    /** @param sent what the browser sent, unparsed */
     async signIn(
       scope: EnvironmentScope,
       request: PasskeyRequest,
@@ -71,7 +77,7 @@ export function createPasskeyLogin({ db, sealing, webauthn, now }: PasskeyLoginD
       if (!held || held.expiresAt <= now().getTime() || held.request !== digestOf(request)) {
         return { outcome: 'expired' };
       }
-      // Spent before it is looked at: one challenge, one answer.
+      // The challenge is spent before the answer is checked: one challenge, one answer.
       if (!(await spend(db, held.challenge, new Date(held.expiresAt)))) return { outcome: 'expired' };
       const { identityId, verified } = await webauthn.verifyPasskey(scope, { challenge: held.challenge, sent });
       if (identityId !== null && verified) return { outcome: 'accepted', identityId, amr: [...verified.amr, 'mfa'] };

@@ -1,7 +1,8 @@
 /**
- * SQL: whether somebody who has proved a password `here` may go on `there` with it. Of the other place's type alone, and never around
- * a captcha. What is offered and whether there is anything to offer ask the same, over the rows `here` and `there` of environments,
- * `here_settings` and `there_settings` of theirs, and `membership` of somebody `there`.
+ * SQL: whether somebody who has proved their password `here` may go on `there`: only in an Environment of the same
+ * type, and never to get around a captcha. Used both to list what can be chosen and to tell whether there is a choice.
+ * Expects rows `here` and `there` of environments, their settings `here_settings` and `there_settings`, and somebody's
+ * `membership` in `there`.
  */
 export const entersWithPassword = `there.account_id = here.account_id and there.type = here.type
   and membership.is_active and there_settings.password_login_enabled

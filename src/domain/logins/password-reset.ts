@@ -28,31 +28,34 @@ export interface ForgottenPassword {
   client: LinkClient;
   email: string;
   locale: 'en' | 'de';
-  /** Of the authorization request that goes on afterwards; empty in the API. */
+  /** The authorization request that goes on afterwards; empty in the API. */
   parameters: Record<string, string>;
 }
 
 export interface HeldResetLink {
   token: string;
-  /** Where only links of one Environment are taken, as in the API. */
+  /** The Environment whose links alone are accepted, as in the API. */
   environmentId?: string;
 }
 
 export interface IdentityPasswordReset {
   /**
-   * Mails a link to set a new password. Known and unknown addresses get the same answer after the same work, and so do those of an
-   * Environment without passwords: its links are void, and the mail of one that is void has nothing to say.
+   * Mails a link to set a new password. The answer and the work are the same for known and unknown addresses, and for
+   * an Environment without passwords: its links are void, and nothing is mailed for a void one.
    * @throws DomainError rate_limit.exceeded, when too many were asked for with this address
    */
   forgot(request: ForgottenPassword): Promise<void>;
-  /** Whose password it sets, and how long that must be. Looking changes nothing, so mail scanners may. */
+  /**
+   * The person whose password the link sets, and how long it must be. Looking changes nothing, so mail scanners may.
+   */
   look(held: HeldResetLink): Promise<LookedAtReset>;
   /**
-   * Sets the password, counts the address as proved, and ends every session, grant and half-done sign-in of the Identity.
-   * @throws DomainError password.link_invalid, or validation.failed, password.breached and password.context_specific with the link still good
+   * Sets the password, confirms the address, and ends every session, grant and unfinished sign-in of the Identity.
+   * @throws DomainError password.link_invalid, or validation.failed, password.breached and password.context_specific
+   *   with the link still good
    */
   reset(held: HeldResetLink & { password: string }): Promise<FoundLink>;
-  /** The link, where it has set this very password within the last minute: its form has been sent twice. Nothing is done. */
+  /** The link, if it set this very password within the last minute: its form was sent twice, and nothing is done. */
   hasJustSet(held: HeldResetLink & { password: string }): Promise<FoundLink | null>;
 }
 
@@ -61,7 +64,7 @@ export type LookedAtReset =
   /** `link` is null for one that was never made. */
   | { outcome: 'void'; link: FoundLink | null };
 
-/** Mails to one address of an Environment, known or not. */
+/** Limit on mails to an address of an Environment, known or not. */
 const perAddress = { name: 'password-forgot-address', points: 5, windowSeconds: hours(1) / 1000 };
 
 export interface PasswordResetDeps {
@@ -102,7 +105,7 @@ export function createIdentityPasswordReset({
       await countUse(limiter, `${environmentId} ${countedAddress(email)}`);
       await db.transaction({ accountId, environmentId }, async (tx) => {
         const at = now();
-        // For nobody the row is there all the same, and its mail ends as "nothing to send".
+        // For an unknown address there is a row as well; its mail ends as "nothing to send".
         const [member] = await tx.query<{ identityId: string }[]>(
           `select identity_id as "identityId" from environment_memberships
            where environment_id = $2 and is_active and identity_id = (select gatehouse_identity_id($1, $3::citext))`,
@@ -128,7 +131,7 @@ export function createIdentityPasswordReset({
       // The person has one password in the Account, and sessions in any of its Environments.
       await db.transaction({ accountId: link.accountId }, async (tx) => {
         await tx.query('select from identities where id = $1 for update', [link.identityId]);
-        const found = await find(tx, held); // as it is under the lock: a link works once
+        const found = await find(tx, held); // read again under the lock: a link works once
         if (!letsChoosePassword(found)) throw new DomainError('password.link_invalid');
         const at = now();
         await tx.query('update identity_links set used_at = $2 where id = $1', [found.id, at]);

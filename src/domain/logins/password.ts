@@ -17,15 +17,18 @@ export interface PasswordSignIn {
   ipAddress: string;
 }
 
-/** Who signed in, or why not. Every reason that an outsider must not learn is `refused`. */
+/** Who signed in, or why not. `refused` stands for every reason that an outsider must not learn. */
 export type PasswordResult =
   /** `passwordChangedAt` is when the password that was right was set. */
   | { outcome: 'accepted'; identityId: string; passwordChangedAt: Date | null }
   | { outcome: 'refused' }
-  /** Said only to somebody who knew the password (contract §10); what it takes to send the mail again. */
+  /** Only told to somebody who knew the password (contract §10); with what it takes to send the mail again. */
   | ({ outcome: 'unverified' } & Unverified);
 
-/** The password was right, of somebody who is no member here but in another Environment of the Account and this type. */
+/**
+ * The password was right, but the person is no member here, only in another Environment of the Account and of this
+ * type.
+ */
 export interface SignedInElsewhere {
   outcome: 'elsewhere';
   identityId: string;
@@ -42,12 +45,12 @@ export interface PasswordLoginDeps {
 interface Row {
   identityId: string;
   passwordHash: string | null;
-  /** The link that the password waits in until it is confirmed, of somebody who signed up. */
+  /** The link that holds the password until the address is confirmed, for somebody who signed up. */
   linkId: string | null;
   passwordChangedAt: Date | null;
   isVerified: boolean;
   isActive: boolean;
-  /** Both only where the question was for anywhere. */
+  /** Both only for a sign-in anywhere in the Account. */
   isMember?: boolean;
   isElsewhere?: boolean;
 }
@@ -55,7 +58,10 @@ interface Row {
 type FoundRow = Row & { position: number };
 type Find = (scope: EnvironmentScope, email: string) => Promise<Row | undefined>;
 
-/** Of somebody who has not confirmed the address, what was chosen last: it proves nothing but who may have the mail again. */
+/**
+ * For somebody who has not confirmed their address: the password that was chosen last. It proves nothing, but lets them
+ * have the mail again.
+ */
 const parked = `
   left join lateral (select id, password_hash from identity_links
     where i.email_verified_at is null and i.password_hash is null and identity_id = i.id and environment_id = $2
@@ -65,10 +71,10 @@ const parked = `
 const passwordColumns = `coalesce(i.password_hash, parked.password_hash) as "passwordHash", parked.id as "linkId",
   date_trunc('milliseconds', i.password_changed_at) as "passwordChangedAt"`;
 
-/** Who is no member here is nobody to this Environment's log. */
+/** Somebody who is no member here is not named in this Environment's log. */
 const isKnown = ({ isMember }: Row): boolean => isMember !== false;
 
-// Each address is looked up once and first, whatever the planner believes of the tables' sizes (docs/decisions/0005).
+// Each address is looked up once, and first, whatever the planner believes about table sizes (docs/decisions/0005).
 const findStatement = {
   name: 'find_identities_for_sign_in',
   text: `
@@ -78,7 +84,7 @@ from unnest($3::citext[]) with ordinality as asked (email, position)
   cross join lateral (select * from identities where (account_id = $1) is true and id = (select gatehouse_identity_id($1, asked.email)) offset 0) i
   cross join lateral (select is_active from environment_memberships where environment_id = $2 and identity_id = i.id offset 0) m${parked}`,
 };
-/** The same for whoever may choose another Environment, beside who is a member of this one. */
+/** The same, including people who may choose another Environment. */
 const findAnywhereStatement = {
   name: 'find_identity_for_sign_in_anywhere',
   text: `
@@ -97,7 +103,7 @@ where (i.account_id = $1) is true and i.id = (select gatehouse_identity_id($1, $
 
 /** Sign-in of an end user with a password: the same answer after the same work, whatever was wrong (contract §4). */
 export function createPasswordLogin({ db, passwords, attempts, onRehashError }: PasswordLoginDeps) {
-  /** Stronger parameters reach everyone at their next sign-in, and nobody waits for them. */
+  /** Hashes the password again if parameters have become stronger; nobody waits for that. */
   async function rehash(scope: EnvironmentScope, { identityId, passwordHash }: Row, password: string) {
     if (passwordHash === null || !passwords.needsRehash(passwordHash)) return;
     const stronger = await passwords.hash(password);
@@ -133,7 +139,7 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
     scope: EnvironmentScope,
     { email: typed, password, ipAddress }: PasswordSignIn,
   ): Promise<PasswordResult | SignedInElsewhere> {
-    assertRoom(); // before it is counted, which spares the count and its way back
+    assertRoom(); // before the attempt is counted, so that it need not be taken back
     const email = addressTyped(typed);
     const attempt = await attempts.begin({ accountId: scope.accountId, email, ipAddress });
     const { found, matches } = await attempts.look(attempt, async () => {
@@ -150,7 +156,8 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
       return { outcome: 'refused' };
     }
     const { identityId, linkId, isActive, passwordChangedAt } = found;
-    // Whoever signed up with the address chose what is parked: that proves nothing, and is no way to guess on at what does.
+    // The password of a sign-up was chosen by whoever signed up with the address: it proves nothing, and does not clear
+    // the wrong guesses at the real one.
     await (linkId === null ? attempts.succeeded(attempt) : attempts.withdrawn(attempt));
     if (!found.isVerified) {
       const reason = 'identity.email_unverified';
@@ -163,14 +170,17 @@ export function createPasswordLogin({ db, passwords, attempts, onRehashError }: 
 
   return {
     /**
-     * For whoever has to look at much before a password is looked at.
+     * For callers with much to check before the password.
      * @throws DomainError service.unavailable where too many passwords wait to be hashed
      */
     assertRoom,
     /** @throws DomainError rate_limit.exceeded, service.unavailable */
     signIn: (scope: EnvironmentScope, attempt: PasswordSignIn) =>
       prove(find, scope, attempt) as Promise<PasswordResult>,
-    /** The same, and tells who could choose another Environment. @throws DomainError rate_limit.exceeded */
+    /**
+     * The same, and also accepts people who could choose another Environment.
+     * @throws DomainError rate_limit.exceeded
+     */
     signInAnywhere: (scope: EnvironmentScope, attempt: PasswordSignIn) => prove(findAnywhere, scope, attempt),
   };
 }

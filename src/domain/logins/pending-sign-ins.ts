@@ -15,10 +15,10 @@ export interface BeginPending {
   channel: PendingSignIn['channel'];
   purpose: PendingSignIn['purpose'];
   first: FirstFactor;
-  /** Whether an enrolled factor was proved already, though not one that is enough. */
+  /** Whether an enrolled factor was proved already, but not one that is enough. */
   hasProvedFactor?: boolean;
   requiresAal2: boolean;
-  /** Of the authorization request that goes on afterwards. */
+  /** The authorization request that goes on afterwards. */
   parameters: Record<string, string>;
 }
 
@@ -26,11 +26,11 @@ export interface Begun {
   /** The `challenge_token` or `enrollment_token`, 256 bits. */
   token: string;
   expiresAt: Date;
-  /** Whose it is; null where none begins. */
+  /** The person's address; null if no sign-in begins. */
   email: string | null;
 }
 
-/** One that goes on: not expired, not completed, its person still active in the Environment. */
+/** A sign-in that goes on: neither expired nor completed, with its person still active in the Environment. */
 export type OpenSignIn = Pick<
   PendingSignIn,
   | 'id'
@@ -55,12 +55,12 @@ export type OpenSignIn = Pick<
   | 'expiresAt'
 > & { acr: Acr; applicationId: string; email: string; isVerified: boolean };
 
-/** One that goes on no more before its time: it is complete, or somebody has ended it. */
+/** A sign-in that is over before its time: it was completed, or ended by somebody. */
 export type OverSignIn = Pick<PendingSignIn, 'environmentId' | 'identityId' | 'authenticatedAt' | 'parameters'>;
 
 type HeldSignIn = Pick<OpenSignIn, 'id' | 'accountId' | 'identityId'>;
 
-/** What it has proved so far, as the gate takes it. */
+/** What the sign-in has proved so far, for the gate. */
 export const provedIn = ({
   identityId,
   method,
@@ -86,8 +86,8 @@ export const provedIn = ({
 });
 
 /**
- * A new password locks the Identity and ends the sign-ins of the old one: either it finds this one, or it is found here, and
- * none begins. A session that went on over the change was told so, and may become a stronger one.
+ * A new password locks the Identity and ends the sign-ins of the old one: either it finds this sign-in, or it is found
+ * here and none begins. A session that went on over the change has been told so, and may still become stronger.
  */
 const beginStatement = {
   name: 'begin_pending_sign_in',
@@ -124,7 +124,7 @@ from pending_sign_ins
 where token_hash = $1 and channel = $2 and expires_at > $3 and completed_at is not null`,
 };
 
-// The person before the sign-in, as whoever ends the sign-ins of somebody takes them.
+// Locks the person before the sign-in, as everybody does who ends somebody's sign-ins.
 const holdStatement = {
   name: 'hold_pending_sign_in',
   text: `
@@ -142,7 +142,7 @@ where id = $1 and completed_at is null
 returning expires_at as "expiresAt"`,
 };
 
-/** Sign-ins between their first and their second factor. What their token does not name, no caller can change. */
+/** Sign-ins between their first and their second factor. A caller can only change the one that their token names. */
 export function createPendingSignIns({ db, now }: { db: Db; now: Clock }) {
   return {
     async begin({
@@ -184,28 +184,31 @@ export function createPendingSignIns({ db, now }: { db: Db; now: Clock }) {
       return { token, expiresAt, email: begun?.email ?? null };
     },
 
-    /** The one that a token names, or null: every reason is the same to a caller. */
+    /** The sign-in that a token names; null for every reason why not. */
     async find(token: string, channel: PendingSignIn['channel']): Promise<OpenSignIn | null> {
       if (!isSecret(token)) return null;
       const [found] = await db.statement<OpenSignIn>(findStatement, [hashSecret(token), channel, now()]);
       return found ?? null;
     },
 
-    /** The one that a token names although it is over, to tell its browser so. It proves nothing. */
+    /** The sign-in that a token names, if it is over: to tell its browser so. It proves nothing. */
     async findOver(token: string, channel: PendingSignIn['channel']): Promise<OverSignIn | null> {
       if (!isSecret(token)) return null;
       const [found] = await db.statement<OverSignIn>(findOverStatement, [hashSecret(token), channel, now()]);
       return found ?? null;
     },
 
-    /** Lets one go on until a code that was mailed for it has expired, but no longer than an enrollment. @returns when it expires now */
+    /**
+     * Extends it until an emailed code expires, but no further than an enrollment may take.
+     * @returns when it expires now
+     */
     async prolong({ id, expiresAt }: Pick<OpenSignIn, 'id' | 'expiresAt'>, until: Date): Promise<Date> {
       const atMost = pendingSignInLife.enrollment / 1000;
       const [found] = await db.statement<Pick<OpenSignIn, 'expiresAt'>>(prolongStatement, [id, until, atMost]);
       return found?.expiresAt ?? expiresAt;
     },
 
-    /** Remembers the WebAuthn challenge that was given out, in the place of an earlier one. */
+    /** Stores the WebAuthn challenge that was given out, in place of an earlier one. */
     async setWebauthnChallenge(id: string, challenge: string): Promise<void> {
       await db.statement(
         {
@@ -216,7 +219,7 @@ export function createPendingSignIns({ db, now }: { db: Db; now: Clock }) {
       );
     },
 
-    /** Takes the WebAuthn challenge, so that no answer to it is accepted twice. Null when it was taken already. */
+    /** Takes the WebAuthn challenge out, so that only one answer to it is accepted. Null if it was taken before. */
     async takeWebauthnChallenge(id: string, on: Pick<Db, 'statement'> = db): Promise<string | null> {
       const [taken] = await on.statement<{ challenge: string }>(
         {
@@ -232,15 +235,15 @@ returning open.webauthn_challenge as challenge`,
     },
 
     /**
-     * Keeps it as it is until the end of a transaction, and its person with what they have: nobody completes or ends it, resets or
-     * removes a factor, or changes the password meanwhile. False where one of that was faster.
+     * Locks the sign-in and its person until the end of a transaction: meanwhile nobody completes or ends it, resets or
+     * removes a factor, or changes the password. False if one of these was faster.
      * @param on the transaction, of the system
      */
     async hold({ id, accountId, identityId }: HeldSignIn, on: Pick<Db, 'statement'>): Promise<boolean> {
       return (await on.statement(holdStatement, [accountId, identityId, id, now()])).length > 0;
     },
 
-    /** Ends it, once: false for whoever comes second. */
+    /** Completes it, once; false if it was completed or had ended before. */
     async complete(id: string, on: Pick<Db, 'statement'> = db): Promise<boolean> {
       const ended = await on.statement(
         {

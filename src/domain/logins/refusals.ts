@@ -7,11 +7,11 @@ import { recordEvent } from '../events/record.js';
 export interface Refusal {
   identityId: string;
   method: FirstFactorMethod;
-  /** Code of the refusal, as the person was told it. */
+  /** Code of the refusal that the person was shown. */
   reason: string;
 }
 
-/** Writes down that somebody who has proved a first factor was not let in: whoever helps them finds why. */
+/** Records that somebody who has proved a first factor was not let in, so that whoever helps them finds out why. */
 export const recordSignInRefusal = (
   db: Db,
   place: EnvironmentScope,

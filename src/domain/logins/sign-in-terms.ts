@@ -5,16 +5,16 @@ import type { AccountScope } from '../../platform/scope.js';
 import { noStanding, type Standing, standingSql } from '../mfa/standing.js';
 import { type SignInPolicy, signInPolicySql } from '../organizations/sign-in-policy.js';
 
-/** Whose sign-in it is, what it is for and what it was by. */
+/** The person of a sign-in, what it is for and how it came about. */
 export interface SigningIn {
   identityId: string;
-  /** The organization that it is for, if for one. */
+  /** The organization that the sign-in is for, if any. */
   organizationId: string | null;
-  /** The SSO connection that it was by, if by one. */
+  /** The SSO connection by which it came, if any. */
   ssoConnectionId: string | null;
 }
 
-/** All that decides how a sign-in goes on after a factor. */
+/** Everything that decides how a sign-in goes on after a factor. */
 export interface SignInTerms {
   policy: SignInPolicy;
   standing: Standing;
@@ -31,7 +31,7 @@ const asked = {
   organization: 'asked.organization_id',
   connection: 'asked.connection_id',
 };
-// One round trip for both, and for all who sign in at the same time: every sign-in asks both.
+// Both are read in one round trip, for all who sign in at the same time: every sign-in needs both.
 const statement = {
   name: 'sign_in_terms_of_identities_in_place',
   text: `
@@ -49,7 +49,7 @@ interface Row {
   standing: Standing | null;
 }
 
-/** What a person's organizations ask of a sign-in, and how the person stands with second factors. */
+/** What a person's organizations require of a sign-in, and which second factors the person has. */
 export function createSignInTerms({ db }: { db: Pick<Db, 'statement'> }): TermsOf {
   const together = createBatcher<Scope & SigningIn, Row | undefined>(async (_environmentId, all) => {
     const rows = await db.statement<Row>(statement, [
@@ -63,7 +63,7 @@ export function createSignInTerms({ db }: { db: Pick<Db, 'statement'> }): TermsO
   });
   return async ({ accountId, environmentId }, of) => {
     const [terms] = await together(environmentId, [{ accountId, environmentId, ...of }]);
-    const { policy, standing } = terms as Row; // the policy is an aggregate: always one row
+    const { policy, standing } = terms as Row; // the policy is an aggregate, so there is always a row
     return { policy, standing: standing ?? noStanding };
   };
 }
