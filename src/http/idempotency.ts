@@ -20,19 +20,22 @@ const kept = ['content-type', 'etag', 'location'];
 
 type IdempotencyClaim = Claimed & SentRequest;
 
-/** Whether the cookies of a kept answer are still worth setting. */
+/** Whether the cookies of a stored answer are still worth setting. */
 export type MayRepeatCookies = (cookies: string[]) => Promise<boolean>;
 
 export interface IdempotencyOptions {
   requests: IdempotentRequests;
-  /** Names who asks, whatever token they come with. */
+  /** Identifies the caller, whatever token they use. */
   credentialOf(request: FastifyRequest): string;
   mayRepeatCookies?: MayRepeatCookies;
-  /** Asked before an answer is given again that holds a secret. @throws what whoever may not have it today is refused with */
+  /**
+   * Called before a stored answer with a secret is sent again.
+   * @throws the refusal of a caller who may not have it today
+   */
   assertMayRepeat?(request: FastifyRequest): Promise<unknown>;
 }
 
-/** Has the routes of a plugin take an `Idempotency-Key`, where no surface does it for them. */
+/** Makes the routes of a plugin accept an `Idempotency-Key`, where no surface does. */
 export function takeIdempotencyKeys(
   app: FastifyInstance,
   { requests, credentialOf, ...repeating }: IdempotencyOptions,
@@ -50,7 +53,10 @@ export function takeIdempotencyKeys(
   app.addHook('onSend', keptAnswers(requests));
 }
 
-/** As `onSend`: no answer leaves before it is kept. One that took too long was answered meanwhile, and is not sent again. */
+/**
+ * For `onSend`: an answer is stored before it is sent. One that took too long was answered meanwhile, and is not sent
+ * again.
+ */
 export const keptAnswers =
   (requests: IdempotentRequests): onSendHookHandler =>
   (request, reply, payload, done) => {
@@ -61,7 +67,7 @@ export const keptAnswers =
     );
   };
 
-/** What a route that takes keys is documented with besides. */
+/** The error codes to document for a route that accepts keys. */
 export const keyCodesOf = (route: { method: string | string[]; config?: FastifyContextConfig }): ErrorCode[] => [
   ...(['idempotency.key_invalid', 'idempotency.key_reused', 'idempotency.in_progress'] as const),
   ...(isRepeatable(route) ? [] : (['idempotency.answer_lost'] as const)),
@@ -75,8 +81,8 @@ function takingKeys(schema: FastifySchema, keyCodes: ErrorCode[]): FastifySchema
 }
 
 /**
- * An id for what a request makes: the same one for the same request with the same key, else a new one. It is a plain hash, so it is
- * nothing for a body that holds a secret.
+ * An id for what a request creates: the same for the same request with the same key, else a new one. It is a plain
+ * hash, so it must not be used for a body that holds a secret.
  */
 export function requestIdOf({ idempotencyClaim: claim }: FastifyRequest): string {
   if (!claim) return uuidv4();
@@ -86,9 +92,10 @@ export function requestIdOf({ idempotencyClaim: claim }: FastifyRequest): string
 const namespace = '3f6c1a52-9a34-4a4b-8a0e-5b8f1f8d7c11'; // any fixed UUID would do
 
 /**
- * `Idempotency-Key` on a write: the first answer is kept 24 hours for this credential and given again for the same request
- * (contract §1). Runs when the caller is known and the request is valid, so that refused requests leave the key free.
- * @returns true when the answer was already sent.
+ * `Idempotency-Key` on a write: the first answer is stored for 24 hours for this credential, and sent again for the
+ * same request (contract §1). Runs when the caller is known and the request is valid, so that a refused request does
+ * not use up the key.
+ * @returns true when the answer was already sent
  */
 export async function replayOrClaim(
   requests: IdempotentRequests,
@@ -104,7 +111,7 @@ export async function replayOrClaim(
   if (claimed.earlier) {
     const { earlier } = claimed;
     await assertMayRepeat?.(request);
-    // Never under a session that has gone on since: its spent token would look like a stolen one.
+    // Not for a session that has moved on since: its spent token would look like a stolen one.
     if (earlier.cookies && (await mayRepeatCookies?.(earlier.cookies))) reply.header('set-cookie', earlier.cookies);
     await sendAgain(reply, earlier);
     return true;
@@ -114,8 +121,8 @@ export async function replayOrClaim(
 }
 
 /**
- * Whether a request that its caller may not make could be the retry of one that they might: its key is one of theirs. Only
- * then is its body worth reading.
+ * Whether a request that its caller may not make could be the retry of one that they might: they have used its key
+ * before. Only then is the body read.
  */
 export async function mayBeRetry(
   requests: IdempotentRequests,
@@ -123,13 +130,13 @@ export async function mayBeRetry(
   request: FastifyRequest,
 ): Promise<boolean> {
   const { 'idempotency-key': key } = request.headers;
-  // One that is none is nobody's: that they may not is what they are told first (contract §10).
+  // A malformed key belongs to nobody: the missing right is reported first (contract §10).
   return isKey(key) && requests.isKnown({ credential, key });
 }
 
 /**
- * The answer that the same request of this credential was given before, again.
- * @returns false where there was none; nothing was sent then.
+ * Sends the stored answer of the same request and credential again.
+ * @returns false where there is none; then nothing was sent
  */
 export async function replay(
   requests: IdempotentRequests,
@@ -143,7 +150,10 @@ export async function replay(
   return earlier !== null;
 }
 
-/** PUT, PATCH and DELETE are by their nature (RFC 9110 §9.2.2); a POST is where its route says so. */
+/**
+ * Whether doing it twice changes nothing more: PUT, PATCH and DELETE by definition (RFC 9110 §9.2.2), a POST where its
+ * route says so.
+ */
 const isRepeatable = ({ method, config }: { method: string | string[]; config?: FastifyContextConfig }): boolean =>
   method !== 'POST' || config?.isRepeatable === true;
 
@@ -156,7 +166,10 @@ export function keyOf({ headers, method }: FastifyRequest): string | null {
 }
 const isKey = (key: unknown): key is string => typeof key === 'string' && /^[\x21-\x7e]{1,255}$/.test(key);
 
-/** What makes a request this one: a client that serializes it anew may put the members in another order, or write its version otherwise. */
+/**
+ * What has to be equal in a retry. A client that serializes the body anew may put its members in another order, or
+ * write the version otherwise.
+ */
 function textsOf({ method, url, headers, body = null }: FastifyRequest): Pick<SentRequest, 'text' | 'textAsSent'> {
   const ifMatch = headers['if-match'] ?? '';
   return {
@@ -171,9 +184,9 @@ async function sendAgain(reply: FastifyReply, { statusCode, headers, body }: Kep
 }
 
 /**
- * Keeps the answer of a claimed request, before it leaves. After a fault of ours (5xx), or where the caller is asked to come again
- * (429, and whatever says when), it frees the key instead. Where nobody knows whether the request was carried out, the key stays taken: once its time is
- * up, what it did is looked for.
+ * Stores the answer of a request that has claimed its key, before it is sent. After a fault of ours (5xx), or where the
+ * caller is asked to come again (429, and whatever says when), frees the key instead. Where nobody knows whether the
+ * request was carried out, the key stays claimed; once its time is up, its effects are looked for.
  */
 async function settleClaim(
   requests: IdempotentRequests,
@@ -186,8 +199,8 @@ async function settleClaim(
   request.idempotencyClaim = null;
   if (reply.statusCode === 429 || reply.statusCode >= 500 || reply.hasHeader('retry-after')) {
     if (request.context.outcome?.isUnknown) return;
-    // The answer says already what is wrong. A key that cannot be freed is free after a minute; as an error of an error's answer,
-    // what PostgreSQL says would be sent as it is.
+    // The answer already says what is wrong. A key that could not be freed is free after a minute; an error thrown here
+    // would send PostgreSQL's own message.
     return requests.release(claim).catch((error) => request.log.warn({ fault: faultOf(error) }, 'a key is not freed'));
   }
   const cookies = ([] as string[]).concat((reply.getHeader('set-cookie') as string | string[] | undefined) ?? []);
@@ -204,7 +217,7 @@ async function settleClaim(
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Of a POST: the same request makes the same thing, by `requestIdOf`. */
+    /** For a POST that creates the same thing when repeated, by `requestIdOf`. */
     isRepeatable?: boolean;
   }
   interface FastifyRequest {

@@ -36,7 +36,7 @@ export function mount(
       },
       attachValidation: true,
       ...(operation.bodyLimit !== undefined && { bodyLimit: operation.bodyLimit }),
-      // A turn is taken once, however often its caller is proved.
+      // The turn is taken once, even if the caller's credential is checked again later.
       onRequest: [proving(authorizing(surface, operation, services)), turnForLargeBody(operation, services)],
       // Most requests are valid and have no key: there is nothing to wait for.
       preHandler: (request, reply, done) =>
@@ -59,8 +59,8 @@ const authorizing =
   };
 
 /**
- * A body that may be larger than others is waited for in a turn, which lasts until the request is answered: many at once would be refused at the
- * end of their time, and part of them done all the same.
+ * A body that may be larger than others waits for a turn, which lasts until the request is answered: many at once would
+ * run out of time, and be refused after part of them was done.
  */
 const turnForLargeBody =
   ({ bodyLimit = usualLimit }: Operation, { largeBodies }: Services) =>
@@ -78,7 +78,7 @@ const isPlain = (operation: Operation, request: FastifyRequest): boolean =>
   request.headers['idempotency-key'] === undefined &&
   surplusOf(operation, request.body).length === 0;
 
-/** Fields that were sent where an operation takes no body: they are as unknown as any other (contract §1). */
+/** Fields that were sent to an operation without a body: unknown, like any other that is not declared (contract §1). */
 const surplusOf = (operation: Operation, body: unknown): string[] =>
   operation.body || body == null ? [] : Object.keys(body);
 
@@ -99,7 +99,10 @@ async function beforeHandling(
   return (await replayOrClaim(services.idempotentRequests, credential, request, reply)) ? reply : undefined;
 }
 
-/** Only a body tells whether it is the retry of the same request, and nobody's body is read who could not have sent it. */
+/**
+ * Only the body tells whether this is the retry of the same request, and it is only read if the caller has used this
+ * key before.
+ */
 async function refuseUnlessRetry(
   { retriedWithoutAccess }: Operation,
   refused: Refused,
@@ -110,10 +113,13 @@ async function refuseUnlessRetry(
   throw await refused.refusal();
 }
 
-/** Where two writers can overwrite each other's words. */
+/** The methods with which two writers can overwrite each other's changes. */
 const overwriting: ReadonlySet<string> = new Set(['PATCH', 'PUT']);
 
-/** What is wrong with a request is said only of what exists: a 404 comes before any 400 (contract §10). */
+/**
+ * Reports what is wrong with the request, but only if what the path names exists: a 404 comes before any 400 (contract
+ * §10).
+ */
 async function refuseInvalid(operation: Operation, request: FastifyRequest, services: Services): Promise<void> {
   const { validationError } = request;
   try {
@@ -152,7 +158,10 @@ function handlerOf(operation: Operation, services: Services) {
   };
 }
 
-/** What took its time, or will, is told to whoever may have it then. Who asks for the head of pieces has none of them made: Fastify would read them all. */
+/**
+ * Checks the caller's rights again where the answer took its time, or goes out over time. For HEAD, an answer in pieces
+ * is given up at once: Fastify would produce all of it.
+ */
 async function whileTheyMay({ waitsMs }: Operation, answer: unknown, request: FastifyRequest, reply: FastifyReply) {
   if (answer instanceof Readable && request.method === 'HEAD') return void answer.destroy();
   if (answer instanceof Readable) return whileProved(answer, request, reply);
@@ -160,7 +169,10 @@ async function whileTheyMay({ waitsMs }: Operation, answer: unknown, request: Fa
   return answer;
 }
 
-/** Some rights are only found lacking on the way, be it of one of many: that is an audit row like any other 403 (contract §10). */
+/**
+ * Runs the handler. A right that turns out to be missing on the way, even for one of many items, is an audit row like
+ * any other 403 (contract §10).
+ */
 async function handled(
   operation: Operation,
   context: Parameters<Operation['handle']>[0],
@@ -179,7 +191,7 @@ async function handled(
   }
 }
 
-/** Of items that are answered each on its own. */
+/** The first 403 among items that are answered one by one. */
 function firstRefused(answer: unknown): DomainError | null {
   const { items = [] } = (answer ?? {}) as { items?: { error?: { code: ErrorCode } | null }[] };
   const found = items.find(({ error }) => error && httpStatusOf(error.code) === 403)?.error;

@@ -9,7 +9,7 @@ import type { AccountScope, ApplicationScope, EnvironmentScope } from '../platfo
 import type { Services } from '../services.js';
 import { ErrorEnvelope, httpStatusOf } from './errors.js';
 
-/** Whose resource an operation works on; says which slugs its Portal path has. */
+/** What an operation's resource belongs to; decides which slugs its Portal path has. */
 export type Level = 'account' | 'application' | 'environment';
 export interface ScopeAt {
   account: AccountScope;
@@ -20,7 +20,7 @@ export interface ScopeAt {
 /** Membership in the Account is enough. */
 export const anyMember = Symbol('any member');
 
-/** The most bytes that a body may have, as a rule: a mebibyte. */
+/** The usual limit of a body: a mebibyte. */
 export const usualLimit = 1024 * 1024;
 
 /**
@@ -38,11 +38,11 @@ export interface OperationSpec<L extends Level, P extends TSchema, Q extends TSc
   params?: P;
   query?: Q;
   body?: B;
-  /** The most bytes that the body may have, where that is more than `usualLimit`. */
+  /** The limit of the body in bytes, where it is more than `usualLimit`. */
   bodyLimit?: number;
   /**
-   * An array of the body whose elements stand each for itself: what is wrong with the shape of one does not refuse the request,
-   * but is told the handler (`refusals`).
+   * A property of the body whose elements are handled one by one: an element of the wrong shape does not refuse the
+   * request, but is passed to the handler (`refusals`).
    */
   eachAlone?: string;
   /** The success's status and schema first, then `errors(…)`. */
@@ -50,30 +50,34 @@ export interface OperationSpec<L extends Level, P extends TSchema, Q extends TSc
   /** `required`: the caller must send the version that it read. */
   ifMatch?: 'required';
   /**
-   * A role that counts only in a part of the place is enough. Where the permission is asked `at` a node, so is the capability;
-   * otherwise the handler keeps to what the caller reaches there.
+   * A role is enough that counts only in a part of the tree. Where the permission is checked `at` a node, so is the
+   * capability; otherwise the handler keeps to what the caller reaches.
    */
   inPart?: true;
-  /** What only leads to a part that the caller reaches is shown too: the handler says what of it. With `inPart`. */
+  /** Also shows what only leads to a part that the caller reaches; the handler marks it. Together with `inPart`. */
   onTheWay?: true;
   /**
-   * Afterwards the caller may be without access to what the path names: its slug is gone, or a role of theirs. A retry with
-   * the same Idempotency-Key gets the first answer all the same. Never where the answer holds a secret.
+   * It can end the caller's own access to what the path names, as when it changes the slug or removes a role of theirs.
+   * A retry with the same Idempotency-Key is then still given the first answer. Not for operations whose answer holds a
+   * secret.
    */
   retriedWithoutAccess?: true;
   /**
-   * Milliseconds that it may take more than any request: those that a caller may ask it to wait for something to happen; infinite
-   * where the answer goes out piece by piece, as fast as it is read.
+   * Milliseconds that it may take beyond the time of any request: as long as a caller may ask it to wait for something.
+   * Infinite where the answer goes out piece by piece, as fast as it is read.
    */
   waitsMs?: number;
   /**
-   * Whether PostgreSQL may be busy with it for long, by how much there is: then it waits for its turn, so that tokens and decisions
-   * need not (`services.broadReads`).
+   * Whether the query may keep PostgreSQL busy for long if there is much data. Then it waits for its turn, so that
+   * tokens and decisions need not (`services.broadReads`).
    */
   isBroad?(query: Static<Q>): boolean;
-  /** Its answer goes out piece by piece, and is in memory until then: it waits for a turn that lasts as long (`services.heavyAnswers`). */
+  /**
+   * Its answer is sent piece by piece and stays in memory until then, so it waits for a turn that lasts as long
+   * (`services.heavyAnswers`).
+   */
   isHeavy?: true;
-  /** Refuses with the 404 of what the path names; asked only when the rest of the request is not valid. */
+  /** Throws the 404 if what the path names does not exist; only called when the rest of the request is invalid. */
   exists?(context: Pick<Context<L, P, TSchema, TSchema>, 'services' | 'scope' | 'caller' | 'params'>): Promise<unknown>;
   handle(context: Context<L, P, Q, B>): Promise<unknown>;
 }
@@ -87,7 +91,7 @@ export interface Context<L extends Level, P extends TSchema, Q extends TSchema, 
   body: Static<B>;
   /** From If-Match; 0 where the operation has none. */
   version: number;
-  /** By their index, the elements of the body's array that are not what the schema says (`eachAlone`). */
+  /** The invalid elements of the body's array, by their index (`eachAlone`). */
   refusals: ReadonlyMap<number, DomainError>;
 }
 
@@ -97,11 +101,11 @@ export type PermissionRule = Permission | NodePermission;
 export interface NodePermission {
   anyOf: readonly Permission[];
   /**
-   * Which parameter of the path names the node, or `root`. Null: it is enough to hold it somewhere, and the handler keeps to where that
-   * is (`services.rights`): lists, and operations whose body names the node.
+   * The path parameter that names the node, or `root`. Null: it is enough to hold the permission somewhere, and the
+   * handler keeps to those nodes (`services.rights`); for lists, and operations whose body names the node.
    */
   at: string | null;
-  /** The 404 of a node that is not there. */
+  /** The 404 where the node does not exist. */
   missing: ErrorCode;
 }
 
@@ -130,21 +134,22 @@ export const somewhere = (...anyOf: Permission[]): NodePermission => ({
   missing: 'nodes.node_not_found',
 });
 
-/** What a surface asks of its callers. An operation that names neither does not compile. */
+/** What callers need. An operation that names neither does not compile. */
 export type Authorization =
   | { permission: PermissionRule; capability: Capability | typeof anyMember }
   | { permission: PermissionRule; capability?: undefined }
   | { permission?: undefined; capability: Capability | typeof anyMember };
 
 /**
- * What it may have recorded when it answers, itself or by a workflow that it waits for. Whatever may write says so, be it that
- * it records nothing; a read that is worth a row, too. Refusals (`auth.access_denied`) need not be named.
+ * The events that may have been recorded when it answers, by itself or by a workflow that it waits for. Every write
+ * declares them, even if there are none, and so does a read that is worth an audit row. Refusals (`auth.access_denied`)
+ * need not be named.
  */
 export type Recording =
   | { method: 'GET'; events?: readonly EventAction[] }
   | { method: 'POST' | 'PUT' | 'PATCH' | 'DELETE'; events: readonly EventAction[] };
 
-/** An operation with its types settled: what the surfaces mount. */
+/** An operation without its type parameters: what the surfaces mount. */
 export type Operation = OperationSpec<Level, TSchema, TSchema, TSchema> & Authorization & Recording;
 
 export function operation<
@@ -156,7 +161,7 @@ export function operation<
   return spec as unknown as Operation;
 }
 
-/** What a handler returns where another than the operation's first status is due. */
+/** What a handler returns to answer with another status than the operation's first. */
 export class Answer {
   constructor(
     readonly status: number,
@@ -165,7 +170,10 @@ export class Answer {
   ) {}
 }
 
-/** The answers for these refusals, by status, each naming its codes: the document makes words and examples of them. */
+/**
+ * The answers for these error codes, by status. Each names its codes, from which the document makes descriptions and
+ * examples.
+ */
 export function errors(...codes: ErrorCode[]): Record<number, TSchema> {
   return Object.fromEntries(
     [...groupBy(codes, httpStatusOf)].map(([status, group]) => [status, { ...ErrorEnvelope, 'x-error-codes': group }]),

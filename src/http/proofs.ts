@@ -5,33 +5,38 @@ import { DomainError } from '../domain/errors.js';
 import { seconds } from '../platform/clock.js';
 import { runInContext } from '../platform/context.js';
 
-/** Finds out who calls and what they may, and notes it at the request. Throws what they are refused with. */
+/** Finds out who calls and what they may do, and notes it at the request. Throws the refusal. */
 export type Prove = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** When its caller was found to be who they are, and how to find it out again; null where nobody was asked, or not yet. */
+    /**
+     * When the caller's credential was checked, and how to check it again; null where none was asked for, or not yet.
+     */
     proof: { at: number; prove: Prove } | null;
   }
 }
 
-/** Contract §5. */
+/** How long a check counts (contract §5). */
 const goodForMs = seconds(1);
 
-/** As `onRequest`: a credential is proved before a body is read, and once more where that took its time (`proveAgainWhenLate`). */
+/**
+ * For `onRequest`: the credential is checked before a body is read, and again if that takes long
+ * (`proveAgainWhenLate`).
+ */
 export const proving =
   (prove: Prove): Prove =>
   async (request, reply) => {
-    const at = performance.now(); // before the database is asked: what it says may be as old
+    const at = performance.now(); // before the database is asked: its answer may be as old as this
     await prove(request, reply);
     request.proof = { at, prove };
     request.context.stillMay ??= () => assertStillMay(request, reply);
   };
 
 /**
- * Proves callers again whose requests came slowly, right before anything is done for them: whoever is revoked, deactivated or expired
- * while their body is on its way is refused as if it had begun then (docs/decisions/0005). Most requests come at once, and nothing is
- * asked twice.
+ * Checks the credential again if the request came slowly, right before anything is done for it: somebody who is
+ * revoked, deactivated or expired while the body is on its way is refused, as if it had begun then
+ * (docs/decisions/0005). Most requests come at once, and nothing is checked twice.
  */
 export function proveAgainWhenLate(app: FastifyInstance): void {
   app.decorateRequest('proof', null);
@@ -42,43 +47,46 @@ export function proveAgainWhenLate(app: FastifyInstance): void {
 }
 
 /**
- * For what takes its time, before more of it is told.
- * @throws what the caller is refused with by now
+ * For answers that take their time, before more of them is sent.
+ * @throws the caller's refusal, if they have lost access by now
  */
 export async function proveAgain(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const { proof, context } = request;
   if (proof && !isGood(request)) await runInContext(context, () => proving(proof.prove)(request, reply));
 }
 
-/** For what takes its time, before anything of it is written. @throws what the caller is refused with by now */
+/**
+ * For work that takes its time, before anything is written.
+ * @throws the caller's refusal, if they have lost access by now
+ */
 async function assertStillMay(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const rights = rightsOf(request);
   await proveAgain(request, reply);
   if (request.refused) throw await request.refused.refusal();
-  // The handler goes by what the caller might do at the beginning; the same again goes by what they may now.
+  // The handler works with the rights of the beginning; a retry will work with those of now.
   if (rightsOf(request) !== rights) throw new DomainError('service.unavailable', { retryAfter: 1 });
 }
 
 const isGood = ({ proof }: FastifyRequest): boolean => proof === null || performance.now() - proof.at <= goodForMs;
 
-/** The same pieces, as long as the caller may have them: a reader who takes their time is cut off when that ends. */
+/** Passes the pieces on as long as the caller may have them: a slow reader is cut off when their access ends. */
 export const whileProved = (pieces: Readable, request: FastifyRequest, reply: FastifyReply): Readable =>
   Readable.from(provedPieces(pieces, request, reply), inBytes);
 
-/** How far ahead pieces are made is bounded by their length, and not by their number, which `Readable.from` goes by itself. */
+/** Bounds how far ahead pieces are made by their bytes, and not by their number, as `Readable.from` does by default. */
 export const inBytes = { objectMode: false };
 
 async function* provedPieces(pieces: Readable, request: FastifyRequest, reply: FastifyReply) {
   const rights = rightsOf(request);
   for await (const piece of pieces) {
     await proveAgain(request, reply);
-    // What is read was chosen by what they might see at the beginning.
+    // What is read was chosen by the rights of the beginning.
     if (rightsOf(request) !== rights) throw new DomainError('account.capability_required');
     yield piece;
   }
 }
 
-/** What a caller may, and where, as text; what an end user may is proved anew as a whole. */
+/** A caller's rights as text, for comparison; empty for an end user, whose rights are checked as a whole. */
 function rightsOf({ authorized }: FastifyRequest): string {
   const caller = authorized?.caller;
   if (caller?.type === 'api_key') return JSON.stringify([caller.accessMode, caller.scopes]);

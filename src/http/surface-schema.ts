@@ -6,7 +6,7 @@ import { KeyHeader, keyCodesOf } from './idempotency.js';
 import { codesOf, errors, type Operation } from './operation.js';
 import type { Surface } from './surface.js';
 
-/** The status that an operation answers where its handler names none. */
+/** The status that an operation answers unless its handler names another. */
 export const successOf = ({ answers }: Operation): number => Math.min(...Object.keys(answers).map(Number));
 
 /** A route's schema: what Fastify validates and serializes by, and what the OpenAPI document is made of. */
@@ -33,7 +33,7 @@ export function schemaOf(
   };
 }
 
-/** Headers are documented, and read by hand where they count: their own codes say more than a validator. */
+/** Headers are only documented here, and read by hand: their own error codes say more than a validator. */
 function headersOf({ ifMatch }: Operation, method: string): TSchema {
   return Type.Object({
     ...(method !== 'GET' && KeyHeader),
