@@ -166,7 +166,7 @@ test('a person who forgot the password chooses another one and arrives at the ap
   await waitForMail(site.service.inboxUrl, site.data.ben.email, /^Your password for .* was changed$/);
 });
 
-test('nothing of it needs scripts', async () => {
+test('signing up works without scripts', async () => {
   await arrive({ javaScriptEnabled: false });
   const email = newAddress();
   await startAtShop();

@@ -65,7 +65,7 @@ test('a server makes a tree, a role and an identity, and asks what it may do, an
   expect(authzen.decision).toBe(true);
 });
 
-test('what only asks carries no key, and no answer of it is kept', async () => {
+test('a read carries no Idempotency-Key, and its answer is not stored', async () => {
   const keyed: Record<string, boolean> = {};
   const watched: typeof fetch = (input, init) => {
     const { url, headers } = input as Request;
@@ -120,7 +120,7 @@ test('a list is read to its end, page after page', async () => {
   expect(found).toEqual(emails);
 });
 
-test('who leaves while a list is read takes nobody else with them', async () => {
+test('somebody who is deleted while a list is read takes nobody else with them', async () => {
   const emails = Array.from({ length: 6 }, (_, i) => `leaver-${i}@example.com`);
   for (const email of emails) await gatehouse.post('/api/v1/identities', { body: { email } });
   const found: string[] = [];
@@ -143,7 +143,7 @@ test('a program that has its answer ends, however patient it was', async () => {
   expect(stdout.trim()).toBe('number');
 });
 
-test('a file comes as it is', async () => {
+test('an export is passed on as a file, unparsed', async () => {
   await gatehouse.post('/api/v1/identities', { body: { email: 'filed@example.com' } });
   const lines = async (format: 'ndjson' | 'csv') =>
     (await text(await gatehouse.get('/api/v1/audit-logs/export', { params: { query: { format } } })))
@@ -153,7 +153,7 @@ test('a file comes as it is', async () => {
   expect((await lines('csv')).length).toBeGreaterThan(1);
 });
 
-test('who changes what somebody else has changed is told what it is now', async () => {
+test('a change with a stale version is told the current one', async () => {
   const { data: role } = await gatehouse.post('/api/v1/roles', { body: { name: 'Editor', permission_keys: [] } });
   const params = { path: { id: role.id }, header: { 'If-Match': `"${role.version}"` } };
   await gatehouse.patch('/api/v1/roles/{id}', { params, body: { name: 'Author' } });
@@ -161,7 +161,7 @@ test('who changes what somebody else has changed is told what it is now', async 
   expect(conflict).toMatchObject({ status: 409, code: 'version.conflict', current: { name: 'Author' } });
 });
 
-test('what is wrong with a request is told field by field', async () => {
+test('an invalid request is explained field by field', async () => {
   const refused = await refusalOf(gatehouse.post('/api/v1/identities', { body: { email: 'nobody' } }));
   expect(refused.code).toBe('validation.failed');
   expect(refused.details).toEqual([expect.objectContaining({ field: 'email', code: 'format' })]);
@@ -228,7 +228,7 @@ describe('between it and the service', () => {
     ).rejects.toThrow('not any more');
   });
 
-  test('who is not patient is told', async () => {
+  test('an impatient caller is told', async () => {
     trouble = ['refuse'];
     const impatient = createGatehouse({ baseUrl: proxied, apiKey, retries: 0 });
     const refused = await refusalOf(impatient.post('/api/v1/identities', { body: { email: 'never@example.com' } }));

@@ -173,7 +173,7 @@ test('a delivery of a webhook is in the trace of what it tells of, and the recei
   ]);
 });
 
-test('of all that was sent nothing tells who it was about', () => {
+test('nothing in the traces tells whom they are about', () => {
   const text = otlp.requests.map((request) => request.text).join('\n');
   expect(text.length).toBeGreaterThan(10_000);
   expect([...secrets, 'Ours alone'].filter((secret) => text.includes(secret))).toEqual([]);

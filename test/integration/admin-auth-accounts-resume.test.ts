@@ -47,7 +47,7 @@ const outcome = ({ statusCode, body }: { statusCode: number; body: string }) =>
   `${statusCode} ${body ? (JSON.parse(body).error?.code ?? 'ok') : ''}`.trim();
 const notFound = '404 account_intent.not_found';
 
-test('what a registration parked is read, and resumed once', async () => {
+test('the intent that a registration parked is read, and resumed once', async () => {
   const { user, headers, wishes } = await withParked();
   expect((await auth.get(path, headers)).json()).toEqual({
     data: { account_name: wishes[0], application_name: 'Shop' },
@@ -113,7 +113,7 @@ test('an expired one is 404, whatever a worker has noticed', async () => {
   }
 });
 
-test('of several the newest counts, and resuming it ends the older ones', async () => {
+test('of several intents the newest counts, and resuming it ends the older ones', async () => {
   const { user, headers, wishes } = await withParked(auth, { times: 3 });
   expect((await auth.get(path, headers)).json().data.account_name).toBe(wishes[2]);
   expect((await auth.post(path, undefined, headers)).json().data.account.name).toBe(wishes[2]);

@@ -204,7 +204,7 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  test('what is kept of an answer is sealed', async () => {
+  test('a stored answer is sealed', async () => {
     const { headers } = await signedIn();
     const answer = await auth.post('/accounts', names(), { ...headers, 'idempotency-key': 'create-2' });
     const stored = JSON.stringify(
@@ -290,7 +290,7 @@ test('ten an hour, counted for each user', async () => {
   }
 });
 
-test('who is a member of a thousand accounts makes no other one', async () => {
+test('a member of a thousand accounts cannot create another', async () => {
   const { user, headers } = await signedIn();
   await auth.db.transaction('system', (tx) =>
     tx.query(

@@ -147,7 +147,7 @@ describe.each(Object.entries(doors))('%s', (_, { of, refusal, tries }) => {
   });
 });
 
-test('none of those tries has used a token up', async () => {
+test('none of those tries has used up a token', async () => {
   for (const { of, tries } of Object.values(doors)) {
     for (const attempt of tries) {
       const answer = await attempt(tokens[of]);

@@ -166,7 +166,7 @@ test('of two limits that count a request, its answer tells of the nearer one', a
   );
 });
 
-test('twenty sign-ins at once are five', async () => {
+test('of twenty parallel sign-ins five are let through', async () => {
   const user = await auth.addUser();
   const credentials = { email: user.email, password: user.password };
   const answers = await Promise.all(
@@ -187,7 +187,7 @@ test('a token of the wrong principal is counted like none', async () => {
   expect(answers[30]).toBe(429);
 });
 
-test('what has no limit of its own has the general one', async () => {
+test('a route without a limit of its own has the general one', async () => {
   const answers = [];
   for (let i = 0; i < 31; i++) answers.push((await auth.post('/refresh', undefined, from('203.0.113.4'))).statusCode);
   expect(answers.slice(0, 30).every((status) => status === 401)).toBe(true);

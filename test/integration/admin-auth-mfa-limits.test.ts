@@ -84,7 +84,7 @@ test('a sign-in that ends while an answer to it is on its way forgets none of th
   await expect(attempts.counted(ana.id, async () => null)).rejects.toMatchObject({ code: 'mfa.challenge_locked' });
 });
 
-test('right answers do not count', async () => {
+test('right answers do not count as guesses', async () => {
   const ana = await auth.addUser();
   const { recovery_codes: codes } = await person.enrollTotp((await loginOf(ana)).access_token);
   for (const code of codes as string[]) {

@@ -127,7 +127,7 @@ describe('an authenticator app', () => {
     expect(provedIn(refreshed.access_token)).toEqual({ amr: ['pwd', 'otp', 'mfa'], acr: aal2 });
   });
 
-  test('is the twentieth at most', async () => {
+  test('there are twenty at most', async () => {
     const { id, token, app } = await withApp();
     const copy = (count: number) =>
       auth.db.transaction('system', (tx) =>

@@ -128,7 +128,7 @@ describe('reset', () => {
     );
   });
 
-  test('twice at once is once', async () => {
+  test('two parallel resets with one link set one password', async () => {
     const user = await auth.addUser();
     const token = await tokenOf(user);
     const answers = await Promise.all(

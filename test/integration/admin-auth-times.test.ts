@@ -52,7 +52,7 @@ test('a second factor makes a proof of hours ago none of now', async () => {
   expect(refusalOf(await beginApp(access_token))).toEqual(refused);
 });
 
-test('neither does the choice of an application', async () => {
+test('choosing an application keeps the time of the sign-in at the provider', async () => {
   const ana = await auth.addUser({ accounts: [2] });
   const { arrived, authTime } = await byProvider(ana);
   if (arrived.outcome !== 'application_selection_required') throw new Error(`no choice, but ${arrived.outcome}`);
@@ -62,7 +62,7 @@ test('neither does the choice of an application', async () => {
   expect(refusalOf(await beginApp(access_token))).toEqual(refused);
 });
 
-test('nor a refresh, nor an account that is created', async () => {
+test('creating an account and a refresh keep the time of the sign-in at the provider', async () => {
   const ana = await auth.addUser();
   const { arrived, authTime } = await byProvider(ana);
   if (!('accessToken' in arrived)) throw new Error(`not signed in, but ${arrived.outcome}`);

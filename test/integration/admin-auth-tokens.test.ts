@@ -176,7 +176,7 @@ describe('the Portal’s principal', () => {
     expect(await refusalOf(refused)).toMatchObject({ code: 'account.capability_required' });
   });
 
-  test('is gone with the session', async () => {
+  test('is refused once the session has ended', async () => {
     const { userId, sessionId } = subject;
     const own = { userId, sessionId, accountId: null, applicationId: null };
     await expect(auth.users.portal.isAlive(own)).resolves.toBe(true);

@@ -254,7 +254,7 @@ describe('a form that is sent twice', () => {
     expect((await asForm(person.token, person.cookies)).statusCode).toBe(400);
   });
 
-  test('also at once', async () => {
+  test('is answered as the first time when both are sent in parallel', async () => {
     const person = await registered();
     const send = ready(person);
     const both = await Promise.all([send(person.cookies), send(person.cookies)]);

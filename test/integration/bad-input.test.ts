@@ -610,7 +610,7 @@ test('a path that cannot be decoded is 400 in the envelope, with the headers of 
   });
 });
 
-test('what is not HTTP is refused on its connection, and others go on', async () => {
+test('a connection that does not speak HTTP is refused, and others go on', async () => {
   await api.app.listen({ port: 0, host: '127.0.0.1' });
   const { port } = api.app.server.address() as { port: number };
   const host = 'Host: localhost\r\n';

@@ -137,7 +137,7 @@ test('a client that is deleted is nobody’s at once, whatever it has given out,
   expect(await query('select from removed_clients where id = $1', [web.id])).toEqual([]);
 });
 
-test('what somebody holds then is left to the next run', async () => {
+test('rows that somebody has locked are left to the next run', async () => {
   const web = await environment.newClient();
   const ben = await environment.newIdentity();
   await tokensFor(world.browser('198.51.100.172'), web, ben.email);

@@ -152,7 +152,7 @@ test("a tenant's transaction can queue its mail, twice for one cause, and reads 
   expect(await rowsAsOwner(database.ownerUrl, 'select id from emails where cause = $1', [mail.cause])).toHaveLength(1);
 });
 
-test('it arrives over SMTP', async () => {
+test('a mail arrives over SMTP', async () => {
   const received: string[] = [];
   const smtp = await startSmtpServer({ onData: whole((raw) => received.push(raw)) });
   const mailer = createMailer({ smtpUrl: smtp.url, from: 'Gatehouse <no-reply@example.com>' });

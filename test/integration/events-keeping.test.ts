@@ -167,7 +167,7 @@ test('events of months that nobody made a table for go, too, and nobody waits fo
   expect(ids.map(({ id }) => id).sort()).toEqual([...kept].sort());
 });
 
-test('whoever holds the table up is not waited for, and the next run does it', async () => {
+test('a transaction that holds up the table is not waited for, and the next run does the work', async () => {
   await asOwner(async (client) => {
     const last = monthName(3);
     await rowsOf(

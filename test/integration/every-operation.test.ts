@@ -106,7 +106,7 @@ test('nobody gets in without a credential', async () => {
   ).toEqual([]);
 });
 
-test('two credentials at once are none', async () => {
+test('a request with two credentials is refused', async () => {
   const { key, owner } = place.headers;
   const both = { ...key, ...owner };
   expect(

@@ -147,7 +147,7 @@ test('the form of a sign-up’s link that is sent twice is told of the link as t
   expect(await second.confirm(held)).toMatchObject({ outcome: 'void', link: { standing: 'used' } });
 });
 
-test('and what was looked at counts, also where writing it down fails', async () => {
+test('a guess that was checked counts, even if recording it fails', async () => {
   const { passwords } = crowded();
   const guesses = createUserGuesses(deps());
   const verify = async () => false;

@@ -547,7 +547,7 @@ describe('what is under way', () => {
   });
 });
 
-test('what is not confirmed is not kept: no secret, no factor', async () => {
+test('an enrollment that is not confirmed stores neither a secret nor a factor', async () => {
   const { as, ana } = await signedIn();
   await api.post('/mfa/totp/enroll', undefined, as);
   const rows = await provider.query('select from mfa_factors where identity_id = $1', [ana.id]);

@@ -325,7 +325,7 @@ describe('a device', () => {
     expect((await api.login(client, ana, {}, cookie.header)).json().data.requires_mfa_challenge).toBe(true);
   });
 
-  test('of somebody else is not trusted', async () => {
+  test('that is trusted for somebody else is not trusted', async () => {
     const { place, answer, totp, client } = await challenged({ ...required, mfaTrustedDeviceDays: 30 });
     const { header } = cookieOf(await answer('totp', { code: totp.code(), remember_device: true }));
     const ben = await place.newIdentity();

@@ -74,12 +74,12 @@ test('who is a member elsewhere is shown where, gets no tokens, and goes on ther
   expect([me.environment.id, me.application.id]).toEqual([other.environmentId, other.applicationId]);
 });
 
-test('so is who was deactivated here only', async () => {
+test('somebody who was deactivated only here may choose another Application as well', async () => {
   const { token } = await waiting({ isMember: true, isActive: false });
   expect(token).toEqual(expect.any(String));
 });
 
-test('who is a member here is not asked, wherever else they are', async () => {
+test('a member of this Application is not asked to choose, wherever else they are a member', async () => {
   const place = await provider.newEnvironment();
   const [client, ana] = [await place.newClient(), await place.newIdentity()];
   await (await newOther(provider, place)).join(ana.id);

@@ -251,7 +251,7 @@ describe('signing out', () => {
   });
 });
 
-test('who is gone since the token was proved is nobody', async () => {
+test('somebody who was deleted after the token was checked has no profile', async () => {
   const { place, ana } = await signedIn();
   const { accountId, applicationId, environmentId } = place;
   const subject = { accountId, applicationId, environmentId, identityId: ana.id, sessionId: uuidv7() };
@@ -350,7 +350,7 @@ describe('scripts', () => {
     expect([refused.statusCode, refused.headers['access-control-allow-origin']]).toEqual([401, own]);
   });
 
-  test.each(['https://evil.example.com', 'null'])('of %s may read nothing', async (origin) => {
+  test.each(['https://evil.example.com', 'null'])('scripts of %s may read nothing', async (origin) => {
     const { client, ana } = await place();
     const { access_token: token } = await api.signedIn(client, ana);
     const answers = [await api.login(client, ana, {}, { origin }), await api.get('/me', { ...bearer(token), origin })];

@@ -155,7 +155,7 @@ test('a password that is taken away, an address that is confirmed and factors th
   ]);
 });
 
-test('what people do themselves in one Environment is told in the others', async () => {
+test("a person's own change in one Environment is an event in the others", async () => {
   const { id, email } = await inBoth();
   const headers = await signedIn(account.scope, email);
   const own = async (method: Method, path: string, payload?: object) => {
@@ -177,7 +177,7 @@ test('what people do themselves in one Environment is told in the others', async
   expect(told[0]?.data).toEqual({ method: 'own', revoked_session_ids: [] });
 });
 
-test('what a directory changes in one Environment is told in the others', async () => {
+test("a directory's change in one Environment is an event in the others", async () => {
   const scim = await newDirectory(api, account);
   const { id, userName } = await newUser(scim);
   await call('POST', '/identities', { email: userName }, keyOfB);

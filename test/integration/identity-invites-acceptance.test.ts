@@ -147,7 +147,7 @@ test('a token that does not work is refused alike, whatever is wrong with it', a
     expect(outcomeOf(await post('/invite-info', body))).toBe('400 validation.failed');
 });
 
-test('who has a verified sign-in joins with it as it is', async () => {
+test('somebody with a verified sign-in joins with it as it is', async () => {
   const production = callsWith(api, await account.as('owner'), account.portalPath('', 'production'));
   const caller = await newIdentityCaller(api, account);
   await query('update identities set verified_by_word = false where id = $1', [caller.id]); // they have shown it
@@ -287,7 +287,7 @@ test('an Environment without passwords asks for none', async () => {
   expect(await personWith(made.email)).toMatchObject({ password_hash: null, verified: true });
 });
 
-test('to the directory one comes without a membership', async () => {
+test('an invite to the directory adds nobody to an environment', async () => {
   const made = await inviteTo(key, path, { intent: 'directory' });
   expect(await info(made.token)).toMatchObject({ intent: 'directory', environment_name: null });
   const since = await databaseTime(api);
@@ -358,7 +358,7 @@ test('who was kept out meanwhile is not let in, and who joined meanwhile gets wh
   expect(await heldBy(api, account.scope, joined.email)).toEqual([{ role_id, node_id: (await rootOf(key)).id }]);
 });
 
-test('who had the role meanwhile for a time that is over is given it anew', async () => {
+test('somebody who held the role meanwhile, until its time was over, is given it anew', async () => {
   const role_id = await newRole(key);
   const made = await inviteTo(key, path, { role_id });
   const { id } = (await key('POST', '/identities', { email: made.email, email_verified: true })).json().data;

@@ -97,7 +97,7 @@ test('a mail says nothing while whoever has the address by now is kept out', asy
   expect(await content()).not.toBeNull();
 });
 
-test('one to the directory has no environment, and no role', async () => {
+test('an invite to the directory has neither an environment nor a role', async () => {
   const made = await inviteTo(key, path, { intent: 'directory' });
   expect(made).toMatchObject({ intent: 'directory', environment_id: null, environment_name: null, role_id: null });
   const refused = async (body: object) => outcomeOf(await key('POST', path, { email: newAddress(), ...body }));

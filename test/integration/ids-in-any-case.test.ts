@@ -56,7 +56,7 @@ test('an id in upper case is the same id, and answered in lower case', async () 
   expect(naming.length).toBeGreaterThan(100);
 });
 
-test('what PostgreSQL does not read as an id is none', async () => {
+test('an id that is written as a URN is not found', async () => {
   const { id } = await place.make('/identities', { email: 'urn@example.com' });
   const answer = await api.app.inject({ url: `/api/v1/identities/urn:uuid:${id}`, headers: place.headers.key });
   expect(outcomeOf(answer)).toBe('404 identity.not_found');

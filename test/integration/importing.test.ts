@@ -133,7 +133,7 @@ test('begun anew it asks anew, and tells who was in another Environment before',
   expect(await run('again.ndjson')).toEqual({ created: 0, joined: 0, exists: 2, failed: 0 });
 });
 
-test('what no pause mends ends it, and says why', async () => {
+test('an error that no retry can mend ends the import, and says why', async () => {
   await writeFile(pathOf('other.ndjson'), '{"email":"somebody@example.com"}\n');
   key = { 'x-api-key': 'ghk_test_unknown' };
   expect(await run('other.ndjson')).toBeNull();

@@ -53,7 +53,7 @@ test('an Account sends five in an hour to an address, however it is written and 
   expect(outcomeOf(await inviting(owner, `mia.${randomUUID()}@example.com`))).toBe('201');
 });
 
-test('all Accounts together send twenty', async () => {
+test('of all Accounts together, twenty invites are sent to one address', async () => {
   const email = `ivo.${randomUUID()}@example.com`;
   const outcomes: string[] = [];
   for (let i = 0; i < 5; i++) {

@@ -122,7 +122,7 @@ async function rememberLists(which: (operation: Declared) => boolean): Promise<v
   for await (const [name, body] of read(which)) alone.set(name, body);
 }
 
-test('what is listed, counted and read is the same whoever else there is', async () => {
+test('lists, counts and details are the same, whoever else there is', async () => {
   const differing: string[] = [];
   for await (const [name, body] of read(() => true)) {
     if (body !== alone.get(name)) differing.push(`${name}: ${body} instead of ${alone.get(name)}`);

@@ -88,7 +88,7 @@ test('a hundred count for a network, and those that it is refused lock nobody', 
   expect(await begin(ana)).toEqual({ ...ana, locksUntil: null });
 });
 
-test('what succeeded does not count, and forgets what the day counted', async () => {
+test('a successful attempt does not count, and forgets the failures of the day', async () => {
   const { begin, succeeded } = attempts();
   const ana = newcomer();
   for (const _ of times(55)) {
@@ -126,7 +126,7 @@ test('what was refused meanwhile does not stay when what was let in is taken bac
   await expect(begin(ana)).rejects.toMatchObject({ options: { limit: { name: 'sign-in-address' } } });
 });
 
-test('what guessed at nothing counts for its network alone, and locks nobody', async () => {
+test('an attempt that guessed at no secret counts for its network alone, and locks nobody', async () => {
   const { begin, missed } = attempts();
   const { id, email } = await environment.newIdentity();
   const ana = newcomer(email);

@@ -137,7 +137,7 @@ test('every state of every kind is shown, also where there is none', async () =>
   ]);
 });
 
-test('who waits for a password to be hashed is seen', async () => {
+test('requests that wait for a password to be hashed are counted', async () => {
   const hashing = createHashing({ atOnce: 1 });
   const work = [hashing.hash('one'), hashing.hash('two'), hashing.hash('three')];
   expect(hashing.line()).toEqual({ running: 1, waiting: 2 });

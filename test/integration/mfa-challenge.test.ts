@@ -138,7 +138,7 @@ test('a code works once, also in another sign-in, and none before it works any m
   }
 });
 
-test('of parallel sign-ins with one code one succeeds', async () => {
+test('of parallel answers with one code one succeeds', async () => {
   const { client, ana, totp } = await newChallenge();
   const tries = await Promise.all(
     Array.from({ length: 6 }, async () => {
@@ -519,7 +519,7 @@ test('a script is told everything in JSON', async () => {
   expect([expired.statusCode, expired.json().error]).toEqual([400, 'expired']);
 });
 
-test('what nobody sends is no fault of ours', async () => {
+test('malformed requests are refused, and are no fault of ours', async () => {
   const { page, browser } = await newChallenge();
   const token = hidden(page, 'challenge_token');
   for (const payload of [

@@ -570,7 +570,7 @@ test('a script enrolls its address without a page', async () => {
   expect((await verify(code)).json().redirect_to).toMatch(/^https:\/\/app\.example\.com\/callback/);
 });
 
-test('what nobody sends is no fault of ours', async () => {
+test('malformed requests are refused, and are no fault of ours', async () => {
   const { page } = await newArrival();
   const enrollment_token = hidden(page, 'enrollment_token');
   const odd = [

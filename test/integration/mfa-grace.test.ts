@@ -84,7 +84,7 @@ test('who leaves the environment takes it along, and its process is told', async
   expect(await messages(graceId)).toEqual(['reset', 'policyChanged']);
 });
 
-test('many first sign-ins at once begin it once', async () => {
+test('many parallel first sign-ins begin a grace once', async () => {
   const account = await newRequiring();
   const id = await newIdentity(account);
   const all = await Promise.all(Array.from({ length: 8 }, () => graces.start(account.scope, id, 7)));
@@ -92,7 +92,7 @@ test('many first sign-ins at once begin it once', async () => {
   expect(await events(id)).toEqual(['auth.mfa_grace_started']);
 });
 
-test('no days: no grace, and no row', async () => {
+test('without days there is neither a grace nor a row', async () => {
   const account = await newRequiring();
   const id = await newIdentity(account);
   expect(await graces.start(account.scope, id, 0)).toMatchObject({ over: true });

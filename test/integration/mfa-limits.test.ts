@@ -53,7 +53,7 @@ test('ten wrong codes lock whoever’s they are, in every sign-in and from every
   expect(await provider.logins.recoveryCodes.remaining(ana, ana.id)).toMatchObject({ remaining: 10 }); // none was spent
 });
 
-test('of many guesses at once ten are looked at', async () => {
+test('of many parallel guesses ten are checked', async () => {
   const { page } = await newChallenge();
   const answers = await Promise.all(Array.from({ length: 25 }, () => answer(page, { code: '000000' })));
   expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(10);
@@ -147,7 +147,7 @@ test('a sign-in that ends while an answer to it is on its way forgets none of th
   await expect(attempts.counted(ana.id, async () => null)).rejects.toMatchObject({ code: 'mfa.challenge_locked' });
 });
 
-test('a right code does not count', async () => {
+test('a right code does not count as a guess', async () => {
   const { client, ana, totp, page } = await newChallenge();
   for (let i = 0; i < 9; i++) await answer(page, { code: '000000' });
   for (let i = 0; i < 3; i++) {

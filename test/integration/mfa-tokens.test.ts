@@ -71,7 +71,7 @@ test('a recovery code: aal2, without a factor of its own', async () => {
   expect(await claimsFor(client, codeIn(answer), verifier)).toMatchObject({ amr: ['pwd', 'mfa'], acr: aal2 });
 });
 
-test('a code by mail: never aal2', async () => {
+test('an emailed code never makes aal2', async () => {
   const { client, ana, browser } = await newPerson();
   const { page, verifier } = await passwordStep(browser, client, ana);
   const sent = await browser.submit(await browser.submit(page, { factor: 'email_otp' }), {});

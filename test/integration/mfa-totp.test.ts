@@ -79,7 +79,7 @@ test('a clock that is set back accepts nothing that was used, nor what came befo
   expect(await verify(used ?? '')).toBe(false);
 });
 
-test('of many at once one uses a step', async () => {
+test('of many parallel requests with one time step, one succeeds', async () => {
   time = 2_000_000_100;
   const { verify } = await newPerson([rfcSecret]);
   const answers = await Promise.all(Array.from({ length: 20 }, () => verify(totpCode(rfcSecret, now()))));

@@ -53,7 +53,7 @@ const scopeOf = ({ accountId, applicationId, environmentId }: TestEnvironment) =
   environmentId,
 });
 
-test('what was ticked beside a wrong code is ticked beside the next one', async () => {
+test('the box that was ticked beside a wrong code is still ticked for the next one', async () => {
   const environment = await provider.newEnvironment();
   const [client, ana] = [await environment.newClient(), await environment.newIdentity()];
   await enrollTotp(provider, environment, ana);
@@ -132,7 +132,7 @@ test('nothing is trusted where nobody asked, or the Environment does not', async
   expect(other.cookies.has('trusted_device')).toBe(false);
 });
 
-test('a wrong code trusts nothing', async () => {
+test('a wrong code does not make the browser trusted', async () => {
   const { client, ana } = await newTrusted();
   const browser = provider.browser();
   const { page } = await passwordStep(browser, client, ana);

@@ -194,7 +194,7 @@ describe('codes by mail', () => {
     expect(body).not.toContain('/oauth/account/factors/');
   });
 
-  test('of another session work no more than none', async () => {
+  test('a code that was mailed in another session does not work', async () => {
     const ben = await environment.newIdentity();
     const other = world.browser();
     await send(

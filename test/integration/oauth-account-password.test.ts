@@ -72,7 +72,7 @@ test('the password is changed with the current one; this session stays, all othe
   expect(mails).toHaveLength(1);
 });
 
-test('who changes it has not proved the address by that', async () => {
+test('changing the password does not confirm the address', async () => {
   const page = await openAccount(laptop, address(), ana);
   await world.query('update identities set email_verified_at = null where id = $1', [ana.id]);
   expect((await change(laptop, page)).statusCode).toBe(303);
@@ -212,7 +212,7 @@ test('somebody without a password chooses one', async () => {
   expect(await signsIn(next)).toBe(true);
 });
 
-test('of two changes at once one is made', async () => {
+test('of two parallel changes one is made', async () => {
   const page = await openAccount(laptop, address(), ana);
   world.wait(1); // the password of before is older
   const answers = await Promise.all([

@@ -91,7 +91,7 @@ test('who has one that the Environment does not take shows it all the same, and 
   expect(await kindsOf(id)).toEqual([{ type: 'email_otp' }]);
 });
 
-test('who is in tests alone adds one as before', async () => {
+test('somebody who is only in test Environments adds a factor as before', async () => {
   const { id, client, browser, walk, signIn } = await named({ mfaPolicy: 'optional' }, { isInProduction: false });
   await signIn();
   const page = await walk(accountUrl(client, {}, '/factors/totp'));

@@ -62,7 +62,7 @@ test('a code by mail, only for the place that it was asked for', async () => {
   expect(browser.cookies.has('hosted_session')).toBe(false);
 });
 
-test('a password that was forgotten', async () => {
+test('resetting a forgotten password leads back to the account page', async () => {
   const { environment, ana, browser, form } = await arrive();
   const forgot = await browser.get(linkIn(form.body, /href="(\/oauth\/password\/forgot[^"]*)"/));
   await browser.submit(forgot, { email: ana.email });
@@ -76,7 +76,7 @@ test('a password that was forgotten', async () => {
   expect(page.body).toContain(`Ana Arendt · ${ana.email}`);
 });
 
-test('somebody who signs up on the way', async () => {
+test('signing up on the way leads back to the account page', async () => {
   const { environment, browser, form } = await arrive({ allowSelfSignup: true });
   const signUp = await browser.get(linkIn(form.body, /href="(\/oauth\/register[^"]*)"/));
   const email = 'newcomer@example.com';

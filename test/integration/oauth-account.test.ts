@@ -55,7 +55,7 @@ const isAlive = async ({ access_token, refresh_token }: TokenBody) => {
   return info.statusCode === 200;
 };
 
-test('who is not signed in signs in first, and comes to the page', async () => {
+test('somebody who is not signed in signs in first, and is led to the page', async () => {
   const away = await laptop.get(url());
   expect(away.statusCode).toBe(303);
   expect(locationOf(away).pathname).toBe('/oauth/authorize');
@@ -167,7 +167,7 @@ test('a session that is ended on another browser stops at once, with its tokens'
   expect(locationOf(twice).searchParams.get('done')).toBe('gone');
 });
 
-test('all others end, and this one goes on with its tokens', async () => {
+test('all other sessions end, and this one goes on with its tokens', async () => {
   const lost = [await tokensFor(phone, client, ana.email), await tokensFor(world.browser(), client, ana.email)];
   const kept = await tokensFor(laptop, client, ana.email);
   const page = await signedIn(laptop);
@@ -289,7 +289,7 @@ test('a recent sign-in by what the Environment takes is enough for it, whatever 
   expect((await userinfo(world.app, tokens.access_token)).statusCode).toBe(401);
 });
 
-test('what belongs to somebody else, or to another Environment, is not there', async () => {
+test('sessions, browsers and applications of other people and Environments are not found', async () => {
   const ben = await environment.newIdentity();
   const tokens = await tokensFor(phone, client, ben.email);
   const [bens] = await world.query<{ id: string }>('select id from sessions where identity_id = $1', [ben.id]);

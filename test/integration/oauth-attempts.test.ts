@@ -54,7 +54,7 @@ test('ten failures lock an address in its Account, exactly, also in parallel; th
   expect((await attempt(ana.email, 'wrong', await elsewhere.newClient())).statusCode).toBe(200);
 });
 
-test('successes do not count', async () => {
+test('successful sign-ins do not count as attempts', async () => {
   const ana = await environment.newIdentity();
   for (let i = 0; i < 12; i++)
     expect((await attempt(ana.email, password, client, '198.51.100.8')).statusCode).toBe(303);
@@ -189,7 +189,7 @@ test('a day’s fifty are of the Account: of all its Environments, by pages and 
   );
 });
 
-test('what a burst is refused does not count for the day', async () => {
+test('attempts that are refused as part of a burst do not count for the day', async () => {
   const ana = await environment.newIdentity();
   const from = '198.51.100.21';
   await statuses(Array.from({ length: 60 }, () => attempt(ana.email, 'wrong', client, from)));

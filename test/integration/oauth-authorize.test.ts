@@ -334,7 +334,7 @@ describe('the hosted session', () => {
     await expect(world.provider.grants.refresh(found, renewed.refresh_token)).resolves.toBeDefined();
   });
 
-  test('of a deactivated person is none', async () => {
+  test('does not count if its person is deactivated', async () => {
     const person = await environment.newIdentity();
     const browser = world.browser();
     await codeFor(browser, client, person.email);

@@ -302,7 +302,7 @@ describe('taken back', () => {
     expect((await userinfo(world.app, token)).statusCode).toBe(200);
   });
 
-  test('what was taken back signs nobody out', async () => {
+  test('withdrawing a consent does not sign the person out', async () => {
     const { refresh_token: token } = (await redeem(world.app, client, await tokens())).json();
     const payload = { client_id: client.clientId, refresh_token: token };
     const signOut = () => world.app.inject({ method: 'POST', url: '/v1/identity/auth/logout', payload });

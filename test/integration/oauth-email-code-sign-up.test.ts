@@ -203,7 +203,7 @@ test.each([
   expect(await identitiesOf(environment, email)).toMatchObject([{ id: faster.id }]);
 });
 
-test('what is no mail address is mailed no code', async () => {
+test('no code is mailed to what is no mail address', async () => {
   const environment = await passwordless();
   const { sent } = await asked(await environment.newClient(), 'no address');
   expect(sent.body).toContain('a code is on its way');
@@ -229,7 +229,7 @@ test('where self sign-up is off, or passwords are on, an unknown address stays o
   }
 });
 
-test('who switches self sign-up off means codes that are on their way, too', async () => {
+test('switching self sign-up off also concerns codes that are on their way', async () => {
   const environment = await passwordless();
   const client = await environment.newClient();
   const { browser, sent } = await asked(client, newAddress());

@@ -320,7 +320,7 @@ test.each([
   },
 );
 
-test('who was deactivated after the code was mailed is refused like anybody', async () => {
+test('somebody who was deactivated after the code was mailed is refused like anybody', async () => {
   const ana = await environment.newIdentity();
   const { browser, sent } = await asked(ana.email);
   const code = await world.mailedCode('login');
@@ -328,7 +328,7 @@ test('who was deactivated after the code was mailed is refused like anybody', as
   expectRefused(await browser.submit(sent, { code }));
 });
 
-test('who is gone when the code was just right is refused like anybody', async () => {
+test('somebody who was deleted just as their code was right is refused like anybody', async () => {
   const ana = await environment.newIdentity();
   const { browser, sent } = await asked(ana.email);
   const { emailOtpLogin } = world.logins;

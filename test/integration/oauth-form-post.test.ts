@@ -54,7 +54,7 @@ test('the answer to a sign-in is a page that posts code, state and issuer to the
   expect(fieldsOf(await browser.get(url()))).toHaveProperty('code');
 });
 
-test('and so are errors, in the language that was asked for', async () => {
+test('errors are posted to the client as well, by a page in the language that was asked for', async () => {
   for (const [more, error] of [
     [{ prompt: 'none' }, 'login_required'],
     [{ request: 'x' }, 'request_not_supported'],

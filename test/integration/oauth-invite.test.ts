@@ -146,7 +146,7 @@ test('what is wrong is said on the form, and nothing is consumed', async () => {
   expect(await statusOf(made.id)).toBe('pending');
 });
 
-test('who has a sign-in only confirms', async () => {
+test('somebody who has a sign-in already only confirms', async () => {
   const caller = await newIdentityCaller(api, account);
   await rowsOf(api, 'update identities set verified_by_word = false where id = $1', [caller.id]); // they have shown it
   const production = callsWith(api, await account.as('owner'), account.portalPath('', 'production'));
@@ -192,7 +192,7 @@ test('a script is answered in JSON', async () => {
     expect((await open(token, json)).json().error).toBe('invalid_request');
 });
 
-test('a name from outside is text', async () => {
+test('a name that somebody chose is shown as text, not as markup', async () => {
   const made = await inviteTo(key, path, { first_name: '<script>alert(1)</script>', last_name: '"><b>' });
   const { body } = await open(made.token);
   expect(body).not.toContain('<script>alert');

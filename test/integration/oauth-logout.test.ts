@@ -71,7 +71,7 @@ test('with the hint of this session it ends session and grants at once, and goes
   ]);
 });
 
-test('who only looks, as a link checker does, ends nothing (RFC 9110 §9.2.1)', async () => {
+test('a mere look, as of a link checker, ends nothing (RFC 9110 §9.2.1)', async () => {
   const hinted = url({ id_token_hint: tokens.id_token, post_logout_redirect_uri: loggedOutUri });
   for (const by of [browser, world.browser()]) {
     const looked = await by.head(hinted);
@@ -221,7 +221,7 @@ test('a confirmation from another site is refused', async () => {
   expect(await isSignedIn()).toBe(true);
 });
 
-test('whoever is signed out already goes on', async () => {
+test('somebody who is signed out already is sent on', async () => {
   const stranger = world.browser();
   const answer = await stranger.get(url({ client_id: client.clientId, post_logout_redirect_uri: loggedOutUri }));
   expect(answer.headers.location).toBe(loggedOutUri);

@@ -45,7 +45,7 @@ test('the scope org tells of the active organizations of the person, in both tok
   expect(claimed(refreshed.json().access_token)).toEqual(expected);
 });
 
-test('who belongs to none is told so, and without the scope nothing is told', async () => {
+test('somebody without an organization is told so, and without the scope nothing is told', async () => {
   const ana = await environment.newIdentity();
   const asked = await tokensFor(world.browser(), client, ana.email, { scope });
   expect(claimed(asked.access_token)).toEqual([]);

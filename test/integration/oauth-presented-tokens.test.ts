@@ -155,7 +155,7 @@ describe('revocation', () => {
       ? send('/oauth/revoke', { token }, asServer(of))
       : send('/oauth/revoke', { token, client_id: of.clientId });
 
-  test('of a refresh token ends the grant with all its tokens', async () => {
+  test('revoking a refresh token ends the grant with all its tokens', async () => {
     const tokens = await start();
     expect((await revoke(tokens.refresh_token)).statusCode).toBe(200);
     expect((await refresh(world.app, client, tokens.refresh_token)).json().error).toBe('invalid_grant');
@@ -271,7 +271,7 @@ describe('introspection', () => {
       expect(await introspect(token, partner)).toMatchObject({ active: true, client_id: partner.clientId });
   });
 
-  test('is not for public or unknown clients', async () => {
+  test('is refused to public and unknown clients', async () => {
     const answer = await send('/oauth/introspect', { token: 'x', client_id: client.clientId });
     expect([answer.statusCode, answer.json().error]).toEqual([401, 'invalid_client']);
     expect((await send('/oauth/introspect', { token: 'x' })).statusCode).toBe(401);

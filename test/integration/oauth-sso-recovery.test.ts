@@ -69,7 +69,7 @@ test('a code lets a member in who has proved who they are, once; the session goe
   expect(codeIn(await recover(other, again, codes[1] as string))).toBeTruthy();
 });
 
-test('eight at once spend one code once', async () => {
+test('of eight parallel requests with one code, one succeeds', async () => {
   const { person, codes } = await newMember();
   const browser = world.browser();
   const { page } = await passwordStep(browser, client, person);

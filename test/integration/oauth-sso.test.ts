@@ -125,7 +125,7 @@ describe('the way there and back', () => {
     for (const row of kept) expect(row).toEqual({ sealed_answer: null, sealed_secrets: null });
   });
 
-  test('who only looks spends nothing', async () => {
+  test('a look at the page uses nothing up', async () => {
     const { client } = await place();
     const { login } = somebody();
     const browser = world.browser();

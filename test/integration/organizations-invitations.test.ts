@@ -278,7 +278,7 @@ test.each([
   ]);
 });
 
-test('it takes a right at the organization, and what giving the roles takes', async () => {
+test('inviting takes a right at the organization, and the rights to give the roles', async () => {
   const other = (await key('POST', '/organizations', { name: 'Other' })).json().data;
   const managing = await newRole(key, ['svc:organization.manage', 'hierarchy.view']);
   const offered = await newRole(key, ['hierarchy.view']);

@@ -73,7 +73,7 @@ test('several take what waits together, each its own', async () => {
   expect([new Set(all).size, all.length, left]).toEqual([600, 600, 0]);
 });
 
-test('whoever is behind a thousand others who wait for later has a turn, too', async () => {
+test('an Account behind a thousand others that wait for later has its turn, too', async () => {
   const accounts = ids(1_102).sort() as [string, ...string[]];
   const [first, last] = [accounts[0], accounts.at(-1) as string];
   await rowsAsOwner(

@@ -85,7 +85,7 @@ test('a message that cannot be started waits by itself and holds up no other', a
   await relay.stop();
 });
 
-test('nor does one that Temporal cannot take now, while it takes others', async () => {
+test('a message that Temporal cannot take now holds up no others', async () => {
   const started: string[] = [];
   let tried = 0;
   let release = () => {};
@@ -161,7 +161,7 @@ test('several relays share the work and start each workflow once', async () => {
   await Promise.all(relays.map((relay) => relay.stop()));
 });
 
-test('what somebody waits for is not behind all that was asked for before it', async () => {
+test('a message that somebody waits for is not behind all earlier ones', async () => {
   await database.db.transaction('system', (tx) =>
     startAllLater(
       tx,
@@ -185,7 +185,7 @@ test('what somebody waits for is not behind all that was asked for before it', a
   await relay.stop();
 });
 
-test('it hears again after its connection was cut', async () => {
+test('the relay hears of messages again after its connection was cut', async () => {
   const started: unknown[] = [];
   const relay = relayTo({ start: async () => started.push(1) > 0 });
   await ask();

@@ -226,7 +226,7 @@ test('what its process or support ends at this moment is neither accepted nor se
   }
 });
 
-test('one whose time was over stays expired where support ends its process', async () => {
+test('an expired invite stays expired if support ends its process', async () => {
   const made = await invite(owner, { role_id: roles.viewer });
   const over = new Date(api.clock.now.getTime() - 1000);
   await rowsOf(api, 'update administrator_invites set expires_at = $2 where id = $1', [made.id, over]);

@@ -71,7 +71,7 @@ async function rowsIn(environmentId: string): Promise<Record<string, number>> {
   return counts;
 }
 
-test('what is in a deleted environment stops at once', async () => {
+test('everything in a deleted environment stops at once', async () => {
   const { key, client, tokens } = await inhabited();
   const { environmentId, accountId } = account.scope;
   const [before] = await rowsOf<{ id: string }>(api, 'select id from identities where account_id = $1', [accountId]);

@@ -74,7 +74,7 @@ test('within an environment a role counts there alone; its application is only o
   );
 });
 
-test('whoever keeps the keys of a part makes none that reaches beyond it', async () => {
+test('an administrator of a part cannot make an API key that reaches beyond it', async () => {
   const limits = { application_ids: [account.scope.applicationId] };
   const [limited, everywhere] = [
     await newMember(api, account, 'developer', undefined, limits),

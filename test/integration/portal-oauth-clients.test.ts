@@ -186,7 +186,7 @@ test('an environment that requires PKCE refuses clients without it, and those th
   expect(await change(other.id, { require_pkce: false })).toMatchObject({ require_pkce: false });
 });
 
-test('one that is deleted is gone, and the others stay', async () => {
+test('a deleted client is gone, and the others stay', async () => {
   const [web, shop] = [await create(), await create({ name: 'Shop' })];
   expect(outcomeOf(await call('DELETE', `${path}/${web.id}`))).toBe('204');
   expect(outcomeOf(await call('DELETE', `${path}/${web.id}`))).toBe('404 oauth_client.not_found');

@@ -247,7 +247,7 @@ test('the list is filtered by kind, state, subject, age and whether it goes on, 
   expect(await ids('?order=asc')).toEqual([...all].reverse());
 });
 
-test('however it is narrowed, the list and its total are what of the whole is so', async () => {
+test('every filter gives the matching part of the whole list, and its total', async () => {
   await Promise.all(['sent', 'sent', 'failed', 'cancelled', 'pending'].map((status) => anEmailThatIs(status)));
   await Promise.all(
     ['succeeded', 'succeeded', 'failed', 'cancelled', 'pending'].map((status) => aDeliveryThatIs(status)),
@@ -310,7 +310,7 @@ test.each([
   expect(refused.json().error.details).toMatchObject([{ field: `query.${query.split('=')[0]}` }]);
 });
 
-test.each(['999999d', '9999999h', '999999999m'])('nothing is as old as %s', async (age) => {
+test.each(['999999d', '9999999h', '999999999m'])('no process is older than %s', async (age) => {
   await anInvite();
   expect(await itemsOf(`?older_than=${age}`)).toEqual([]);
 });

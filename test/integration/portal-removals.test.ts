@@ -151,7 +151,7 @@ test('with the answer it is gone for everybody, whatever its process has still t
   expect(outcomeOf(await owner('GET', `${environment}/identities`))).toBe('200');
 });
 
-test('it is deleted batch by batch, and the processes that waited in it are told', async () => {
+test('an environment is deleted batch by batch, and the processes that waited in it are told', async () => {
   const { environmentId, accountId } = account.scope;
   const people = await inhabit(7);
   const elsewhere = `${application}/environments/production`;

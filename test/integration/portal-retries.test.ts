@@ -180,7 +180,7 @@ test('what was done by a request whose answer a crash has lost is not done twice
   expect(outcomeOf(await create())).toBe('201');
 });
 
-test('who is told to come again later may, with the same key', async () => {
+test('a request that is asked to come again later may, with the same key', async () => {
   const limited = await startApi({ RATE_LIMITS: 'on' }, undefined, api.database);
   const call = callsOf(limited, account.accountSlug, await account.as('owner'));
   const hook = { url: 'https://receiver.example/hook', event_types: ['*'] };

@@ -80,7 +80,7 @@ test('a key that is switched off stops on every process within a second, and wor
   expect(await use(secret)).toBe(200);
 });
 
-test('a deleted key stops for good', async () => {
+test('a deleted key never works again', async () => {
   const since = new Date().toISOString();
   const { id, secret } = await newKey();
   expect(await use(secret)).toBe(200);
@@ -93,7 +93,7 @@ test('a deleted key stops for good', async () => {
   expect(actions).toEqual(['api_key.created', 'api_key.rotated', 'api_key.deleted']);
 });
 
-test('one is found by what its calls identify themselves with', async () => {
+test('a key is found in the list by its client_id', async () => {
   const { id, client_id } = await newKey();
   const found = async (query: string) => (await call('GET', `/api-keys?${query}`, 200)).json();
   const { items, pagination } = await found(`client_id=${client_id}`);

@@ -45,7 +45,7 @@ const explain = async (identity_id: string, more: object = {}) =>
     await call('POST', '/authorization/explain', 200, { identity_id, permission: 'door.open', node_id: node, ...more })
   ).json().data;
 
-test('what is held above is allowed below, and not above', async () => {
+test('a role counts below its node, and not above', async () => {
   const identity = await newIdentity();
   expect(await ask(identity)).toEqual({ allowed: false, reason: 'no_assignment' });
   await assign(identity);

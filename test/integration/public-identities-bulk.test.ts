@@ -76,7 +76,7 @@ describe('creating', () => {
     );
   });
 
-  test('what is wrong with one keeps no other from being made', async () => {
+  test('an identity that is refused does not stop the others', async () => {
     const before = await total();
     const [taken, gone] = [uuidv7(), uuidv7()];
     await call('POST', '/identities', 201, { email: address(), external_id: taken });
@@ -174,7 +174,7 @@ describe('creating', () => {
     expect(rows).toEqual([{ first_name: 'Ana' }]);
   });
 
-  test('who is not to come in yet is kept out from the beginning', async () => {
+  test('an identity can be created inactive', async () => {
     const role = { name: `Clerk ${uuidv7()}`, permission_keys: [] };
     const roleId = (await call('POST', '/roles', 201, role)).json().data.id;
     const items = await bulk([

@@ -181,7 +181,7 @@ async function giveRole(holders: Member[]): Promise<{ roleId: string; holders: M
   return { roleId, holders };
 }
 
-test('of another Account nobody is found', async () => {
+test('nobody of another Account is found', async () => {
   const other = await newAccount(api);
   const headers = await other.apiKey();
   for (const query of ['', '?q=example', '?page=2', '?sort_by=email', '?status=active']) {

@@ -373,7 +373,7 @@ describe('changing', () => {
     expect(taken.json().error.code).toBe('identity.external_id_taken');
   });
 
-  test('of parallel changes to one address exactly one is made', async () => {
+  test('exactly one of several parallel changes to one address is made', async () => {
     const email = address();
     const ids = await Promise.all(Array.from({ length: 5 }, () => create()));
     const answers = await Promise.all(

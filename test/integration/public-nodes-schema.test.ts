@@ -100,7 +100,7 @@ test('a change that existing nodes break is refused and names them, and nothing 
   expect((await key('GET', '/node-type-schema')).json().data.version).toBe(2);
 });
 
-test('as many broken nodes are named as an answer holds', async () => {
+test('no more broken nodes are named than an answer has room for', async () => {
   await put([units], 1);
   for (let i = 0; i < 23; i++) await newNode(key, `Unit ${i}`, null);
   const { details } = (await put([type('site')], 2)).json().error;
@@ -169,7 +169,7 @@ test('nodes made while the schema changes fit the one that is there in the end',
   expect((outcomes['201'] ?? 0) + (outcomes['400 nodes.type_unknown'] ?? 0)).toBe(12);
 });
 
-test('of two replacements with one version, one wins', async () => {
+test('of two parallel replacements with one version, one wins', async () => {
   const answers = await Promise.all([put([units], 1), put([units, type('site')], 1), put([type('site')], 1)]);
   expect(outcomesOf(answers)).toEqual({ '200': 1, '409 version.conflict': 2 });
 });

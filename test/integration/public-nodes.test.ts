@@ -486,7 +486,7 @@ describe('who may', () => {
     expect(namesIn((await key('GET', '/nodes?node_type=unit')).json().items)).toEqual(['Mine']);
   });
 
-  test('who moves a node manages both its parents', async () => {
+  test('moving a node takes the right at both of its parents', async () => {
     const top = await newNode(key, 'Top', null);
     const mine = await newNode(key, 'Mine', top.id);
     const below = await newNode(key, 'Below', mine.id);
@@ -505,7 +505,7 @@ describe('who may', () => {
     expect(await move(below.id, other.id)).toBe('200');
   });
 
-  test('who moves a node comes to hold nothing at it by that', async () => {
+  test('nobody gains a permission at a node by moving it', async () => {
     const [before, after] = [await newNode(key, 'Before', null), await newNode(key, 'After', null)];
     const mine = await newNode(key, 'Mine', before.id);
     await key('POST', '/permissions', { key: 'invoice.approve', name: 'Approve invoices' });

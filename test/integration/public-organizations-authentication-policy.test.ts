@@ -133,7 +133,7 @@ test("takes the environment's connection where the organization has none", async
   expect(outcomeOf(await key('PUT', path, only, 1))).toBe('200');
 });
 
-test('is whole: what is not named is not left as it is', async () => {
+test('is sent whole: a body that leaves something out is refused', async () => {
   expect(outcomeOf(await key('PUT', path, { require_mfa: true }, 1))).toBe('400 validation.failed');
 });
 
@@ -156,7 +156,7 @@ test('while it requires MFA, the environment keeps a factor that everyone can en
   await setting(inVain);
 });
 
-test('is of an organization of this environment', async () => {
+test('belongs to an organization of this environment', async () => {
   const foreign = await newOrganization(callsWith(api, await (await newAccount(api)).apiKey()), 'Foreign');
   const unit = await newNode(key, 'Unit', null);
   for (const id of [foreign.id, unit.id, uuidv7()]) {
@@ -167,7 +167,7 @@ test('is of an organization of this environment', async () => {
   }
 });
 
-test('is for whoever manages the organization', async () => {
+test('needs the right to manage the organization', async () => {
   const both = async (call: Calls) => [
     outcomeOf(await call('GET', path)),
     outcomeOf(await call('PUT', path, strict, 7)),

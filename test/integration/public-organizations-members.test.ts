@@ -358,7 +358,7 @@ describe('rights', () => {
   const everything = { list: '200', add: '201', give: '200', keep: '200', remove: '204' };
   const refused = (code: string) => Object.fromEntries(Object.keys(everything).map((name) => [name, code]));
 
-  test('of API keys are their scopes', async () => {
+  test('an API key has those of its scopes', async () => {
     const scoped = async (...scopes: string[]) =>
       outcomesFor(callsWith(api, await account.apiKey(scopes)), ben, cleo, strong);
     expect(await scoped('hierarchy.view', 'rbac.assign_roles')).toEqual(refused('403 api_key.scope_required'));
@@ -371,7 +371,7 @@ describe('rights', () => {
     expect(await scoped('hierarchy.manage', 'rbac.assign_roles', 'identity.manage')).toEqual(everything);
   });
 
-  test('who may not give roles takes none either', async () => {
+  test('whoever may not give roles may not remove any either', async () => {
     const reader = await newRole(key, 'Reader', ['hierarchy.view']);
     await join(cleo, [reader]);
     const manager = callsWith(api, await account.apiKey(['svc:organization.manage']));
@@ -396,7 +396,7 @@ describe('rights', () => {
     expect(await who('administrator', acme)).toEqual(everything);
   });
 
-  test('to keep what somebody holds need not be held', async () => {
+  test('a role that stays as it is need not be held by the caller', async () => {
     await assign(api, account, ben, 'administrator', acme);
     const [held = ''] = await rolesHeld(api, ben, acme);
     const weak = await newRole(key, 'Weak', ['hierarchy.view']);
@@ -410,7 +410,7 @@ describe('rights', () => {
     expect(await membersOf(api, acme)).toMatchObject({ members: [ben] });
   });
 
-  test('of administrators are their capabilities', async () => {
+  test('administrators have those of their capabilities', async () => {
     const portal = async (role: 'developer' | 'viewer') =>
       outcomesFor(callsWith(api, await account.as(role), account.portalPath('')), ben, cleo, strong);
     const none = refused('403 account.capability_required');
@@ -418,7 +418,7 @@ describe('rights', () => {
     expect(await portal('developer')).toEqual(everything);
   });
 
-  test('of strangers are none', async () => {
+  test('strangers have none', async () => {
     expect(await outcomesFor(callsWith(api, {}), ben, cleo, strong)).toEqual(refused('401'));
   });
 });

@@ -321,7 +321,7 @@ describe('rights', () => {
   };
   const refused = (code: string) => Object.fromEntries(Object.keys(allowed).map((name) => [name, code]));
 
-  test('of API keys are their scopes', async () => {
+  test('an API key has those of its scopes', async () => {
     const scoped = async (...scopes: string[]) => outcomesFor(callsWith(api, await account.apiKey(scopes)));
     const none = refused('403 api_key.scope_required');
     const seen = { list: '200', get: '200' };
@@ -333,7 +333,7 @@ describe('rights', () => {
     expect(await scoped('hierarchy.manage')).toEqual({ ...allowed, list: none.list, get: none.get, roles });
   });
 
-  test('of end users are their roles, and where they hold them', async () => {
+  test('end users have those of their roles, where they hold them', async () => {
     const who = async (role: string, nodeId: string) =>
       outcomesFor(callsWith(api, (await newIdentity(api, account, [[role, nodeId]])).headers));
     const none = refused('403 permission.required');
@@ -344,7 +344,7 @@ describe('rights', () => {
     expect(await who('organization_manager', root.id)).toEqual(allowed);
   });
 
-  test('of administrators are their capabilities', async () => {
+  test('administrators have those of their capabilities', async () => {
     expect(await outcomesFor(await portalOf('developer'))).toEqual(allowed);
     expect(await outcomesFor(await portalOf('viewer'))).toEqual({
       ...refused('403 account.capability_required'),
@@ -354,7 +354,7 @@ describe('rights', () => {
     });
   });
 
-  test('of strangers are none', async () => {
+  test('strangers have none', async () => {
     expect(Object.values(await outcomesFor(callsWith(api, {})))).toEqual(Array(7).fill('401'));
   });
 });

@@ -136,7 +136,7 @@ test('alike is what the same person holds of the same role at the same node and 
   ]);
 });
 
-test("what one identity holds is not taken away by another's address", async () => {
+test("an assignment is not removed under another identity's address", async () => {
   const [ana, ben] = [await newIdentity(), await newIdentity()];
   const { data } = (await call('POST', `/identities/${ana}/role-assignments`, 201, { role_id: roleId })).json();
   const foreign = `/identities/${ben}/role-assignments/${data.assignment_id}`;
@@ -144,7 +144,7 @@ test("what one identity holds is not taken away by another's address", async () 
   expect((await call('GET', `/identities/${ana}/role-assignments`, 200)).json().items).toEqual([data]);
 });
 
-test('of parallel ones that overlap exactly one is made', async () => {
+test('of parallel assignments that overlap, exactly one is created', async () => {
   const url = `/api/v1/identities/${await newIdentity()}/role-assignments`;
   const answers = await Promise.all(
     Array.from({ length: 8 }, (_, i) =>
@@ -380,7 +380,7 @@ test('whoever holds a role for a time does not hold it for longer by giving it t
   await invite(`${uuidv7()}@example.com`, 201);
 });
 
-test('whoever holds a role in shifts gives themselves nothing between them', async () => {
+test('somebody who holds a role in shifts cannot give it to themselves for the time between', async () => {
   const node = await newNode();
   const below = await newNode(node);
   const shift = await newRole(`Shift ${node}`, ['rbac.assign_roles', 'identity.view']);
@@ -454,7 +454,7 @@ test('whose right ended with an inactive node takes nothing away there; a key st
   await call('DELETE', one, 204);
 });
 
-test('what is assigned counts at once, and what is taken away no more', async () => {
+test('an assignment counts at once, and a removed one no more', async () => {
   const ida = await newIdentityCaller(api, account);
   await call('GET', '/identities', 403, undefined, ida.headers);
   const path = `/identities/${ida.id}/role-assignments`;

@@ -83,7 +83,7 @@ test('every environment has the system roles, which nobody can change', async ()
   }
 });
 
-test('one is created, read, changed, given permissions and deleted', async () => {
+test('a role is created, read, changed, given permissions and deleted', async () => {
   await newPermission('ticket.close');
   const role = await newRole(' Supporter ', ['ticket.close']);
   expect(role).toMatchObject({
@@ -112,7 +112,7 @@ test('one is created, read, changed, given permissions and deleted', async () =>
   expect(codeOf(await call('GET', `${path}/permissions`, 404))).toBe('role.not_found');
 });
 
-test('what is done to one is written down, and what changes nothing is not', async () => {
+test('a change of a role is recorded, one that changes nothing is not', async () => {
   await newPermission('ticket.close');
   const role = await newRole('Supporter', ['ticket.close', 'hierarchy.view', 'audit.view']);
   expect(await heldBy(role.id)).toEqual(['audit.view', 'hierarchy.view', 'ticket.close']);
@@ -225,7 +225,7 @@ test('unknown permissions and taken names, whatever their case, are refused and 
   expect(await heldBy(id)).toEqual(['audit.view']);
 });
 
-test('of parallel changes with one version exactly one wins', async () => {
+test('exactly one of several parallel changes with one version wins', async () => {
   const { id } = await newRole('Contended');
   const answers = await Promise.all(
     Array.from({ length: 8 }, (_, i) =>

@@ -80,7 +80,7 @@ test('the secrets of authenticator apps too', async () => {
   expect(await totpUnder(fresh).verify({ accountId, environmentId }, identityId, code)).toBe(true);
 });
 
-test('and the signing secrets of webhooks, also those of before a rotation', async () => {
+test('signing secrets of webhooks are encrypted anew, also those of before a rotation', async () => {
   const { db } = database;
   const [accountId, id] = [randomUUID(), randomUUID()];
   const sealed = (text: string) => under(old).seal(text, webhookContext(id));
@@ -106,7 +106,7 @@ test('and the signing secrets of webhooks, also those of before a rotation', asy
   expect(opened).toEqual(['new', 'previous']);
 });
 
-test('and what we prove ourselves with at OpenID providers', async () => {
+test('client secrets for OpenID providers are encrypted anew', async () => {
   const { db } = database;
   const [accountId, id] = [randomUUID(), randomUUID()];
   const times = { createdAt: new Date(), updatedAt: new Date() };
@@ -131,7 +131,7 @@ test('and what we prove ourselves with at OpenID providers', async () => {
   expect(clientSecretOf(under(fresh), connection)).toBe('secret');
 });
 
-test('and the keys that sign SAML messages, of which a connection keeps one', async () => {
+test('keys that sign SAML messages are encrypted anew; a connection keeps one', async () => {
   const { db } = database;
   const keysUnder = (...masterKeys: MasterKey[]) =>
     createSsoSigningKeys({ db, sealing: under(...masterKeys), now: () => new Date() });

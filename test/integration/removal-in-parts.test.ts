@@ -63,7 +63,7 @@ test('the lowest first, until what is left goes in one; each is told with the no
   expect((before.nodes ?? 0) - (after.nodes ?? 0)).toBe(11);
 });
 
-test('what is changed meanwhile is not deleted any further', async () => {
+test('a node that is changed during its deletion is not deleted any further', async () => {
   const top = await grown();
   const version = await versionOf(top.id);
   const rename = (times: number) => times === 1 && call('PATCH', `/nodes/${top.id}`, { name: 'Kept' }, version);

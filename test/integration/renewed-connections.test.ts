@@ -128,7 +128,7 @@ test('who listens says once that PostgreSQL refuses it, and once that it listens
   expect(lines).toHaveLength(2); // to stop is no loss
 });
 
-test('who cannot begin to listen says so, too', async () => {
+test('a listener that cannot even begin says so, too', async () => {
   const lines: string[] = [];
   const log = pino({ level: 'info', base: null, timestamp: false }, { write: (line) => void lines.push(line.trim()) });
   const url = new URL(database.url);

@@ -160,7 +160,7 @@ test('asked for in bulk and in the Portal it is shown wherever assignments are l
   await send(api.app, 400, { method: 'POST', url, headers, payload: { ...payload, notify_holder: 'yes' } });
 });
 
-test('who was not told in time, since no worker ran, gets the last mail only', async () => {
+test('after a time without a worker only the last mail is sent', async () => {
   const holder = await newHolder();
   const id = await assign(holder, { effective_from: inDays(1), effective_to: inDays(20) });
   api.clock.advance(days(14));

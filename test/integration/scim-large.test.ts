@@ -83,7 +83,7 @@ test('a thousand members are added in one operation and removed in as many', asy
   expect(await sizeOf(id)).toBe(0);
 });
 
-test('one more is refused by number, and far more are not read', async () => {
+test('a group of more than a thousand members is refused, and one of far more is not even read', async () => {
   const one = await call('POST', '/Groups', { displayName: 'one more', members });
   expect([scimOutcome(one), one.json().detail]).toEqual([
     '400 invalidValue',

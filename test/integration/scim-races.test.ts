@@ -41,7 +41,7 @@ test('what is changed meanwhile stays changed, where the directory says nothing 
   expect(await personOf(user.id)).toEqual({ email, first_name: 'Anna' });
 });
 
-test('what was read before is no version any more', async () => {
+test('a version that was read before the change is refused', async () => {
   const user = await newUser(directory);
   const answer = await comingUpon(
     api.database,

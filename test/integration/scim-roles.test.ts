@@ -59,7 +59,7 @@ test('a list of mappings is narrowed by what the group is called, or by what the
   expect(await found('nothing that there is')).toEqual([]);
 });
 
-test('who comes back into the organization holds what their groups give', async () => {
+test('somebody who comes back into the organization holds what their groups give', async () => {
   const { held } = await map('Engineers', organization);
   const { id, userName } = await newUser(own);
   await newGroup(own, 'Engineers', id);

@@ -99,7 +99,7 @@ test('keeping somebody out of the organization only is a change with its time', 
   }
 });
 
-test('who is known keeps the names that a directory says nothing of', async () => {
+test('somebody who is known already keeps names that the directory does not send', async () => {
   const call = await newDirectory(api, account, null);
   const email = anAddress(await verified(api, account));
   const there = { email, firstName: 'Ana', lastName: 'Berg', emailVerified: true, password: null };

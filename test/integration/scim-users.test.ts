@@ -282,7 +282,7 @@ test('an outage while it is written down who was denied is told as SCIM tells er
   expect(refused.headers['content-type']).toContain('application/scim+json');
 });
 
-test('of two directories that take the same people at once, one has them', async () => {
+test('of two directories that provision the same people at once, one gets them', async () => {
   const { id: organization } = await make(api, account, '/organizations', { name: 'Acme' });
   const own = await newDirectory(api, account, organization);
   const domain = await verified(api, account);
@@ -462,7 +462,7 @@ describe('lists', () => {
     expect(await named(`not (not (${filter}))`)).toBe(expected);
   });
 
-  test('who is in a group, or has an id, is found by it', async () => {
+  test('people are found by their group, and by their id', async () => {
     const { id } = await newUser(of, { name: { givenName: 'Eva' } });
     const group = await newGroup(of, 'Found by', id);
     for (const filter of [`groups.value eq "${group}"`, `groups eq "${group}" and active eq true`, `id eq "${id}"`])
@@ -650,7 +650,7 @@ test('what is kept of a user is bounded; what was kept before is read, changed a
   expect((await call('DELETE', at)).statusCode).toBe(204);
 });
 
-test('what is too long for an index is refused as such, whatever the letters', async () => {
+test('a text that is too long for an index is refused as such, whatever its letters', async () => {
   const { id } = await newUser(call);
   const { id: group } = (await call('POST', '/Groups', { displayName: 'G' })).json();
   // No two alike, since PostgreSQL would compress those.

@@ -53,7 +53,7 @@ test('a cap of nothing lets nobody in, and the next day of UTC begins anew', asy
   expect(await outcomes([oneMore(environment, 1)])).toEqual(['created']);
 });
 
-test("one Environment's sign-ups leave another one's alone", async () => {
+test('the sign-ups of one Environment do not count in another', async () => {
   const [mine, other] = [await provider.newEnvironment(), await provider.newEnvironment()];
   expect(await outcomes([oneMore(mine, 1), oneMore(other, 1)])).toEqual(['created', 'created']);
 });

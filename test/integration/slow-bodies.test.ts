@@ -96,7 +96,7 @@ const takeRolesOf = (id: string) =>
   rowsOf(api, 'update role_assignments set removed_at = now() where identity_id = $1', [id]);
 
 describe('an end user', () => {
-  test('who is deactivated meanwhile does nothing', async () => {
+  test('an end user who is deactivated meanwhile is refused', async () => {
     const { id, headers } = await administrator();
     const off = () => byKey('POST', `/identities/${id}/deactivate`, {});
     expect(await slowly({ method: 'POST', url: '/api/v1/roles', headers, payload: aRole }, off)).toBe('401');

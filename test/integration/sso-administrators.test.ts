@@ -567,7 +567,7 @@ describe('nobody is let in', () => {
     expect(await failureOf(walk(newBrowser(), email))).toBe('sso.not_a_member');
   });
 
-  test('and the refusal is in the audit log', async () => {
+  test('the refusal is in the audit log', async () => {
     const at = await place();
     await walk(newBrowser(), `zoe@${at.domain}`);
     const rows = await system((tx) =>

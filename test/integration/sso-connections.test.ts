@@ -557,7 +557,7 @@ describe('metadata', () => {
     }
   });
 
-  test('of an OpenID connection there is none', async () => {
+  test('there is none for an OpenID connection', async () => {
     const organization = await newOrganization();
     const path = `/organizations/${organization}/sso-connection`;
     await server('POST', path, oidc);

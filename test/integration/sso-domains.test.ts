@@ -208,7 +208,7 @@ test('ten accounts whose records are found at the same moment: one has the domai
   expect(looks.map(({ status }) => status).sort()).toEqual([...Array(9).fill('failed'), 'verified']);
 });
 
-test('one check ten times at once tells of it once', async () => {
+test('ten parallel checks of one claim record one event', async () => {
   const one = await claim();
   publish(one);
   await Promise.all(Array.from({ length: 10 }, () => checks().check(one.id)));

@@ -162,7 +162,7 @@ describe('an encrypted answer', () => {
     expect(codeIn(await walk(at, { nameId: acmeAddress() }, world.browser(), await encryptedBy(at)))).toBeTruthy();
   });
 
-  test('to another certificate is refused, saying so', async () => {
+  test('for another certificate is refused, saying so', async () => {
     const at = await place();
     const stranger = await encryptedBy(at, (await newProviderKey()).certificate);
     expect(failureIn(await walk(at, {}, world.browser(), stranger))).toEqual([403, 'sso.decryption_failed']);
@@ -205,7 +205,7 @@ describe('an answer', () => {
     expect(event).toMatchObject({ metadata: { reason: 'audience_mismatch', connection_id: at.connection.id } });
   });
 
-  test('of an address that nobody has verified lets nobody in', async () => {
+  test('with an address whose domain nobody has verified lets nobody in', async () => {
     expect(failureIn(await walk(await place(), { nameId: 'eve@other.example' }))).toEqual([
       403,
       'sso.domain_not_verified',

@@ -235,7 +235,7 @@ describe('a session that a provider began', () => {
     expect((await open(browser, there)).page?.statusCode).toBe(200);
   });
 
-  test('by SAML neither', async () => {
+  test('by SAML, long ago at the provider, is not recent either', async () => {
     const there = await samlPlace();
     const browser = world.browser();
     const nameId = acmeAddress();

@@ -158,7 +158,7 @@ test('a request whose caller is gone before the answer is a span that has ended,
   expect(left[0]?.attributes).not.toHaveProperty('http.response.status_code');
 });
 
-test('what says to be a trace and is none is ignored', async () => {
+test('a malformed traceparent is ignored', async () => {
   const { sent } = await traced();
   const malformed = [
     '',

@@ -139,7 +139,7 @@ test('pages are exact behind many more who came to earlier places', async () => 
   await expectPages(account);
 });
 
-test('who leaves and comes by the api is noted, and whom the service forgets', async () => {
+test('people who come, leave or are erased are noted', async () => {
   const account = await waymarked();
   const headers = await account.apiKey();
   const before = await everybody(account);
@@ -177,7 +177,7 @@ test('waymarks that are set while others have not committed yet are right once t
   await expectPages(account);
 });
 
-test('two runs at once set one set', async () => {
+test('two parallel runs write one set of waymarks', async () => {
   const account = await waymarked();
   const { environmentId } = account.scope;
   for (let round = 0; round < 5; round++) {

@@ -46,7 +46,7 @@ test('passkeys alone, or nothing, are left only where a provider lets somebody n
   expect(await change({ default_locale: 'de' })).toEqual(['200']);
 });
 
-test('mailed codes are way enough', async () => {
+test('emailed codes are enough as a way in', async () => {
   expect(await change({ password_login_enabled: false, email_otp_login_enabled: true })).toEqual(['200']);
   expect(await change({ passkey_login_enabled: false })).toEqual(['200']);
   expect(await change({ email_otp_login_enabled: false })).toEqual([

@@ -331,7 +331,7 @@ describe('the door', () => {
     expect(page.headers['content-security-policy']).not.toContain('connect-src');
   });
 
-  test('is closed to pages of others', async () => {
+  test('refuses requests from pages of other sites', async () => {
     const foreign: Record<string, string>[] = [
       { origin: 'https://evil.example' },
       { origin: 'null' },

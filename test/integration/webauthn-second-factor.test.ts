@@ -119,7 +119,7 @@ describe('proving a key', () => {
     expect(again.statusCode).toBe(303); // single sign-on
   });
 
-  test('of a synced passkey with its user verified is said too', async () => {
+  test('a synced passkey with its user verified is recorded as such', async () => {
     const { key, token, verifier } = await challenged({}, createAuthenticator({ origin: baseUrl, isSynced: true }));
     const response = await prove(token, key.get(await optionsFor(token)));
     const { amr } = await claimsOf(response.json().redirect_to, verifier);
@@ -307,7 +307,7 @@ describe('a challenge token', () => {
     refusal(await prove(token, key.get(options)), 'expired');
   });
 
-  test('is nothing to pages of others', async () => {
+  test('is refused from pages of other sites', async () => {
     const { token } = await challenged();
     for (const path of ['options', 'verify', 'enroll/options', 'enroll/verify']) {
       const body = { challenge_token: token, enrollment_token: token };

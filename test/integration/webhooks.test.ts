@@ -64,34 +64,40 @@ const events = (action: string) =>
     `select metadata, environment_id, actor_type from events where account_id = '${account.scope.accountId}' and action = '${action}' order by id`,
   );
 
-test.each(Object.keys(places) as (keyof typeof places)[])('a webhook has its whole life on %s', async (place) => {
-  const { call, scope } = await callerAt(place);
-  const made = await call('POST', '/webhooks', { ...wanted, description: 'Ours' });
-  expect(made.status).toBe(201);
-  const { secret, ...webhook } = made.body.data;
-  expect(webhook).toMatchObject({ scope, ...wanted, description: 'Ours', is_active: true, disabled_reason: null });
-  expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
-  const at = `/webhooks/${webhook.id}`;
+test.each(Object.keys(places) as (keyof typeof places)[])(
+  'a webhook can be created, changed and deleted on %s',
+  async (place) => {
+    const { call, scope } = await callerAt(place);
+    const made = await call('POST', '/webhooks', { ...wanted, description: 'Ours' });
+    expect(made.status).toBe(201);
+    const { secret, ...webhook } = made.body.data;
+    expect(webhook).toMatchObject({ scope, ...wanted, description: 'Ours', is_active: true, disabled_reason: null });
+    expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    const at = `/webhooks/${webhook.id}`;
 
-  const read = await call('GET', at);
-  expect(read).toEqual({ status: 200, body: { data: webhook } });
-  expect((await call('GET', '/webhooks?q=RECEIVER.example')).body.items).toEqual([webhook]);
-  expect((await call('GET', '/webhooks?q=nobody')).body.items).toEqual([]);
-  expect((await call('GET', '/webhooks/summary?q=receiver')).body.data).toEqual({ active_count: 1, inactive_count: 0 });
+    const read = await call('GET', at);
+    expect(read).toEqual({ status: 200, body: { data: webhook } });
+    expect((await call('GET', '/webhooks?q=RECEIVER.example')).body.items).toEqual([webhook]);
+    expect((await call('GET', '/webhooks?q=nobody')).body.items).toEqual([]);
+    expect((await call('GET', '/webhooks/summary?q=receiver')).body.data).toEqual({
+      active_count: 1,
+      inactive_count: 0,
+    });
 
-  const changed = await call('PATCH', at, { event_types: ['*'], description: null, is_active: false });
-  expect(changed.body.data).toMatchObject({ url, event_types: ['*'], description: null, is_active: false });
-  expect((await call('GET', '/webhooks/summary')).body.data).toEqual({ active_count: 0, inactive_count: 1 });
-  expect((await call('GET', '/webhooks/summary?q=nobody')).body.data).toEqual({ active_count: 0, inactive_count: 0 });
-  expect((await call('DELETE', at)).status).toBe(204);
-  expect((await call('GET', at)).body.error.code).toBe('webhook.not_found');
+    const changed = await call('PATCH', at, { event_types: ['*'], description: null, is_active: false });
+    expect(changed.body.data).toMatchObject({ url, event_types: ['*'], description: null, is_active: false });
+    expect((await call('GET', '/webhooks/summary')).body.data).toEqual({ active_count: 0, inactive_count: 1 });
+    expect((await call('GET', '/webhooks/summary?q=nobody')).body.data).toEqual({ active_count: 0, inactive_count: 0 });
+    expect((await call('DELETE', at)).status).toBe(204);
+    expect((await call('GET', at)).body.error.code).toBe('webhook.not_found');
 
-  const environmentId = scope === 'account' ? null : account.scope.environmentId;
-  expect(await events('webhook.created')).toMatchObject([{ environment_id: environmentId }]);
-  const metadata = { changed: ['event_types', 'description', 'is_active'], is_active: false };
-  expect((await events('webhook.updated'))[0]?.metadata).toEqual(metadata);
-  expect(await events('webhook.deleted')).toHaveLength(1);
-});
+    const environmentId = scope === 'account' ? null : account.scope.environmentId;
+    expect(await events('webhook.created')).toMatchObject([{ environment_id: environmentId }]);
+    const metadata = { changed: ['event_types', 'description', 'is_active'], is_active: false };
+    expect((await events('webhook.updated'))[0]?.metadata).toEqual(metadata);
+    expect(await events('webhook.deleted')).toHaveLength(1);
+  },
+);
 
 test("an Environment's webhooks are not among the Account's, nor the other way round", async () => {
   const [inEnvironment, inAccount] = [await onThePublicApi(), (await callerAt('the Account in the Portal')).call];
@@ -411,7 +417,7 @@ test('deliveries are among the processes of the Account: stopped there, and trie
   expect(asked).toEqual([{ news: null }, { news: 'retryNow' }]);
 });
 
-test('what was made for an Environment goes with it', async () => {
+test('a webhook of an Environment is deleted with it', async () => {
   await subscribe(api, account, ['*']);
   await happen(api, account);
   await fanOutWebhooks(api.database.db, 100);

@@ -169,7 +169,7 @@ describe('explaining', () => {
       'Node "House" is inactive, and so is everything below it',
     ));
 
-  test('it is asked about the check, at its moment', async () => {
+  test('the statement is asked about the check, at its moment', async () => {
     const { db, asked } = answering([{ membership: null, assignments: [] }]);
     const { explain: ask } = createExplanations({ db, now: () => now });
     await ask('env', check);
@@ -366,7 +366,7 @@ describe('rights', () => {
     expect(statements.map(({ values }) => values)).toEqual([['env', 'room', ['house'], ['house', 'shed']]]);
   });
 
-  test('what asks for no capability is nothing for administrators', async () => {
+  test('without a capability, an administrator reaches nothing', async () => {
     const without = { permissions: asked.permissions };
     expect(await rights().reach(scope, admin({ roles: [role(null)] }), without)).toEqual([]);
   });
@@ -464,7 +464,7 @@ describe('a search', () => {
     expect(await search().subjects('env', subjects, page)).toEqual({ ids: [], next: null });
   });
 
-  test('it asks for one more than a page, after the page before', async () => {
+  test('the statement asks for one more than a page, after the page before', async () => {
     const { subjects: who, resources, actions, asked } = search('a');
     await who('env', subjects, page);
     expect(await resources('env', { identityId: 'ana', permission: 'door.open' }, page)).toEqual({
@@ -498,7 +498,7 @@ describe('the window of an assignment', () => {
     expect(hasBoundAhead({ effectiveFrom, effectiveTo }, now)).toBe(is),
   );
 
-  test('what happens in it, in order', () => {
+  test('has its events in order', () => {
     expect(moments(null, null, [hour])).toEqual([]);
     expect(moments(now, null)).toEqual([]);
     expect(moments(later(day), null, [hour])).toEqual([['activated', day]]);

@@ -103,7 +103,7 @@ test('time to enroll is told; without any the sign-in is refused, and the log sa
   ]);
 });
 
-test('what the gate refuses it has written down itself', async () => {
+test('a refusal by the gate is recorded by the gate alone', async () => {
   const refused = after({ step: 'refused' });
   expect(await refusalOf(refused.proved())).toEqual(['mfa.enrollment_required', null]);
   expect([refused.named('signIn'), refused.events]).toEqual([[], []]);
@@ -124,7 +124,7 @@ test('a second factor that is asked for waits with all that the sign-in was', as
   expect(await refusalOf(deleted.proved())).toEqual(['auth.invalid_credentials', null]);
 });
 
-test('whom an organization bars is told which ways are open instead', async () => {
+test('somebody barred by an organization is told which ways are open instead', async () => {
   const barred = {
     step: 'barred',
     code: 'login.method_not_allowed',
@@ -147,7 +147,7 @@ test('whom an organization bars is told which ways are open instead', async () =
   ]);
 });
 
-test('who was deactivated while they signed in gets no tokens', async () => {
+test('somebody who was deactivated during the sign-in gets no tokens', async () => {
   const { proved, named } = after({ step: 'done' });
   expect(await refusalOf(proved())).toEqual(['auth.invalid_credentials', null]);
   expect(named('answer')).toEqual([]);

@@ -52,7 +52,7 @@ test('a question that comes while others are under way is asked after it was put
   expect(await Promise.all(after)).toEqual([[denied], [denied]]);
 });
 
-test('what is refused of one does not spoil the others', async () => {
+test('a refused question does not spoil the others', async () => {
   const together = createBatcher<Check, Decision>(async (_environmentId, checks) => {
     if (checks.some(({ permission }) => permission.includes('\0'))) throw new Error('22021');
     return checks.map(decide);
@@ -103,7 +103,7 @@ test('two hundred requests share a statement; more are in the next one, at the s
   expect(asked).toHaveLength(3); // nothing is asked where there is no question
 });
 
-test('what comes while a statement is under way goes with the next, as one', async () => {
+test('questions that come while a statement is under way go together in the next', async () => {
   const { asked, ask } = held();
   const answers = [ask('may a')];
   await turn();
@@ -147,7 +147,7 @@ test('one that takes long is not waited for; two are under way at most, also whe
   expect(await Promise.all(answers)).toEqual(answers.map(() => [allowed]));
 });
 
-test('what was asked alone and refused is not asked again', async () => {
+test('a question that was asked alone and refused is not asked again', async () => {
   let asked = 0;
   const together = createBatcher<Check, Decision>(async () => {
     asked++;

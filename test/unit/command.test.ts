@@ -22,7 +22,7 @@ test.each([
   expect(() => answerInstead(command, given)).toThrow(new Error(words));
 });
 
-test('as it is called, it goes on', () => {
+test('a known call goes on', () => {
   expect(answerInstead(migrate, [])).toBeUndefined();
   expect(answerInstead(reset, ['ana@example.com'])).toBeUndefined();
 });

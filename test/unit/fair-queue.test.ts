@@ -52,7 +52,7 @@ test('dear imported hashes of one Account stand beside those of another, and not
   expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(11); // ten may wait, a fifth of all
 });
 
-test('who comes when enough wait is refused at once, and nobody who waits', async () => {
+test('work that comes when enough waits is refused at once, and what waits is not', async () => {
   const turns = createFairQueue(1, { longest: 2 });
   let finish = () => {};
   const first = turns(() => new Promise<string>((resolve) => (finish = () => resolve('first'))));
@@ -139,7 +139,7 @@ describe('work of many', () => {
     expect([begun, turns.line()]).toEqual([['ana'], { running: 0, waiting: 0 }]);
   });
 
-  test('who is patient is never refused, and keeps their place', async () => {
+  test('patient work is never refused, and keeps its place', async () => {
     const turns = createFairQueue(1, { longest: 1, withinMs: 20 });
     const first = turns(async () => {
       const patient = turns(async () => 'patient', 'ana', { isPatient: true });

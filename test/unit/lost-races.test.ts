@@ -19,7 +19,7 @@ test('a parent that was deleted meanwhile is not found', () => {
   expect(refused('23503', 'of_another_fk')).toMatchObject({ code: 'service.unavailable' });
 });
 
-test('what is wrong by itself is no race', () => {
+test('an error that is wrong by itself is no lost race', () => {
   expect(refused('22P02')).toBeNull();
   expect(refused('40P01'.toLowerCase())).toBeNull();
   expect(lostRaceOf(new Error('of something else'))).toBeNull();

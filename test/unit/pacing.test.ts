@@ -19,7 +19,7 @@ test('much work is done in pieces, and everybody else has their turn in between'
   expect(pacing.spent()).toBeGreaterThanOrEqual(30);
 });
 
-test('what takes no time waits for nobody', async () => {
+test('work that takes no time does not pause', async () => {
   const pacing = createPacing(60_000);
   let turns = 0;
   setImmediate(() => turns++);

@@ -23,7 +23,7 @@ function presentedTo(fault: Error) {
   return { presented, asked };
 }
 
-test('who cannot find out what a token is does not say that it is none', async () => {
+test('a token that cannot be checked for the moment is not called inactive', async () => {
   for (const fault of [new Error('no database'), new DomainError('version.conflict')]) {
     const { presented } = presentedTo(fault);
     await expect(presented.revoke(client, jwt)).rejects.toBe(fault);

@@ -37,7 +37,7 @@ test('workers that are stopped in order end in order', async () => {
   await expect(running).resolves.toBeUndefined();
 });
 
-test('one that fails stops the others, and says why', async () => {
+test('a worker that fails stops the others, and says why', async () => {
   const [first, other] = [worker(), worker()];
   const running = runAll([first, other], 5_000);
   first.state = 'FAILED';
@@ -47,7 +47,7 @@ test('one that fails stops the others, and says why', async () => {
   await expect(running).rejects.toThrow('refused');
 });
 
-test('one that has failed, and whose run never says so, is given up', async () => {
+test('a worker that has failed without its run ending is given up', async () => {
   const [first, other] = [worker(), worker()];
   const running = runAll([first, other], 50);
   first.state = 'FAILED';

@@ -189,7 +189,7 @@ describe('leaving a provider', () => {
         left({ form: posted(sign(answerXml(parts), 'LogoutResponse', by)) }),
     ],
   ])('%s, an answer', (_, send) => {
-    test('is taken', () => expect(send({})).resolves.toBeUndefined());
+    test('its answer is accepted', () => expect(send({})).resolves.toBeUndefined());
     test('is refused of another key, provider, place, request or time, and where the person is not out', async () => {
       await refused(send({}, other), 'signature_invalid');
       await refused(send({ issuer: 'https://evil.example' }), 'issuer_mismatch');

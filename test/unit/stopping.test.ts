@@ -31,7 +31,7 @@ test('a closed terminal is a request to end, too', async () => {
   expect(await ended(async () => {}, { signals: ['SIGHUP'] })).toEqual([0]);
 });
 
-test('one that hangs, or fails to stop, ends with another code', async () => {
+test('a process that hangs, or fails to stop, ends with another exit code', async () => {
   expect(await ended(() => new Promise(() => {}), { withinMs: 1 })).toEqual([1]);
   expect(await ended(() => Promise.reject(new Error('no')))).toEqual([1]);
 });

@@ -23,7 +23,7 @@ describe('each step of the five walks', () => {
     expect(await readFile(join(projectRoot, file), 'utf8')).toMatch(new RegExp(`\\b${name}\\b`));
   });
 
-  test('is there for five walks', () => {
+  test('exists for five walks', () => {
     expect(walks).toHaveLength(5);
     expect(steps.length).toBeGreaterThan(30);
   });

@@ -41,7 +41,7 @@ test('a tree may be as deep as it is large', async () => {
   expect(written.endsWith(`"children":[${']}'.repeat(20_000)}}`)).toBe(true);
 });
 
-test('whoever else has something to do has their turns between pieces', async () => {
+test('other work has its turns between pieces', async () => {
   const many = [nodeOf('root', null), ...Array.from({ length: 2000 }, (_, i) => nodeOf(`n${i}`, 'root'))];
   let turns = 0;
   let isRead = false;
@@ -60,6 +60,6 @@ test('whoever else has something to do has their turns between pieces', async ()
   expect(turns).toBeGreaterThanOrEqual(pieces - 1);
 });
 
-test('without a root there is no tree', () => {
+test('without a root the tree is refused', () => {
   expect(() => treeInPieces([nodeOf('a', 'root')])).toThrow(expect.objectContaining({ code: 'nodes.node_not_found' }));
 });

@@ -8,7 +8,7 @@ test.each(['828033', '828 033', ' 828\u00a0033\n', '828-033', '828–033', '828.
   },
 );
 
-test('what is no digit and stands in no code stays, so that it is none', () => {
+test('other characters stay, so that the text is no code', () => {
   expect(typedDigits('828o33')).toBe('828o33');
   expect(typedDigits('+828033')).toBe('+828033');
 });

@@ -55,7 +55,7 @@ test('a turn lasts until the answer is taken, or its reader is gone', async () =
   await until(() => turns.line().running === 0);
 });
 
-test('who takes nothing for long is cut off; who takes it slowly is not', async () => {
+test('a reader who takes nothing for long is cut off; a slow one is not', async () => {
   const { port, turns } = await serve(300, createFairQueue(2));
   const [still, slow] = [await ask(port), await ask(port)];
   let taken = 0;

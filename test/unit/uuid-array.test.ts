@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { uuidArray } from '../../src/platform/database/uuid-array.js';
 
-test('UUIDs and nulls are one text', () => {
+test('UUIDs and nulls become one text', () => {
   const [a, b] = [uuidv7(), uuidv7().toUpperCase()];
   expect(uuidArray([a, null, b])).toBe(`{${a},null,${b}}`);
   expect(uuidArray([null])).toBe('{null}');

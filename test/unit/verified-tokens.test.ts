@@ -78,7 +78,7 @@ test('one that was refused is looked at again: its key may be new', async () => 
   expect(await verified('a.b.c')).not.toBeNull();
 });
 
-test('what cannot be verified for now is no refusal', async () => {
+test('a token that cannot be verified for the moment is not refused', async () => {
   const away = new Error('the database is away');
   const verified = createVerifiedTokens({
     keys: { verify: () => Promise.reject(away) },

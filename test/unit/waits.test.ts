@@ -12,11 +12,11 @@ test('what says that it is not there yet says how long, and that counts, whateve
   expect(withWait({ status: 'completed' }, null)).toEqual({ status: 'completed' });
 });
 
-test('of a worker of the release before only the moment is known', () => {
+test('a worker of the release before tells only the moment', () => {
   expect(msUntil(new Date(Date.now() + 60_000).toISOString(), undefined)).toBeGreaterThan(55_000);
 });
 
-test('pauses double, up to a minute', () => {
+test('the pauses between retries double, up to a minute', () => {
   const pause = growingPauses();
   expect(Array.from({ length: 9 }, pause)).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60].map((each) => each * 1_000));
 });

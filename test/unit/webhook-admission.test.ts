@@ -98,7 +98,7 @@ test('of new receivers that have no room in their Account none asks soon again, 
   expect(waits.at(-1)).toBeCloseTo((waits.length * slowAfterMs) / ofAccount, -1);
 });
 
-test('whoever was admitted and called nobody has learned nothing', () => {
+test('a call that was admitted and not made changes nothing', () => {
   const { admission, admitted, call } = world();
   call('dead', seconds(15), false);
   const entry = admission.enter('dead');

@@ -122,7 +122,7 @@ test('ten resumes at once provision once; the others are refused', async () => {
   expect(activities.provisionIntent).toHaveBeenCalledTimes(1);
 });
 
-test('the same request again is answered the same', async () => {
+test('the same request is answered the same again', async () => {
   const { activities, resume } = await startIntent();
   const claimId = randomUUID();
   expect(await Promise.all([resume(claimId), resume(claimId)])).toEqual([ids, ids]);

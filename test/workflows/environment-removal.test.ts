@@ -94,7 +94,7 @@ test('a row that has ended otherwise ends it with the same word', async () => {
   expect(activities.completeEnvironmentRemoval).not.toHaveBeenCalled();
 });
 
-test('one that was taken up again since its step found it ended goes on', async () => {
+test('a removal that was taken up again after its step found it ended goes on', async () => {
   const { activities, start } = await startRemoval();
   activities.removeEnvironmentContents.mockResolvedValueOnce('ended');
   activities.cancelEnvironmentRemoval.mockResolvedValueOnce('running');

@@ -34,7 +34,7 @@ function fakeBatches() {
   return jest.fn(async (_place: Place | null, _batchSize: number): Promise<Swept> => batches[next++] as Swept);
 }
 
-test('it goes from batch to batch, and answers counts only', async () => {
+test('housekeeping goes from batch to batch, and answers counts only', async () => {
   const { handle, sweepBatch } = await start({});
   expect(await handle.result()).toEqual({ deleted: { grants: 1007, emails: 3 } });
   expect(sweepBatch.mock.calls.map(([place]) => place?.rule)).toEqual([undefined, 'grants', 'sessions', 'emails']);

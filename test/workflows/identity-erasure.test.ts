@@ -128,7 +128,7 @@ test('a row that has ended otherwise ends it with the same word', async () => {
   expect(activities.completeErasure).not.toHaveBeenCalled();
 });
 
-test('one that was taken up again since its step found it ended goes on', async () => {
+test('an erasure that was taken up again after its step found it ended goes on', async () => {
   const { order, activities, start } = await startErasure();
   activities.removeErasedMemberships.mockResolvedValueOnce('ended');
   activities.cancelErasure.mockResolvedValueOnce('running');

@@ -175,7 +175,7 @@ test.each([
   expect(await handle.result()).toBe('accepted');
 });
 
-test('one that is sent anew while it expires waits for its new deadline', async () => {
+test('an invite that is sent again while it expires waits for its new deadline', async () => {
   let resend = async () => {};
   const { handle, row, untilCalled } = await startInvite({
     ttlMs: 500,
@@ -228,7 +228,7 @@ test.each(['accepted', 'revoked', 'expired'] as const)(
   },
 );
 
-test('an outage is ridden out', async () => {
+test('an invite expires although the step fails at first', async () => {
   const { handle, activities } = await startInvite({
     ttlMs: 500,
     before: ({ expireInvite }) =>

@@ -229,7 +229,7 @@ test('a process that Temporal has forgotten is still known by its row, and can b
   });
 });
 
-test('of one that was terminated a cancel says that it did not run', async () => {
+test('cancelling a terminated process says that it did not run', async () => {
   const { id } = await invite(owner, { role_id: roleId });
   await until('it runs', async () => (await read(id)).temporal?.status === 'running');
   await handleOf(`invite/${id}`).terminate('by a test');

@@ -29,7 +29,7 @@ async function start(input: ReconcilerInput, reconcilePage = fakePages()) {
   return { reconcilePage, handle: await temporal.client.workflow.start<typeof reconciler>('reconciler', options) };
 }
 
-test('it looks at every page of every kind, and answers counts only', async () => {
+test('the reconciler looks at every page of every kind, and answers counts only', async () => {
   const { handle, reconcilePage } = await start({});
   expect(await handle.result()).toEqual({ looked: 522, restarted: { registrationVerification: 3 } });
   expect(reconcilePage.mock.calls.map(([place]) => place)).toEqual([null, pages[0]?.next, pages[1]?.next]);
