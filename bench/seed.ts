@@ -5,7 +5,7 @@ import { Identity } from '../entities/identity.js';
 import { prepareDemoData } from '../src/dev/demo-data.js';
 import { addToCounter } from '../src/domain/counters.js';
 import { createClientManagement, type NewClient } from '../src/domain/oidc/client-management.js';
-import { hashPassword } from '../src/domain/passwords/hashing.js';
+import { createHashing } from '../src/domain/passwords/hashing.js';
 import { systemClock as now } from '../src/platform/clock.js';
 import { openDb } from '../src/platform/database/open-db.js';
 import type { EnvironmentScope } from '../src/platform/scope.js';
@@ -50,7 +50,7 @@ export async function seed(databaseUrl: string): Promise<Seed> {
     const publicClient = await made(newClient('public'));
     const confidentialClient = await made(newClient('confidential'));
     // One hash for all: hashing two hundred times would take longer than a cell.
-    const rows = identityRows(scope, await hashPassword(password));
+    const rows = identityRows(scope, await createHashing({ atOnce: 2 }).hash(password));
     await db.transaction(scope, async (tx) => {
       await tx.insert(Identity, rows.profiles);
       await tx.insert(EnvironmentMembership, rows.memberships);

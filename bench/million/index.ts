@@ -1,5 +1,5 @@
 import type { Stops } from '../../src/dev/stops.js';
-import { hashPassword } from '../../src/domain/passwords/hashing.js';
+import { createHashing } from '../../src/domain/passwords/hashing.js';
 import { type Cell, measureCell } from '../cells.js';
 import { install } from '../installation.js';
 import { seed as seedBase } from '../seed.js';
@@ -43,7 +43,7 @@ export async function measureMillion(
     const installation = await install(stops);
     const base = await seedBase(installation.databaseUrl);
     const [api] = (await startApis(1, installation, stops)) as [Api];
-    const passwordHash = await hashPassword(base.password);
+    const passwordHash = await createHashing({ atOnce: 2 }).hash(base.password);
     const { postgresPid } = installation;
     const wanted = { count: identities, passwordHash };
     const { ids, loaded } = await loadByBulk(api, base, wanted, { postgresPid, say });

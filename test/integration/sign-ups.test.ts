@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { signUp } from '../../src/domain/sign-ups/sign-up.js';
+import { countSignUp, createIdentity } from '../../src/domain/sign-ups/sign-up.js';
 import { days } from '../../src/platform/clock.js';
 import { newProvider, type TestProvider } from '../support/oauth.js';
 
@@ -22,7 +22,11 @@ const person = (cap: number) => ({
 });
 const oneMore = ({ accountId, applicationId, environmentId }: Environment, cap: number) => {
   const scope = { accountId, applicationId, environmentId };
-  return provider.db.transaction(scope, (tx) => signUp(tx, scope, person(cap)));
+  return provider.db.transaction(scope, async (tx) => {
+    const signingUp = person(cap);
+    await countSignUp(tx, scope, signingUp);
+    return createIdentity(tx, scope, signingUp);
+  });
 };
 const outcomes = async (attempts: Promise<unknown>[]) => {
   const settled = await Promise.allSettled(attempts);

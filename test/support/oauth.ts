@@ -21,7 +21,6 @@ import { createMfaGraces } from '../../src/domain/mfa/grace.js';
 import { createSigningKeys } from '../../src/domain/oidc/keys.js';
 import { createProvider } from '../../src/domain/oidc/provider.js';
 import { createRefreshTokens } from '../../src/domain/oidc/refresh-tokens.js';
-import { hashPassword, verifyPassword } from '../../src/domain/passwords/hashing.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
 import { tracedPasswords } from '../../src/domain/passwords/traced.js';
 import { createSso } from '../../src/domain/sso-sign-in/sso.js';
@@ -40,6 +39,7 @@ import { tracedCaptcha } from '../../src/platform/tracing/traced-calls.js';
 import { cheapCodes } from './cheap-codes.js';
 import { holdToDocument } from './conformance.js';
 import { newDatabase, openTestDb, rowsAsOwner, type TestDatabase } from './database.js';
+import { hashPassword, verifyPassword } from './password-hashing.js';
 import { patience } from './patience.js';
 
 export const password = 'correct horse battery';

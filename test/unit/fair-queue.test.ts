@@ -3,8 +3,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import bcrypt from 'bcrypt';
 import { createFairQueue } from '../../src/domain/fair-queue.js';
-import { hashPassword, verifyPassword } from '../../src/domain/passwords/hashing.js';
 import { createPasswords } from '../../src/domain/passwords/passwords.js';
+import { hashPassword, verifyPassword } from '../support/password-hashing.js';
 
 test('so many run at once, the others in their order, also behind one that failed', async () => {
   const turns = createFairQueue(2);

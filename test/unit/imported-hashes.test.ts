@@ -1,8 +1,9 @@
 import argon2 from 'argon2';
 import bcrypt from 'bcrypt';
-import { hashPassword, needsRehash, verifyPassword } from '../../src/domain/passwords/hashing.js';
+import { needsRehash } from '../../src/domain/passwords/hashing.js';
 import { importable } from '../../src/domain/passwords/importable.js';
 import { readHash } from '../../src/domain/passwords/stored-hash.js';
+import { hashPassword, verifyPassword } from '../support/password-hashing.js';
 
 const base64 = (bytes: Buffer) => bytes.toString('base64').replaceAll('=', '');
 const ofHex = (hex: string) => base64(Buffer.from(hex, 'hex'));

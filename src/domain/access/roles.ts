@@ -233,7 +233,7 @@ async function lockCustom(
  * permission.
  * @throws DomainError validation.failed
  */
-export async function permissionsOf(
+async function permissionsOf(
   tx: EntityManager,
   scope: EnvironmentScope,
   keys: readonly string[],

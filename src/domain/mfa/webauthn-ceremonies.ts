@@ -16,7 +16,7 @@ import { factorLabel } from './factor-label.js';
 import { readAttestation } from './webauthn-responses.js';
 
 /** How long the browser waits for the person (WebAuthn Level 3 §15.1 recommends five to ten minutes). */
-export const ceremonyLife = minutes(5);
+const ceremonyLife = minutes(5);
 
 /** EdDSA, ES256, RS256: what authenticators speak, and every Node.js verifies. */
 const algorithms = [-8, -7, -257];

@@ -98,9 +98,6 @@ export function createHashing({ atOnce, mostWaiting, costOfCodes = ofCodes }: Ha
   };
 }
 
-/** For what is no service: seeds and tests. */
-export const { hash: hashPassword, verify: verifyPassword } = createHashing({ atOnce: 2 });
-
 const costsAsOurs = (hash: StoredHash): boolean =>
   hash.algorithm === 'argon2id' &&
   hash.memoryKib * hash.passes <= ofPasswords.memoryKib * ofPasswords.passes &&

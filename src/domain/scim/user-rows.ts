@@ -50,7 +50,7 @@ from environment_memberships m
 where ${isOfPlace(directory)}`;
 
 /** Whether they are in the place now. */
-export const memberOf = ({ organizationId }: Directory): string =>
+const memberOf = ({ organizationId }: Directory): string =>
   organizationId === null
     ? 'true'
     : 'exists (select from organization_members o where o.organization_id = $3 and o.identity_id = m.identity_id)';

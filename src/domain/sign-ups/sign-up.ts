@@ -24,18 +24,10 @@ export interface NewSignUp {
 }
 
 /**
- * Makes the Identity of somebody who signed up, as a member of the Environment, and counts it against the day's cap. In the
- * caller's transaction, which is over when it throws.
- * @returns the Identity's id
- * @throws DomainError sign_up.daily_cap_reached, or identity.email_taken when somebody was faster
+ * Counts one more sign-up of the day (UTC) against the cap; exactly, since the row's lock lets one transaction pass at a
+ * time. To be called first, so that all wait in one place, and nobody holds what somebody else in the queue needs.
+ * @throws DomainError sign_up.daily_cap_reached
  */
-export async function signUp(tx: EntityManager, scope: EnvironmentScope, person: NewSignUp): Promise<string> {
-  // First, so that everybody waits in one place, and nobody holds what another one in the queue needs.
-  await countSignUp(tx, scope, person);
-  return createIdentity(tx, scope, person);
-}
-
-/** Counts one more sign-up of the day, of UTC, exactly: the row's lock lets one transaction at a time pass. @throws DomainError sign_up.daily_cap_reached */
 export async function countSignUp(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,
@@ -50,7 +42,7 @@ export async function countSignUp(
   if (counted.length === 0) throw new DomainError('sign_up.daily_cap_reached');
 }
 
-/** Writes down that the day's cap has kept somebody out, once the transaction that counted is over. */
+/** Records that the day's cap has kept somebody out; after the transaction that counted. */
 export const recordCapped = (db: Db, scope: EnvironmentScope): Promise<string> =>
   db.transaction(scope, (tx) =>
     recordEvent(tx, 'auth.sign_up_refused', {
@@ -61,7 +53,7 @@ export const recordCapped = (db: Db, scope: EnvironmentScope): Promise<string> =
     }),
   );
 
-/** The Identity with its membership, counter and event. @throws DomainError identity.email_taken */
+/** Creates the Identity, with its membership, counter and event. @throws DomainError identity.email_taken */
 export async function createIdentity(
   tx: EntityManager,
   scope: EnvironmentScope,
@@ -75,7 +67,7 @@ export async function createIdentity(
   return id;
 }
 
-/** The Identity alone, in the Account's directory. @throws the violation of `identities_email` */
+/** Creates the Identity alone, in the Account's directory. @throws the violation of `identities_email` */
 export async function insertIdentity(
   tx: EntityManager,
   { accountId }: EnvironmentScope,

@@ -73,7 +73,7 @@ export interface Schema {
   $ref?: string;
 }
 
-export const methods = ['get', 'put', 'post', 'patch', 'delete'] as const;
+const methods = ['get', 'put', 'post', 'patch', 'delete'] as const;
 
 /** Every operation with its path and method, in the document's order. */
 export function* operationsOf({ paths }: OpenApiDocument) {

@@ -64,7 +64,7 @@ export const presentSeen = (node: NodeInSight) =>
     can_manage: node.isManaged,
   } as const);
 
-export const viewing = { permissions: ['hierarchy.view'], capability: 'env_structure.view' } as const;
+const viewing = { permissions: ['hierarchy.view'], capability: 'env_structure.view' } as const;
 export const managing = { permissions: ['hierarchy.manage'], capability: 'env_structure.manage' } as const;
 
 /** For whoever has been let through to the node already. */

@@ -8,7 +8,7 @@ import { Body, Id, listOf, Resource, single } from '../schemas.js';
 import { AssignedRoleView, PersonFields, personSorts, presentAssignedRole, presentPerson } from './identity-rows.js';
 import { managed, ofOne, viewing } from './organization-views.js';
 
-export const MemberView = Resource('OrganizationMember', {
+const MemberView = Resource('OrganizationMember', {
   identity_id: Id,
   ...PersonFields,
   is_active: Type.Boolean({ description: 'Whether the identity is active in the environment.' }),

@@ -14,7 +14,7 @@ export const ChallengeFields = {
   challenge_token: Type.String({ maxLength: 200, description: 'From the outcome `mfa_required`.' }),
 };
 
-export const challengeErrors = errors(
+const challengeErrors = errors(
   'validation.failed',
   'mfa.challenge_invalid',
   'mfa.code_invalid',

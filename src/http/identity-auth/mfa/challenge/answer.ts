@@ -22,7 +22,7 @@ export const AnswerFields = {
 };
 
 /** What a second factor may be answered with; `mfa.challenge_locked` and `rate_limit.exceeded` say when to come back. */
-export const challengeErrors = errors(
+const challengeErrors = errors(
   'validation.failed',
   'mfa.challenge_invalid',
   'auth.multiple_credentials',
