@@ -5,8 +5,8 @@ import type { Authorized } from './surface.js';
 
 const written = new WeakSet<Error>();
 
-/** A refused right is one audit row with outcome `denied` (contract §10). Answers the refusal, to be thrown. */
-export async function denied<E extends Error>(
+/** Records a refused right as one audit row with outcome `denied` (contract §10). Answers the refusal, to be thrown. */
+export async function recordDenial<E extends Error>(
   db: Db,
   { caller, scope }: Authorized,
   operationId: string,

@@ -6,7 +6,7 @@ import { currentContext } from '../platform/context.js';
 import type { EnvironmentScope } from '../platform/scope.js';
 import type { Services } from '../services.js';
 import { elementRefusals } from './bulk-items.js';
-import { denied } from './denials.js';
+import { recordDenial } from './denials.js';
 import { httpStatusOf } from './errors.js';
 import { keptAnswers, keyOf, mayBeRetry, replay, replayOrClaim } from './idempotency.js';
 import { assertNoVersion, etagOf, versionOf } from './if-match.js';
@@ -183,11 +183,11 @@ async function handled(
     if (operation.isBroad?.(query)) return await services.broadReads(() => operation.handle(context), scope.accountId);
     const answer = await operation.handle(context);
     const refused = operation.method !== 'GET' && firstRefused(answer);
-    if (refused) await denied(services.db, authorized as Authorized, operation.id, refused);
+    if (refused) await recordDenial(services.db, authorized as Authorized, operation.id, refused);
     return answer;
   } catch (error) {
     if (!(error instanceof DomainError && httpStatusOf(error.code) === 403)) throw error;
-    throw await denied(context.services.db, authorized as Authorized, operation.id, error);
+    throw await recordDenial(context.services.db, authorized as Authorized, operation.id, error);
   }
 }
 

@@ -6,7 +6,7 @@ import { lacksCapability } from '../domain/forbidden.js';
 import type { EnvironmentScope } from '../platform/scope.js';
 import type { Services } from '../services.js';
 import { type AdminPages, letAdminScriptsCall } from './admin-auth/origin.js';
-import { denied } from './denials.js';
+import { recordDenial } from './denials.js';
 import { environmentOperations } from './environment-operations.js';
 import { mount } from './mount.js';
 import { anyMember, type Level, type NodePermission, type Operation } from './operation.js';
@@ -230,7 +230,7 @@ export function mountPortalApi(
     async authorize(operation, request, reply) {
       const lacks = () => lacksCapability(operation.capability === anyMember ? undefined : operation.capability);
       const refused = (admin: AuthorizedAdmin, refusal: DomainError) =>
-        denied(services.db, admin, operation.id, refusal);
+        recordDenial(services.db, admin, operation.id, refusal);
       const outcome = await admins.authorize(request, reply, operation.level, {
         lacking: (admin) => (isCapable(operation, admin) ? null : lacks()),
         denied: refused,

@@ -3,7 +3,7 @@ import { DomainError } from '../domain/errors.js';
 import { forbiddenFor } from '../domain/forbidden.js';
 import type { EnvironmentScope } from '../platform/scope.js';
 import type { Services } from '../services.js';
-import { denied } from './denials.js';
+import { recordDenial } from './denials.js';
 import type { NodePermission, PermissionRule } from './operation.js';
 import { pathId } from './path-ids.js';
 import type { PublicPrincipals } from './principals/public.js';
@@ -42,7 +42,7 @@ export const publicSurface = (
     const isMissing = refused.code.endsWith('_not_found');
     return {
       credential,
-      refusal: async () => (isMissing ? refused : denied(services.db, authorized, id, refused)),
+      refusal: async () => (isMissing ? refused : recordDenial(services.db, authorized, id, refused)),
     };
   },
 });

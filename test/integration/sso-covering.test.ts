@@ -5,9 +5,9 @@ import { warnOfCertificates } from '../../src/domain/sso-connections/certificate
 import {
   adminConnectionByAddress,
   adminConnectionFor,
-  covers,
   domainOfAddress,
   identityConnectionFor,
+  maySpeakFor,
   organizationConnection,
 } from '../../src/domain/sso-connections/covering.js';
 import { connectionMails } from '../../src/domain/sso-connections/mails.js';
@@ -98,7 +98,7 @@ test("end users: the organization's connection, or else the Environment's where 
   expect(await ask((tx) => idOf(identityConnectionFor(tx, account.productionScope, `a@${theirs}`)))).toBeNull();
   const speaks = async (id: string, domain: string) => {
     const connection = await read(id);
-    return ask((tx) => covers(tx, connection, `a@${domain}`));
+    return ask((tx) => maySpeakFor(tx, connection, `a@${domain}`));
   };
   expect([await speaks(its, theirs), await speaks(its, mine)]).toEqual([true, false]);
   expect([await speaks(everybodys, mine), await speaks(everybodys, theirs)]).toEqual([true, false]);

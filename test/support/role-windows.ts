@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { Node } from '../../entities/node.js';
 import { Role } from '../../entities/role.js';
 import type { RoleAssignment } from '../../entities/role-assignment.js';
-import { write } from '../../src/domain/access/assigning.js';
+import { writeAssignments } from '../../src/domain/access/assigning.js';
 import { provisionAccount } from '../../src/domain/accounts/provisioning.js';
 import type { EnvironmentScope } from '../../src/platform/scope.js';
 import type { TestDatabase } from './database.js';
@@ -49,7 +49,7 @@ export async function assignWindow(
 ): Promise<RoleAssignment> {
   const window = { effectiveFrom: from ?? null, effectiveTo: to ?? null };
   const wanted = { identityId, roleId, nodeId, ...window, notifyHolder: notify };
-  const [result] = await db.transaction(scope, (tx) => write(tx, scope, [wanted], new Date()));
+  const [result] = await db.transaction(scope, (tx) => writeAssignments(tx, scope, [wanted], new Date()));
   if (result?.status !== 'created') throw new Error(`the assignment was not made: ${JSON.stringify(result)}`);
   return result.assignment;
 }

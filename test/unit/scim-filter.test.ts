@@ -1,4 +1,4 @@
-import { matches } from '../../src/domain/scim/filter-match.js';
+import { matchesFilter } from '../../src/domain/scim/filter-match.js';
 import { parseFilter } from '../../src/domain/scim/filter-syntax.js';
 import { userKind } from '../../src/domain/scim/kinds.js';
 import { lookUpsOf } from '../../src/domain/scim/look-ups.js';
@@ -141,7 +141,7 @@ test('no filter and no path takes longer to read or refuse than its length makes
 
 test('a value is matched by each operator', () => {
   const emails = attributeOf(userKind.schema, 'emails', userKind) as Attribute;
-  const holds = (filter: string) => matches(parseFilter(filter), emails, { value: 'Ana@acme.com', type: 'work' });
+  const holds = (filter: string) => matchesFilter(parseFilter(filter), emails, { value: 'Ana@acme.com', type: 'work' });
   const right = ['value eq "ana@ACME.com"', 'value co "@acme"', 'value sw "ana"', 'value ew ".com"', 'type gt "a"'];
   right.push('value pr', 'type ne "home"', 'type ge "work"', 'type le "work"', 'primary eq null', 'not (primary pr)');
   expect(right.filter((one) => !holds(one))).toEqual([]);

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { readAssertion, readAttestation } from '../../src/domain/mfa/webauthn-responses.js';
+import { readAuthenticationResponse, readRegistrationResponse } from '../../src/domain/mfa/webauthn-responses.js';
 import { createAuthenticator } from '../support/authenticator.js';
 
 const origin = 'https://id.example.com';
@@ -17,31 +17,33 @@ const used = key.get(request);
 
 test('what an authenticator says is read, and nothing else of it kept', () => {
   const { id, response } = used;
-  expect(readAssertion({ ...used, authenticatorAttachment: 'platform', extra: 1 })).toEqual({
+  expect(readAuthenticationResponse({ ...used, authenticatorAttachment: 'platform', extra: 1 })).toEqual({
     id,
     rawId: id,
     type: 'public-key',
     response,
     clientExtensionResults: {},
   });
-  expect(readAttestation(made)).toMatchObject({ transports: ['usb'], isDiscoverable: false });
-  expect(readAttestation({ ...made, clientExtensionResults: undefined })?.isDiscoverable).toBeNull();
-  expect(readAttestation({ ...made, clientExtensionResults: { credProps: { rk: 'yes' } } })?.isDiscoverable).toBeNull();
+  expect(readRegistrationResponse(made)).toMatchObject({ transports: ['usb'], isDiscoverable: false });
+  expect(readRegistrationResponse({ ...made, clientExtensionResults: undefined })?.isDiscoverable).toBeNull();
+  expect(
+    readRegistrationResponse({ ...made, clientExtensionResults: { credProps: { rk: 'yes' } } })?.isDiscoverable,
+  ).toBeNull();
 });
 
 test.each([{ crossOrigin: true }, { topOrigin: 'https://evil.example' }])(
   'what was said in a frame of another site is not read: %j',
   (framed) => {
-    expect(readAssertion(key.get(request, framed))).toBeNull();
-    expect(readAttestation(key.create(creation, framed))).toBeNull();
+    expect(readAuthenticationResponse(key.get(request, framed))).toBeNull();
+    expect(readRegistrationResponse(key.create(creation, framed))).toBeNull();
   },
 );
 
 test('nothing that anybody sends throws', () => {
   fc.assert(
     fc.property(fc.anything(), (sent) => {
-      expect(readAssertion(sent)).toBeNull();
-      expect(readAttestation(sent)).toBeNull();
+      expect(readAuthenticationResponse(sent)).toBeNull();
+      expect(readRegistrationResponse(sent)).toBeNull();
     }),
   );
 });
@@ -53,12 +55,12 @@ test('no field of an answer in the place of which something else stands throws',
   );
   fc.assert(
     fc.property(fc.constantFrom(...Object.keys(used.response)), values, (name, value) => {
-      readAssertion({ ...used, response: { ...used.response, [name]: value } });
+      readAuthenticationResponse({ ...used, response: { ...used.response, [name]: value } });
     }),
   );
   fc.assert(
     fc.property(fc.constantFrom(...Object.keys(made.response)), values, (name, value) => {
-      readAttestation({ ...made, response: { ...made.response, [name]: value } });
+      readRegistrationResponse({ ...made, response: { ...made.response, [name]: value } });
     }),
   );
 });
@@ -70,7 +72,7 @@ test('an attestation with any byte changed is refused, or read as one without a 
       const changed = Buffer.from(bytes);
       changed[at] = (changed[at] as number) ^ flip;
       const response = { ...made.response, attestationObject: changed.toString('base64url') };
-      const read = readAttestation({ ...made, response });
+      const read = readRegistrationResponse({ ...made, response });
       if (!read) return;
       const object = Buffer.from(read.response.response.attestationObject, 'base64url').toString('latin1');
       expect(object.slice(0, 24)).toContain('cfmtdnone');

@@ -32,18 +32,18 @@ export type AssignmentResult =
 export type WantedByNewcomer = Omit<WantedAssignment, 'identityId'>;
 
 /** A wanted assignment whose Identity, role and node exist. */
-export type Placed<W extends WantedByNewcomer = WantedAssignment> = W & { nodeId: string };
+export type PlacedAssignment<W extends WantedByNewcomer = WantedAssignment> = W & { nodeId: string };
 
 /**
  * Each wanted assignment with its node, or the code of what is wrong with it; in order. Without an `identityId`, no
  * Identity is looked up.
  */
-export async function place<W extends WantedByNewcomer & { identityId?: string }>(
+export async function placeAssignments<W extends WantedByNewcomer & { identityId?: string }>(
   tx: EntityManager,
   scope: EnvironmentScope,
   wanted: readonly W[],
   at: Date,
-): Promise<(Placed<W> | ErrorCode)[]> {
+): Promise<(PlacedAssignment<W> | ErrorCode)[]> {
   const ids = (key: 'identityId' | 'roleId' | 'nodeId') => [...new Set(wanted.flatMap((one) => one[key] ?? []))];
   const identities = await tx.findBy(EnvironmentMembership, { ...within(scope), identityId: In(ids('identityId')) });
   const roles = await tx.findBy(Role, { ...within(scope), id: In(ids('roleId')) });
@@ -76,10 +76,10 @@ export async function place<W extends WantedByNewcomer & { identityId?: string }
  * one that overlaps another is not inserted, and counts as `exists` where that one is the same.
  * @throws DomainError identity.not_found, role.not_found, nodes.node_not_found if one was deleted meanwhile
  */
-export async function write(
+export async function writeAssignments(
   tx: EntityManager,
   scope: EnvironmentScope,
-  placed: readonly Placed[],
+  placed: readonly PlacedAssignment[],
   at: Date,
 ): Promise<AssignmentResult[]> {
   if (placed.length === 0) return [];
@@ -101,7 +101,7 @@ export async function write(
   await recordEvents(
     tx,
     'role_assignment.created',
-    created.map((row) => ({ ...scope, resourceId: row.id, metadata: metadataOf(row) })),
+    created.map((row) => ({ ...scope, resourceId: row.id, metadata: assignmentMetadata(row) })),
   );
   await openWindows(tx, created, at);
   const others = rows.filter(({ id }) => !made.has(id));
@@ -120,7 +120,7 @@ export async function write(
 }
 
 /** What an event says of an assignment: ids and times. */
-export const metadataOf = ({ identityId, roleId, nodeId, effectiveFrom, effectiveTo }: RoleAssignment) => ({
+export const assignmentMetadata = ({ identityId, roleId, nodeId, effectiveFrom, effectiveTo }: RoleAssignment) => ({
   identity_id: identityId,
   role_id: roleId,
   node_id: nodeId,

@@ -9,11 +9,17 @@ import { forbiddenCodes, forbiddenFor } from '../forbidden.js';
 import { isActive } from '../hierarchy/active.js';
 import { findNode, rootOf } from '../hierarchy/nodes.js';
 import type { Page, PageRequest } from '../paging.js';
-import { type AssignmentResult, type Placed, place, type WantedAssignment, write } from './assigning.js';
+import {
+  type AssignmentResult,
+  type PlacedAssignment,
+  placeAssignments,
+  type WantedAssignment,
+  writeAssignments,
+} from './assigning.js';
 import { listAssignments, type NamedAssignment, withNames } from './assignment-lists.js';
 import { keepMembers, retryWhenRemoved } from './concurrent-removal.js';
 import type { Evaluation } from './evaluate.js';
-import { assigning, createGiving, keysOf } from './giving.js';
+import { assigning, createGiving, permissionKeysOf } from './giving.js';
 import { removeAssignments } from './removing.js';
 import type { Rights } from './rights.js';
 
@@ -52,11 +58,11 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       const placed = places.map((one, i) =>
         unknown.has((wanted[i] as WantedAssignment).identityId) ? new DomainError('identity.not_found') : one,
       );
-      const allowed = placed.filter((one): one is Placed => !(one instanceof DomainError));
+      const allowed = placed.filter((one): one is PlacedAssignment => !(one instanceof DomainError));
       const { there, written } = await db.transaction(scope, async (tx) => {
         const there = await keepMembers(tx, scope, allowed);
         const still = allowed.filter(({ identityId }) => there.has(identityId));
-        return { there, written: await write(tx, scope, still, at) };
+        return { there, written: await writeAssignments(tx, scope, still, at) };
       });
       let next = 0;
       return placed.map((one): AssignmentResult => {
@@ -92,12 +98,12 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       async (tx: EntityManager, identityId: string): Promise<void> => {
         const at = now();
         const wanted = { identityId, roleId, nodeId, effectiveFrom: null, effectiveTo: null };
-        const [placed] = await place(tx, scope, [wanted], at);
+        const [placed] = await placeAssignments(tx, scope, [wanted], at);
         if (!placed || typeof placed === 'string') throw new DomainError(placed ?? 'role.not_found');
-        const keys = (await keysOf(tx, scope, [roleId])).get(roleId) ?? [];
+        const keys = (await permissionKeysOf(tx, scope, [roleId])).get(roleId) ?? [];
         const [refused] = await giving.refusals(scope, caller, [{ keys, nodeId: placed.nodeId }]);
         if (refused) throw refused;
-        await write(tx, scope, [placed], at);
+        await writeAssignments(tx, scope, [placed], at);
       },
 
     /**
@@ -116,7 +122,8 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
           wanted.map((one) => ({ ...one, ...open })),
           at,
         ),
-        give: (tx: EntityManager, placed: readonly Placed[]): Promise<unknown> => write(tx, scope, placed, at),
+        give: (tx: EntityManager, placed: readonly PlacedAssignment[]): Promise<unknown> =>
+          writeAssignments(tx, scope, placed, at),
       };
     },
 
@@ -139,7 +146,7 @@ export function createAssignments({ db, evaluation, rights, now }: AssignmentsDe
       const roles = await tx.countBy(Role, { ...within(scope), id: In([...roleIds]) });
       if (roles < new Set(roleIds).size) throw new DomainError('role.not_found');
       const node = nodeId === null ? await rootOf(tx, scope) : await findNode(tx, scope, nodeId);
-      const keys = [...(await keysOf(tx, scope, roleIds)).values()].flat();
+      const keys = [...(await permissionKeysOf(tx, scope, roleIds)).values()].flat();
       const [refused] = await giving.refusals(scope, caller, [{ keys, nodeId: node.id, identityId }]);
       if (refused) throw refused;
       return node.id;

@@ -76,7 +76,7 @@ from c
 };
 
 /** A period from now on; a bound that is missing is open. */
-export interface Stretch {
+export interface Period {
   from?: Date | null;
   until?: Date | null;
 }
@@ -143,7 +143,7 @@ export function createEvaluation({ db, now }: { db: Pick<Db, 'statement'>; now: 
     async heldThroughout(
       environmentId: string,
       { identityId, nodeId, keys }: { identityId: string; nodeId: string | null; keys: readonly string[] },
-      { from, until }: Stretch,
+      { from, until }: Period,
     ): Promise<Set<string>> {
       const begin = from && from > now() ? from : now();
       const values = [environmentId, identityId, nodeId, keys, begin, until ?? null];
@@ -159,7 +159,7 @@ export type Evaluation = ReturnType<typeof createEvaluation>;
  * The checks that are denied, in order, of any number. They go in one statement after another, each with many: one that
  * asks for a lot takes one connection at a time, and leaves the rest to others.
  */
-export async function denied<C extends Check>(
+export async function deniedChecks<C extends Check>(
   { evaluate }: Pick<Evaluation, 'evaluate'>,
   environmentId: string,
   checks: Iterable<C>,

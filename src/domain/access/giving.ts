@@ -4,7 +4,7 @@ import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 import { cannotGrant, forbiddenFor } from '../forbidden.js';
-import { type Placed, place, type WantedByNewcomer } from './assigning.js';
+import { type PlacedAssignment, placeAssignments, type WantedByNewcomer } from './assigning.js';
 import type { Evaluation } from './evaluate.js';
 import { lackingAtEach, type WantedGrant } from './granting.js';
 import type { Asked, Rights } from './rights.js';
@@ -60,11 +60,11 @@ export function createGiving({ db, evaluation, rights }: GivingDeps) {
       caller: Caller,
       wanted: readonly W[],
       at: Date,
-    ): Promise<(Placed<W> | DomainError)[]> {
+    ): Promise<(PlacedAssignment<W> | DomainError)[]> {
       const { placed, keys } = await db.transaction(scope, async (tx) => {
-        const found = await place(tx, scope, wanted, at);
+        const found = await placeAssignments(tx, scope, wanted, at);
         const roleIds = found.flatMap((one) => (typeof one === 'string' ? [] : [one.roleId]));
-        return { placed: found, keys: await keysOf(tx, scope, [...new Set(roleIds)]) };
+        return { placed: found, keys: await permissionKeysOf(tx, scope, [...new Set(roleIds)]) };
       });
       const asked = new Map(
         placed.flatMap((one) =>
@@ -99,7 +99,7 @@ export function createGiving({ db, evaluation, rights }: GivingDeps) {
 }
 
 /** The permissions of each role, by id. */
-export async function keysOf(tx: EntityManager, scope: EnvironmentScope, roleIds: readonly string[]) {
+export async function permissionKeysOf(tx: EntityManager, scope: EnvironmentScope, roleIds: readonly string[]) {
   const rows = await tx.query<{ id: string; keys: string[] }[]>(
     `select rp.role_id as id, array_agg(p.key) as keys from role_permissions rp join permissions p on p.id = rp.permission_id
      where rp.environment_id = $1 and rp.role_id = any($2) group by rp.role_id`,
@@ -108,7 +108,7 @@ export async function keysOf(tx: EntityManager, scope: EnvironmentScope, roleIds
   return new Map(rows.map(({ id, keys }) => [id, keys]));
 }
 
-type PlacedFor = Placed<WantedByNewcomer & { identityId?: string }>;
+type PlacedFor = PlacedAssignment<WantedByNewcomer & { identityId?: string }>;
 
 /**
  * A key by which assignments that need the same right are checked once: role and node, and the times of the caller's

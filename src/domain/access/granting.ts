@@ -1,7 +1,7 @@
 import { groupBy } from '../../platform/group-by.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import type { Caller } from '../caller.js';
-import { type Check, denied, type Evaluation } from './evaluate.js';
+import { type Check, deniedChecks, type Evaluation } from './evaluate.js';
 import { systemPermissions } from './permissions.js';
 
 /** Permissions that are to be granted at a node; null is the root. */
@@ -47,7 +47,7 @@ export async function lackingAtEach(
   }
   const { identityId } = caller;
   const lacking = new Map<string | null, Set<string>>();
-  for (const { nodeId, permission } of await denied(evaluation, environmentId, checksOf(identityId, wanted)))
+  for (const { nodeId, permission } of await deniedChecks(evaluation, environmentId, checksOf(identityId, wanted)))
     lacking.set(nodeId, (lacking.get(nodeId) ?? new Set()).add(permission));
   const found = wanted.map(({ keys, nodeId }) => keys.filter((key) => lacking.get(nodeId)?.has(key)));
   const own = [...wanted.entries()].filter(([at, one]) => one.identityId === identityId && !found[at]?.length);

@@ -3,7 +3,7 @@ import { RoleAssignment } from '../../../entities/role-assignment.js';
 import { within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { recordEvents } from '../events/record.js';
-import { metadataOf } from './assigning.js';
+import { assignmentMetadata } from './assigning.js';
 import { closeWindows } from './window-rows.js';
 
 /**
@@ -35,6 +35,6 @@ export async function removeAssignments(
   await recordEvents(
     tx,
     'role_assignment.deleted',
-    taken.map((row) => ({ ...scope, resourceId: row.id, metadata: metadataOf(row) })),
+    taken.map((row) => ({ ...scope, resourceId: row.id, metadata: assignmentMetadata(row) })),
   );
 }

@@ -5,7 +5,7 @@ import type { AdminCaller, Caller } from '../caller.js';
 import type { Capability } from '../capabilities/administrator-roles.js';
 import { reachOf } from '../capabilities/reach.js';
 import { covers } from '../capabilities/role-limits.js';
-import { denied, type Evaluation } from './evaluate.js';
+import { deniedChecks, type Evaluation } from './evaluate.js';
 import { createGained } from './gained.js';
 import { inForce } from './in-force.js';
 import type { Permission } from './permissions.js';
@@ -127,7 +127,7 @@ export function createRights({
     let left = nodeIds;
     for (const permission of permissions) {
       const checks = left.map((nodeId) => ({ identityId, permission, nodeId }));
-      left = (await denied(evaluation, environmentId, checks)).map(({ nodeId }) => nodeId);
+      left = (await deniedChecks(evaluation, environmentId, checks)).map(({ nodeId }) => nodeId);
     }
     return left;
   }

@@ -4,7 +4,7 @@ import { RoleAssignmentWindow, type RoleAssignmentWindowStatus } from '../../../
 import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { recordEvent } from '../events/record.js';
-import { metadataOf } from './assigning.js';
+import { assignmentMetadata } from './assigning.js';
 import { windowEmail } from './window-mails.js';
 import { momentsOf } from './window-moments.js';
 
@@ -57,7 +57,7 @@ export function createRoleWindows({ db, now, notices }: RoleWindowsDeps) {
         const next = ahead[due.length];
         const place = placeOf(assignment);
         for (const moment of due) {
-          const metadata = { ...metadataOf(assignment), at: moment.at };
+          const metadata = { ...assignmentMetadata(assignment), at: moment.at };
           const eventId = await recordEvent(tx, moment.action, { ...place, resourceId: id, metadata });
           // Where several were missed, a person needs to hear of the last one only.
           if (assignment.notifyHolder && moment === due.at(-1))
@@ -73,7 +73,7 @@ export function createRoleWindows({ db, now, notices }: RoleWindowsDeps) {
     cancel: (id: string, reason: string): Promise<WindowLook> =>
       ofRunning(id, async (tx, _, assignment) => {
         await tx.update(RoleAssignmentWindow, { id }, { status: 'cancelled', endedReason: reason, endedAt: now() });
-        const metadata = { ...metadataOf(assignment), reason };
+        const metadata = { ...assignmentMetadata(assignment), reason };
         const place = placeOf(assignment);
         await recordEvent(tx, 'role_assignment.window_cancelled', { ...place, resourceId: id, metadata });
         return { status: 'cancelled', wakeAt: null };

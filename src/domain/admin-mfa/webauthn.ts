@@ -7,7 +7,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { recordOfUser } from '../events/user-events.js';
 import { amrOf, createCeremonies, credentialText, type KeyOwner } from '../mfa/webauthn-ceremonies.js';
-import { readAssertion } from '../mfa/webauthn-responses.js';
+import { readAuthenticationResponse } from '../mfa/webauthn-responses.js';
 import type { OpenUserSignIn, PendingUserSignIns } from './pending-sign-ins.js';
 
 type StoredCredential = Pick<
@@ -62,7 +62,7 @@ export function createUserWebauthn({ db, baseUrl, pending, now }: UserWebauthnDe
       on: Pick<Db, 'statement' | 'transaction'>,
     ): Promise<string[] | null> {
       const challenge = await pending.takeChallenge(id, on);
-      const response = readAssertion(sent);
+      const response = readAuthenticationResponse(sent);
       if (challenge === null || response === null) return null;
       const stored = (await credentialsOf(userId, on)).find((one) => credentialText(one.credentialId) === response.id);
       const asked = { challenge, asPasskey: false };

@@ -17,12 +17,12 @@ export async function recordNodeEvent(
   node: Node,
   more: Record<string, unknown> = {},
 ): Promise<void> {
-  const details = { ...scope, resourceId: node.id, resourceLabel: node.name, metadata: metadataOf(node, more) };
+  const details = { ...scope, resourceId: node.id, resourceLabel: node.name, metadata: nodeMetadata(node, more) };
   await recordEvent(tx, `node.${verb}`, details);
   if (isOrganization(node)) await recordEvent(tx, `organization.${verb === 'moved' ? 'updated' : verb}`, details);
 }
 
-export const metadataOf = (
+export const nodeMetadata = (
   { nodeType, parentNodeId, status, version }: Pick<Node, 'nodeType' | 'parentNodeId' | 'status' | 'version'>,
   more: Record<string, unknown> = {},
 ) => ({

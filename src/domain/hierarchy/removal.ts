@@ -2,7 +2,7 @@ import { Any, type EntityManager } from 'typeorm';
 import { Node } from '../../../entities/node.js';
 import { within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { metadataOf as metadataOfAssignment } from '../access/assigning.js';
+import { assignmentMetadata } from '../access/assigning.js';
 import { lockAssignments, removeAssignments } from '../access/removing.js';
 import { leaveNodes } from '../access/window-rows.js';
 import { forgetInLimits } from '../capabilities/forget-limits.js';
@@ -10,7 +10,7 @@ import { addToCounter } from '../counters.js';
 import { DomainError } from '../errors.js';
 import { recordEvents } from '../events/record.js';
 import { endBelongings, lockDirectories, lockSignIns } from '../node-endings/organization-belongings.js';
-import { metadataOf } from './node-events.js';
+import { nodeMetadata } from './node-events.js';
 import { findLocked } from './nodes.js';
 import { isOrganization } from './organization-rows.js';
 import { rootType } from './rules.js';
@@ -141,14 +141,14 @@ async function removeLocked(
   await recordEvents(
     tx,
     'role_assignment.deleted',
-    assignments.map((one) => ({ ...scope, resourceId: one.id, metadata: metadataOfAssignment(one) })),
+    assignments.map((one) => ({ ...scope, resourceId: one.id, metadata: assignmentMetadata(one) })),
   );
   const tops = new Set(namedIds);
   const details = (row: Removed) => ({
     ...scope,
     resourceId: row.id,
     resourceLabel: row.name,
-    metadata: metadataOf(row, { top_node_id: row.path.find((id) => tops.has(id)) }),
+    metadata: nodeMetadata(row, { top_node_id: row.path.find((id) => tops.has(id)) }),
   });
   await recordEvents(tx, 'node.deleted', rows.map(details));
   await recordEvents(tx, 'organization.deleted', organizations.map(details));

@@ -27,9 +27,9 @@ import { type AuthState, authStateOf, forceReset, setPassword, verifyEmail } fro
 import { findMemberInDetail, type MemberInDetail } from './detail.js';
 import { assertMember, findMember, hashAcceptable, holdIdentity, lockMember } from './find.js';
 import { askedNode, type Location, locationsOf } from './held.js';
-import { taken } from './identities.js';
+import { asTaken } from './identities.js';
 import { removeMember } from './remove.js';
-import { type IdentitiesSummary, summaryOf } from './summaries.js';
+import { type IdentitiesSummary, identitiesSummary } from './summaries.js';
 
 export interface AdministrationDeps {
   db: Db;
@@ -78,7 +78,7 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
       mayChange: MayChange,
     ): Promise<MemberInDetail> =>
       changing(scope, id, (tx) => changeIdentity(tx, scope, id, changes, now()), mayChange).catch((error: unknown) => {
-        throw taken(error);
+        throw asTaken(error);
       }),
 
     /**
@@ -190,7 +190,8 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
     /** The topmost nodes at which a permission is held. @throws DomainError permission.not_found */
     locations: (scope: EnvironmentScope, id: string, permission: string): Promise<Location[]> =>
       db.transaction(scope, (tx) => locationsOf(tx, scope, id, permission, now())),
-    summary: (scope: EnvironmentScope): Promise<IdentitiesSummary> => inAccount(scope, (tx) => summaryOf(tx, scope)),
+    summary: (scope: EnvironmentScope): Promise<IdentitiesSummary> =>
+      inAccount(scope, (tx) => identitiesSummary(tx, scope)),
   };
 }
 

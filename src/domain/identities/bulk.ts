@@ -5,7 +5,7 @@ import type { Db } from '../../platform/database/db.js';
 import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import { isStorable } from '../../platform/database/storable.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import type { Placed } from '../access/assigning.js';
+import type { PlacedAssignment } from '../access/assigning.js';
 import type { Assignments } from '../access/assignments.js';
 import { retryWhenRemoved } from '../access/concurrent-removal.js';
 import type { Caller } from '../caller.js';
@@ -66,7 +66,7 @@ export function createBulkIdentities({ db, passwords, assignments, now }: BulkDe
     const work = async (tx: EntityManager) => {
       const rows = accepted.map(({ one }) => one);
       const made = await addIdentities(tx, scope, rows, now());
-      const gifts = made.flatMap((result, i): Placed[] => {
+      const gifts = made.flatMap((result, i): PlacedAssignment[] => {
         const place = accepted[i]?.place;
         return place && result.status === 'created' ? [{ ...place, identityId: result.id }] : [];
       });

@@ -22,7 +22,7 @@ export type IdentityChanges = Partial<Profile> & {
 /**
  * Changes an Identity, for all Environments of its Account; in a transaction of the Account. Mailed links and codes for an
  * address that it had are void: whoever reads that mailbox is somebody else now.
- * @throws DomainError identity.not_found, validation.failed, and what `taken` translates
+ * @throws DomainError identity.not_found, validation.failed, and what `asTaken` translates
  */
 export async function changeIdentity(
   tx: EntityManager,

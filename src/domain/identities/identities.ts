@@ -110,7 +110,7 @@ export function createIdentities({ db, now, passwords }: { db: Db; now: Clock; p
         });
       };
       return add().catch((error: unknown) => {
-        throw taken(error);
+        throw asTaken(error);
       });
     },
   };
@@ -118,7 +118,7 @@ export function createIdentities({ db, now, passwords }: { db: Db; now: Clock; p
 
 /**
  * Makes somebody a member whom the Account's directory has, with profile and password as they are; in the caller's transaction.
- * @throws what `taken` translates; DomainError identity.external_id_taken where it is that which another one has, and
+ * @throws what `asTaken` translates; DomainError identity.external_id_taken where it is that which another one has, and
  *   identity.email_taken while the one with the address is being erased
  */
 export async function addKnown(
@@ -144,7 +144,7 @@ export async function addKnown(
 }
 
 /** What a violated constraint of Identities means to a caller. */
-export function taken(error: unknown): unknown {
+export function asTaken(error: unknown): unknown {
   for (const name of ['identities_email', 'environment_memberships_one_per_identity']) {
     if (violates(error, name)) return new DomainError('identity.email_taken');
   }

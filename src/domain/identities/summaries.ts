@@ -12,7 +12,7 @@ export interface IdentitiesSummary {
 }
 
 /** The total and who is inactive are kept; of the others each reads its own index or table, and looks up who is in the Environment. Of one moment. */
-export async function summaryOf(tx: EntityManager, scope: EnvironmentScope): Promise<IdentitiesSummary> {
+export async function identitiesSummary(tx: EntityManager, scope: EnvironmentScope): Promise<IdentitiesSummary> {
   const isHere = (id: string) =>
     `exists (select from environment_memberships m where m.environment_id = $2 and m.identity_id = ${id} and m.account_id = $1)`;
   const [counted] = await tx.query<IdentitiesSummary[]>(

@@ -16,10 +16,10 @@ import { assertStillMayGive, notPending } from './offering.js';
 import {
   findInvite,
   type IdentityInvitesSummary,
+  invitesSummary,
   type ListedInvite,
   type ShownIdentityInvite,
-  shown,
-  summaryOf,
+  withComputedStatus,
 } from './rows.js';
 
 export interface NewIdentityInvite {
@@ -72,7 +72,7 @@ export function createIdentityInvites({
   ...issuing
 }: IdentityInvitesDeps): IdentityInvites {
   const one = async (tx: EntityManager, invite: IdentityInvite) =>
-    (await shown(tx, [invite], now()))[0] as ShownIdentityInvite;
+    (await withComputedStatus(tx, [invite], now()))[0] as ShownIdentityInvite;
 
   const change = <T>(scope: EnvironmentScope, work: (tx: EntityManager) => Promise<T>) =>
     db.transaction(scope, work).catch((error: unknown) => {
@@ -93,7 +93,7 @@ export function createIdentityInvites({
     list: (scope, page, into) => listInvites(db, scope, page, { into, now: now() }),
 
     summary: (scope, environmentId) =>
-      db.transaction(scope, (tx) => summaryOf(tx, scope, { whose: { environmentId }, now: now() })),
+      db.transaction(scope, (tx) => invitesSummary(tx, scope, { whose: { environmentId }, now: now() })),
 
     get,
 

@@ -6,7 +6,7 @@ import { Role } from '../../../entities/role.js';
 import { actAs } from '../../platform/context.js';
 import { within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { place } from '../access/assigning.js';
+import { placeAssignments } from '../access/assigning.js';
 import { assertStays } from '../erasures/staying.js';
 import { recordOfIdentity, updated } from '../events/identity-events.js';
 import { recordEvent } from '../events/record.js';
@@ -109,7 +109,7 @@ async function giveWhatIsThere(
     return rolesInForce(tx, scope, offered);
   }
   const wanted = roleIds.map((roleId) => ({ identityId, roleId, nodeId, effectiveFrom: null, effectiveTo: null }));
-  const placed = (await place(tx, scope, wanted, at)).filter((one) => typeof one !== 'string');
+  const placed = (await placeAssignments(tx, scope, wanted, at)).filter((one) => typeof one !== 'string');
   const [first] = placed; // all at one node
   if (!first) return [];
   const offered = { nodeId: first.nodeId, identityId, roleIds: placed.map(({ roleId }) => roleId), at };

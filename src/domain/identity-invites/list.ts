@@ -7,7 +7,7 @@ import { rowCount } from '../row-counts.js';
 import { columnsOf, type RowList, readPart, readWhole } from '../row-pages.js';
 import type { Bind } from '../sql-parameters.js';
 import { environmentStands } from '../standing-environment.js';
-import { type ListedInvite, statusAt } from './rows.js';
+import { inviteStatusSql, type ListedInvite } from './rows.js';
 
 export type IdentityInviteSort = 'created_at' | 'expires_at' | 'email';
 
@@ -82,14 +82,14 @@ const invites = ({ status, q }: IdentityInvitesPage, now: Date, which: Condition
   where: (put) =>
     [
       ...which(put),
-      ...(status ? [`${statusAt(`${put(now)}::timestamptz`)} = ${put(status)}`] : []),
+      ...(status ? [`${inviteStatusSql(`${put(now)}::timestamptz`)} = ${put(status)}`] : []),
       ...(q ? [`(invite.email::text ilike ${put(containing(q))} or ${names} ilike ${put(containing(q))})`] : []),
     ].join(' and '),
   key: 'invite.id',
   shownBy:
     'identity_invites invite on invite.id = found.key left join environments environment on environment.id = invite.environment_id',
   select: (put) =>
-    `${columnsOf('invite', shownOfInvite)}, ${statusAt(`${put(now)}::timestamptz`)} as status,
+    `${columnsOf('invite', shownOfInvite)}, ${inviteStatusSql(`${put(now)}::timestamptz`)} as status,
       coalesce(environment.name, '') as "environmentName"`,
 });
 

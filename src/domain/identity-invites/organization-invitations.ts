@@ -15,7 +15,7 @@ import type { IdentityInvitesDeps } from './identity-invites.js';
 import { issue, issueAgain, withdraw } from './issue.js';
 import { type IdentityInvitesPage, listInvitations } from './list.js';
 import { assertMayOffer, assertStillMayGive, notPending } from './offering.js';
-import { findInvite, type ListedInvite, type ShownIdentityInvite, shown } from './rows.js';
+import { findInvite, type ListedInvite, type ShownIdentityInvite, withComputedStatus } from './rows.js';
 
 export interface NewInvitation {
   email: string;
@@ -66,7 +66,7 @@ export function createOrganizationInvitations({
   ...issuing
 }: IdentityInvitesDeps): OrganizationInvitations {
   const one = async (tx: EntityManager, invite: IdentityInvite) =>
-    (await shown(tx, [invite], now()))[0] as ShownIdentityInvite;
+    (await withComputedStatus(tx, [invite], now()))[0] as ShownIdentityInvite;
 
   /** Under the lock on the organization, before any of its invitations is locked. */
   const change = <T>(

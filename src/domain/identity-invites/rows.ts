@@ -39,10 +39,10 @@ export interface Whose {
   environmentId?: string | null | undefined;
 }
 
-/** SQL: as which an invite counts at a moment. */
-export const statusAt = (now: string): string =>
+/** SQL: the status of an invite at a moment. */
+export const inviteStatusSql = (now: string): string =>
   `case when invite.status = 'pending' and invite.expires_at <= ${now} then 'expired' else invite.status end`;
-const computedStatus = statusAt(':now');
+const computedStatus = inviteStatusSql(':now');
 
 /** The one with this id, as long as it is one of those meant; null otherwise. With `lock`, it stays as it is. */
 export async function findInvite(
@@ -55,8 +55,8 @@ export async function findInvite(
   return (lock ? query.setLock('pessimistic_write') : query).getOne();
 }
 
-/** With what their rows do not say. */
-export async function shown(
+/** Invites with their status as of now, and the names of their Environments. */
+export async function withComputedStatus(
   tx: EntityManager,
   invites: readonly IdentityInvite[],
   now: Date,
@@ -84,7 +84,7 @@ export interface IdentityInvitesSummary {
 }
 
 /** How many there are in which state, as of now. */
-export async function summaryOf(
+export async function invitesSummary(
   tx: EntityManager,
   scope: AccountScope,
   { whose, now }: { whose: Whose; now: Date },

@@ -54,7 +54,7 @@ export const mfaGraceInput = (
  * the settings say now. They are locked until the end of the transaction: whoever shortens them finds this grace, or is
  * found here.
  */
-export async function begin(
+export async function beginGrace(
   tx: EntityManager,
   scope: EnvironmentScope,
   { identityId, days, now, anew = false }: Begin,
@@ -105,7 +105,7 @@ export async function settleEnrollment(tx: EntityManager, scope: EnvironmentScop
 }
 
 /** Resets the person's graces: of all Environments, or of all but this one. */
-export async function resetElsewhere(
+export async function resetGraces(
   tx: EntityManager,
   scope: EnvironmentScope,
   identityId: string,

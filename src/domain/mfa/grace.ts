@@ -5,7 +5,14 @@ import { type Db, within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { recordEvent } from '../events/record.js';
 import { dueReminder, graceReminder, nextMoment } from './grace-reminders.js';
-import { begin, isRequiredStill, type Policy, resetElsewhere, settleEnrollment, settlePolicy } from './grace-rules.js';
+import {
+  beginGrace,
+  isRequiredStill,
+  type Policy,
+  resetGraces,
+  settleEnrollment,
+  settlePolicy,
+} from './grace-rules.js';
 
 export interface MfaGracesDeps {
   db: Db;
@@ -56,7 +63,7 @@ export function createMfaGraces({ db, now, reminders }: MfaGracesDeps) {
      * @param days 0: no time at all
      */
     start: (scope: EnvironmentScope, identityId: string, days: number): Promise<GraceStanding> =>
-      db.transaction(scope, async (tx) => standingOf(await begin(tx, scope, { identityId, days, now: now() }))),
+      db.transaction(scope, async (tx) => standingOf(await beginGrace(tx, scope, { identityId, days, now: now() }))),
 
     /** A first factor was enrolled: no more reminders, in any Environment. */
     enrolled: (scope: EnvironmentScope, identityId: string): Promise<void> =>
@@ -69,8 +76,8 @@ export function createMfaGraces({ db, now, reminders }: MfaGracesDeps) {
     reset: (scope: EnvironmentScope, identityId: string, days: number): Promise<void> =>
       ofAccount(scope, async (tx) => {
         const at = now();
-        await resetElsewhere(tx, scope, identityId, { all: days <= 0, now: at });
-        if (days > 0) await begin(tx, scope, { identityId, days, now: at, anew: true });
+        await resetGraces(tx, scope, identityId, { all: days <= 0, now: at });
+        if (days > 0) await beginGrace(tx, scope, { identityId, days, now: at, anew: true });
       }),
 
     /**

@@ -13,7 +13,7 @@ import type { MfaFactor } from '../../../entities/mfa-factor.js';
 import { minutes } from '../../platform/clock.js';
 import { DomainError } from '../errors.js';
 import { factorLabel } from './factor-label.js';
-import { readAttestation } from './webauthn-responses.js';
+import { readRegistrationResponse } from './webauthn-responses.js';
 
 /** How long the browser waits for the person (WebAuthn Level 3 §15.1 recommends five to ten minutes). */
 const ceremonyLife = minutes(5);
@@ -145,7 +145,7 @@ export function createCeremonies(baseUrl: string) {
      * @throws DomainError mfa.code_invalid for every reason to refuse it
      */
     async verifyEnrollment({ challenge, sent, label }: EnrollmentAnswer): Promise<VerifiedAttestation> {
-      const read = readAttestation(sent);
+      const read = readRegistrationResponse(sent);
       const made = read && (await attested(read.response, challenge));
       if (!made) throw new DomainError('mfa.code_invalid');
       const { credential, credentialDeviceType, credentialBackedUp, userVerified } = made;

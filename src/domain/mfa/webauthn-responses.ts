@@ -28,8 +28,11 @@ const Attestation = credential(
   }),
 );
 
-/** What `PublicKeyCredential.toJSON` said after `get`, or null: shorter than any attack on its parser needs to be. */
-export function readAssertion(sent: unknown): AuthenticationResponseJSON | null {
+/**
+ * The answer to `navigator.credentials.get`, as JSON, or null for anything else; short, so that its parser cannot be
+ * attacked by length.
+ */
+export function readAuthenticationResponse(sent: unknown): AuthenticationResponseJSON | null {
   const read = conforming(Assertion, sent);
   if (!read || isFramed(read.response.clientDataJSON)) return null;
   const { id, rawId, type, response } = read;
@@ -51,7 +54,7 @@ export interface ReadAttestation {
 }
 
 /** What `PublicKeyCredential.toJSON` said after `create`, or null. */
-export function readAttestation(sent: unknown): ReadAttestation | null {
+export function readRegistrationResponse(sent: unknown): ReadAttestation | null {
   const read = conforming(Attestation, sent);
   if (!read || isFramed(read.response.clientDataJSON)) return null;
   const { id, rawId, type, response } = read;

@@ -8,7 +8,7 @@ import { type EnvironmentScope, environmentScopeOf } from '../../platform/scope.
 import type { OpenSignIn, PendingSignIns } from '../logins/pending-sign-ins.js';
 import { createAssertions, type StoredCredential, type VerifiedAssertion } from './webauthn-assertions.js';
 import { createCeremonies, credentialText, type KeyOwner, type VerifiedAttestation } from './webauthn-ceremonies.js';
-import { readAssertion } from './webauthn-responses.js';
+import { readAuthenticationResponse } from './webauthn-responses.js';
 
 export type { VerifiedAttestation };
 
@@ -75,7 +75,7 @@ export function createWebauthn({ db, baseUrl, pendingSignIns, now }: WebauthnDep
     ): Promise<VerifiedAssertion | null> {
       const { accountId, identityId } = pending;
       const challenge = await pendingSignIns.takeWebauthnChallenge(pending.id, on);
-      const response = readAssertion(sent);
+      const response = readAuthenticationResponse(sent);
       if (challenge === null || response === null) return null;
       const stored = (await credentialsOf(accountId, identityId, on)).find(
         ({ credentialId }) => credentialText(credentialId) === response.id,
@@ -95,7 +95,7 @@ export function createWebauthn({ db, baseUrl, pendingSignIns, now }: WebauthnDep
       scope: EnvironmentScope,
       { challenge, sent }: { challenge: string; sent: unknown },
     ): Promise<{ identityId: string | null; verified: VerifiedAssertion | null }> {
-      const response = readAssertion(sent);
+      const response = readAuthenticationResponse(sent);
       // §7.2 step 6: nobody was named before, so the authenticator has to.
       if (!response?.response.userHandle) return { identityId: null, verified: null };
       const [stored] = await db.statement<StoredCredential>(ofMemberStatement, [

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { write } from '../access/assigning.js';
+import { writeAssignments } from '../access/assigning.js';
 import { inForce, notEnded } from '../access/in-force.js';
 import { DomainError } from '../errors.js';
 
@@ -28,7 +28,7 @@ export async function giveRoles(
     effectiveFrom: isOver.has(roleId) ? at : null,
     effectiveTo: null,
   }));
-  const written = await write(tx, scope, placed, at);
+  const written = await writeAssignments(tx, scope, placed, at);
   return missing.filter((_, i) => written[i]?.status === 'created');
 }
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { seconds } from '../../platform/clock.js';
 import { hashesRefused } from '../../platform/metrics/metrics.js';
 import { createFairQueue } from '../fair-queue.js';
-import { digestOf, matches } from './matching.js';
+import { digestOf, matchesHash } from './matching.js';
 import { type Argon2Hash, readHash, type StoredHash } from './stored-hash.js';
 
 /** What an argon2id of one lane costs. */
@@ -72,7 +72,7 @@ export function createHashing({ atOnce, mostWaiting, costOfCodes = ofCodes }: Ha
     withinMs: longestWait,
   });
   const prove = (hash: StoredHash, text: string, whose?: string): Promise<boolean> => {
-    const work = () => turns(() => matches(hash, text));
+    const work = () => turns(() => matchesHash(hash, text));
     return costsAsOurs(hash) ? work() : turnsOfImported(work, whose);
   };
   const digest = (parameters: string, secret: string) =>

@@ -5,7 +5,7 @@ import { argon2 } from './argon2.js';
 import type { Argon2Hash, BcryptHash, Pbkdf2Hash, ScryptHash, StoredHash } from './stored-hash.js';
 
 /** Whether a text is what was hashed, byte for byte. The work is done in the thread pool, and takes the same time for every text. */
-export async function matches(hash: StoredHash, text: string): Promise<boolean> {
+export async function matchesHash(hash: StoredHash, text: string): Promise<boolean> {
   if (hash.algorithm === 'bcrypt') return matchesBcrypt(hash, text);
   return timingSafeEqual(await digestOf(hash, text), hash.digest);
 }

@@ -7,7 +7,7 @@ import { defaultLocaleOf } from '../emails/locale.js';
 import { queueEmail } from '../emails/queue.js';
 import { recordOfIdentity } from '../events/identity-events.js';
 import { forgetFactors } from '../mfa/forget-factors.js';
-import { resetElsewhere } from '../mfa/grace-rules.js';
+import { resetGraces } from '../mfa/grace-rules.js';
 import { distrustDevices } from '../mfa/trusted-devices.js';
 import { inParts } from '../sessions/told-in-parts.js';
 
@@ -107,7 +107,7 @@ async function endWaysInOfBefore(
   const { accountId, environmentId, identityId } = owner;
   const scope = environmentScopeOf(owner);
   const hadFactors = await forgetFactors(tx, scope, identityId);
-  await resetElsewhere(tx, scope, identityId, { all: true, now });
+  await resetGraces(tx, scope, identityId, { all: true, now });
   const organizationId = provenFor?.organizationId ?? null;
   await tx.query(forgetLinks, [accountId, identityId, provenFor !== undefined, environmentId, organizationId]);
   if (!hadFactors) return;

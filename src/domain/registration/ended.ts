@@ -16,7 +16,7 @@ export const ended = (status: Exclude<PendingRegistrationStatus, 'pending'>, rea
   }) satisfies Partial<PendingRegistration>;
 
 /** As it is at a time: `expired` once its time is over or its password was guessed at too often, whether or not a worker has noticed. */
-export const statusAt = (
+export const registrationStatusAt = (
   { status, expiresAt, attempts }: Pick<PendingRegistration, 'status' | 'expiresAt' | 'attempts'>,
   now: Date,
 ): PendingRegistrationStatus =>

@@ -7,7 +7,7 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import { greetingOf } from '../emails/greeting.js';
 import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
-import { statusAt } from './ended.js';
+import { registrationStatusAt } from './ended.js';
 import { registrationLink, registrationToken } from './link.js';
 
 export interface RegistrationMailsDeps {
@@ -22,7 +22,7 @@ export interface RegistrationMailsDeps {
 export function registrationMails({ sealing, now, baseUrl, signInUrl }: RegistrationMailsDeps) {
   const open = async (tx: EntityManager, id: string) => {
     const found = await tx.findOneBy(PendingRegistration, { id });
-    if (!found || statusAt(found, now()) !== 'pending') return null;
+    if (!found || registrationStatusAt(found, now()) !== 'pending') return null;
     const { accountName, expiresAt } = found;
     const email = found.email!;
     const link = registrationLink(baseUrl, registrationToken(sealing, found).token);

@@ -11,7 +11,7 @@ import { DomainError } from '../errors.js';
 import type { EventAction } from '../events/catalogue.js';
 import { recordEvent } from '../events/record.js';
 import { mostLinkTries } from '../link-proof.js';
-import { ended, statusAt } from './ended.js';
+import { ended, registrationStatusAt } from './ended.js';
 import { park, type RegistrationRequest } from './park.js';
 import { type Durations, registrationInput, registrationReminder, verificationEmail } from './process.js';
 import { type ProvisionedRegistration, provision } from './provision.js';
@@ -129,9 +129,11 @@ export function createRegistrations({ db, sealing, now, ...durations }: Registra
           found.status === 'confirmed' ? await tx.query<Made[]>(madeText, [id, found.userId, found.accountId]) : [];
         const names = { firstName, lastName, accountName: accountName ?? made?.accountName ?? null, applicationName };
         const proof = { browserHash, passwordHash: found.passwordHash ?? made?.passwordHash ?? null };
-        const status = statusAt(found, now());
+        const status = registrationStatusAt(found, now());
         const isUnanswered =
-          made !== null && made.signedInAt === null && statusAt({ ...found, status: 'pending' }, now()) === 'pending';
+          made !== null &&
+          made.signedInAt === null &&
+          registrationStatusAt({ ...found, status: 'pending' }, now()) === 'pending';
         return {
           id,
           email: email ?? made?.email ?? null,

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { ScimAssignment } from '../../../entities/scim-assignment.js';
 import { partsOf } from '../../platform/parts.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { type Placed, write } from '../access/assigning.js';
+import { type PlacedAssignment, writeAssignments } from '../access/assigning.js';
 import { removeAssignments } from '../access/removing.js';
 import type { Directory } from './directories.js';
 
@@ -95,7 +95,7 @@ async function give(tx: EntityManager, directory: Directory, wanted: readonly He
   if (wanted.length === 0) return;
   const { scope, directoryId } = directory;
   const free = await freeTimes(tx, scope, wanted, at);
-  const written = await write(tx, scope, free, at);
+  const written = await writeAssignments(tx, scope, free, at);
   const { accountId, environmentId } = scope;
   const rows = written.flatMap((result): ScimAssignment[] =>
     result.status === 'created' ? [{ assignmentId: result.assignment.id, accountId, environmentId, directoryId }] : [],
@@ -120,7 +120,7 @@ const freeTimes = (
   wanted: readonly Held[],
   at: Date,
 ) =>
-  tx.query<Placed[]>(
+  tx.query<PlacedAssignment[]>(
     `select w.identity_id as "identityId", w.role_id as "roleId", w.node_id as "nodeId",
        case when not lower_inf(free) then greatest(lower(free), $6::timestamptz) end as "effectiveFrom",
        upper(free) as "effectiveTo"

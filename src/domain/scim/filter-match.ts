@@ -4,14 +4,14 @@ import { ScimRefused } from './refusal.js';
 import { type Attribute, subAttribute } from './schema.js';
 
 /** Whether a value of a multi-valued attribute is what a filter of a PATCH path asks for. @throws ScimRefused invalidFilter */
-export function matches(filter: Filter, attribute: Attribute, value: Record<string, unknown>): boolean {
+export function matchesFilter(filter: Filter, attribute: Attribute, value: Record<string, unknown>): boolean {
   switch (filter.op) {
     case 'and':
-      return filter.filters.every((one) => matches(one, attribute, value));
+      return filter.filters.every((one) => matchesFilter(one, attribute, value));
     case 'or':
-      return filter.filters.some((one) => matches(one, attribute, value));
+      return filter.filters.some((one) => matchesFilter(one, attribute, value));
     case 'not':
-      return !matches(filter.filter, attribute, value);
+      return !matchesFilter(filter.filter, attribute, value);
     case '[]':
       throw new ScimRefused('invalidFilter', 'Brackets cannot be nested');
     default: {

@@ -2,12 +2,12 @@ import type { EntityManager } from 'typeorm';
 import type { ScimGroup } from '../../../entities/scim-group.js';
 import { isUuid } from '../../platform/uuid.js';
 import type { Directory } from './directory.js';
-import { matches } from './filter-match.js';
+import { matchesFilter } from './filter-match.js';
 import { groupKind } from './kinds.js';
 import { type LookUpsOf, lookUpsOf } from './look-ups.js';
 import type { PatchOperation } from './patch.js';
 import type { PatchWork } from './patch-work.js';
-import { adopt } from './people.js';
+import { adoptPerson } from './people.js';
 import { ScimRefused } from './refusal.js';
 import { type Attribute, attributeOf, type Resource } from './schema.js';
 import { readUsers } from './user-rows.js';
@@ -69,7 +69,7 @@ export async function patchMembers(
     const named = lookUpsOf(filter, byId)?.map(({ value }) => value.toLowerCase());
     const among = named?.filter((id) => isUuid(id)) ?? (await idsIn(tx, directory, groupId));
     work.count(among.length, filter);
-    const meant = among.filter((id) => matches(filter, attribute, { value: id, type: 'User' }));
+    const meant = among.filter((id) => matchesFilter(filter, attribute, { value: id, type: 'User' }));
     return { added: [], removed: await removeMembers(tx, directory, groupId, meant) };
   }
   const ids = memberIdsOf(value);
@@ -135,7 +135,7 @@ async function assertProvisioned(tx: EntityManager, directory: Directory, ids: r
   const found = new Set(rows.map(({ id }) => id));
   const unknown = ids.find((id) => !found.has(id));
   if (unknown) throw new ScimRefused('invalidValue', `There is no user ${unknown}`);
-  for (const row of rows) await adopt(tx, directory, row, at);
+  for (const row of rows) await adoptPerson(tx, directory, row, at);
 }
 
 /** @returns who has gone out */

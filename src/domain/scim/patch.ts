@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../is-object.js';
 import { type PatchTarget, patchTargetOf } from './attribute-path.js';
-import { matches } from './filter-match.js';
+import { matchesFilter } from './filter-match.js';
 import type { Filter } from './filter-syntax.js';
 import { createPatchWork, type PatchWork } from './patch-work.js';
 import { ScimRefused } from './refusal.js';
@@ -180,7 +180,7 @@ function changeSome(
   op: PatchOp,
   value: unknown,
 ): Resource[] {
-  const isMeant = (one: Resource) => filter === null || matches(filter, attribute, one);
+  const isMeant = (one: Resource) => filter === null || matchesFilter(filter, attribute, one);
   if (op === 'remove' && !sub) return before.filter((one) => !isMeant(one));
   const changed = (one: Resource): Resource => {
     const result = { ...one };

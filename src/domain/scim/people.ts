@@ -90,7 +90,7 @@ const elsewhere = (refusal: 'uniqueness' | 'forbidden') =>
  * @param refusal where another directory does so since this moment
  * @throws ScimRefused
  */
-export async function link(
+export async function linkPerson(
   tx: EntityManager,
   directory: Directory,
   wanted: Pick<WantedUser, 'userName' | 'externalId' | 'attributes'>,
@@ -125,14 +125,14 @@ export async function link(
  * A person of the place whom the directory does not provision yet, and wants to change.
  * @throws ScimRefused forbidden where the domain of the address is not the owner's, or another directory provisions them
  */
-export async function adopt(tx: EntityManager, directory: Directory, row: UserRow, at: Date): Promise<void> {
+export async function adoptPerson(tx: EntityManager, directory: Directory, row: UserRow, at: Date): Promise<void> {
   if (row.userName !== null) return;
   if (!(await vouchesFor(tx, directory, row.email)))
     throw new ScimRefused('forbidden', `The domain of the email address is not verified by ${ownerOf(directory)}`);
   if (!(await takeOver(tx, directory, row, at))) throw elsewhere('forbidden');
   const wanted = { userName: row.email, externalId: null, attributes: {} };
   await assertNameIsFree(tx, directory, row.email);
-  await link(
+  await linkPerson(
     tx,
     directory,
     wanted,

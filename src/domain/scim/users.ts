@@ -12,14 +12,14 @@ import { recordEvent } from '../events/record.js';
 import type { Turns } from '../fair-queue.js';
 import { changeIdentity } from '../identities/change.js';
 import { holdIdentity } from '../identities/find.js';
-import { taken } from '../identities/identities.js';
+import { asTaken } from '../identities/identities.js';
 import { addMember } from '../organizations/members.js';
 import { settleProvedAddress } from '../passwords/new-password.js';
 import type { RunningProcesses } from '../running-processes.js';
 import { assertMayMove } from './addresses.js';
 import { changing, type Directory, vouchesFor } from './directory.js';
 import type { Found, ListRequest } from './lists.js';
-import { adopt, assertNameIsFree, joinByDirectory, link } from './people.js';
+import { adoptPerson, assertNameIsFree, joinByDirectory, linkPerson } from './people.js';
 import { permitted } from './permitted.js';
 import { createPresence } from './presence.js';
 import { ScimRefused } from './refusal.js';
@@ -51,7 +51,7 @@ export function createScimUsers({ db, broadReads, assignments, processes, now }:
   const presence = createPresence({ assignments, now });
   const change = <T>(directory: Directory, work: (tx: EntityManager) => Promise<T>): Promise<T> =>
     changing(db, directory, work).catch((error: unknown) => {
-      throw violates(error, 'scim_users_user_name') ? nameTaken() : taken(error);
+      throw violates(error, 'scim_users_user_name') ? nameTaken() : asTaken(error);
     });
 
   return {
@@ -76,7 +76,7 @@ export function createScimUsers({ db, broadReads, assignments, processes, now }:
         const at = now();
         await assertNameIsFree(tx, directory, wanted.userName);
         const joined = await joinByDirectory(tx, directory, wanted, at);
-        await link(tx, directory, wanted, joined, at);
+        await linkPerson(tx, directory, wanted, joined, at);
         const { scope, organizationId } = directory;
         if (joined.isKnown) await changeIdentity(tx, scope, joined.id, saidNamesOf(wanted), at);
         if (organizationId !== null)
@@ -107,7 +107,7 @@ export function createScimUsers({ db, broadReads, assignments, processes, now }:
         const { active: _, ...before } = writableOf(row);
         const wanted = wantedOf(changed(before), before);
         const at = now();
-        await adopt(tx, directory, row, at);
+        await adoptPerson(tx, directory, row, at);
         await apply(tx, directory, row, await permitted(tx, directory, row, { wanted, isWhole }), at);
         // Whom another directory kept out is let in by taking them over.
         const { row: standing } = row.userName === null ? await found(tx, directory, id, false) : { row };
@@ -124,7 +124,7 @@ export function createScimUsers({ db, broadReads, assignments, processes, now }:
       await change(directory, async (tx) => {
         const { row } = await held(tx, directory, id);
         assertExpected(isExpected, row);
-        await adopt(tx, directory, row, now());
+        await adoptPerson(tx, directory, row, now());
         const { organizationId, scope } = directory;
         const metadata = { organization_id: organizationId };
         await recordEvent(tx, 'scim_user.unlinked', { ...scope, resourceId: row.id, metadata });

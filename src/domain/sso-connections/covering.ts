@@ -101,7 +101,7 @@ export async function identityConnectionFor(
  * Whether a connection may speak for an address: its owner has the address's domain verified. Only then is somebody who is
  * known here by the address the person whom the provider names.
  */
-export async function covers(
+export async function maySpeakFor(
   tx: EntityManager,
   { accountId, organizationId }: Pick<SsoConnection, 'accountId' | 'organizationId'>,
   email: string,

@@ -7,7 +7,7 @@ import { User } from '../../../entities/user.js';
 import { lockExclusively } from '../../platform/database/advisory-locks.js';
 import { inviteStatusOf } from '../invites/times.js';
 import { isMailAddress } from '../logins/address.js';
-import { covers } from '../sso-connections/covering.js';
+import { maySpeakFor } from '../sso-connections/covering.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 import { userByAddress } from '../user-by-address.js';
 import { assertedAddress } from './asserted-address.js';
@@ -43,7 +43,7 @@ export async function recognizeAdministrator(
   const email = linked?.email ?? assertedAddress(assertion.email);
   if (email === null) return { refusal: 'email_missing' };
   if (!linked && assertion.emailVerified === false) return { refusal: 'email_unverified' };
-  if (!(await covers(tx, connection, email))) return { refusal: 'domain_not_verified' };
+  if (!(await maySpeakFor(tx, connection, email))) return { refusal: 'domain_not_verified' };
   const user = linked ?? (await userByAddress(tx, email));
   if (!user && !isMailAddress(email)) return { refusal: 'email_missing' };
   // Two who come with one address at once take turns, so that the second one finds the name of the first. The User cannot be held

@@ -7,7 +7,7 @@ import { actAs } from '../../platform/context.js';
 import { dbWithin } from '../../platform/database/db-within.js';
 import { hasCondition, violates } from '../../platform/database/postgres-errors.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { place, write } from '../access/assigning.js';
+import { placeAssignments, writeAssignments } from '../access/assigning.js';
 import { isInProduction } from '../access/production-people.js';
 import { changeIdentity } from '../identities/change.js';
 import { addMember } from '../organizations/members.js';
@@ -110,8 +110,8 @@ async function settleMemberships(tx: EntityManager, identityId: string, recogniz
   if (!joins.environment) return;
   const atRoot = { identityId, nodeId: null, effectiveFrom: null, effectiveTo: null };
   const wanted = roleIds.map((roleId) => ({ ...atRoot, roleId }));
-  const placed = (await place(tx, scope, wanted, at)).filter((one) => typeof one !== 'string');
-  await write(tx, scope, placed, at);
+  const placed = (await placeAssignments(tx, scope, wanted, at)).filter((one) => typeof one !== 'string');
+  await writeAssignments(tx, scope, placed, at);
 }
 
 /** Null for one that was switched off meanwhile; it stays until the end of the transaction. */

@@ -3,7 +3,7 @@ import type { Identity } from '../../../entities/identity.js';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { isMailAddress } from '../logins/address.js';
 import { columnsOf } from '../row-pages.js';
-import { covers } from '../sso-connections/covering.js';
+import { maySpeakFor } from '../sso-connections/covering.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 import { assertedAddress } from './asserted-address.js';
 import { hasOtherSubject } from './other-subject.js';
@@ -75,7 +75,7 @@ export async function recognize(tx: EntityManager, connection: OfEndUsers, asser
 
   if (email === null) return { refusal: 'email_missing' };
   if (assertion.emailVerified === false) return { refusal: 'email_unverified' };
-  if (!(await covers(tx, connection, email))) return { refusal: 'domain_not_verified' };
+  if (!(await maySpeakFor(tx, connection, email))) return { refusal: 'domain_not_verified' };
   const [known] = await tx.query<KnownPerson[]>(addressedText, [accountId, email]);
   if (!known && !isMailAddress(email)) return { refusal: 'email_missing' };
   if (!known) return recognized(connection, { by: 'new', identity: null, email }, nowhere);
@@ -135,7 +135,7 @@ const isStillIts = async (
   connection: OfEndUsers,
   { email }: KnownPerson,
   { isMember }: Standing,
-): Promise<boolean> => connection.organizationId === null || isMember || covers(tx, connection, email);
+): Promise<boolean> => connection.organizationId === null || isMember || maySpeakFor(tx, connection, email);
 
 type Found = Omit<Extract<Recognized, { refusal: null }>, 'refusal' | 'joins'>;
 

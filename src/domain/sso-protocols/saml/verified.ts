@@ -2,7 +2,7 @@ import type { SignatureAlgorithm, SignedXml } from 'xml-crypto';
 import { SsoRefused } from '../assertion.js';
 import { loadSignatures } from './library.js';
 import type { SamlProvider } from './settings.js';
-import { readXml, rootOf, samlNamespaces, type XmlElement } from './xml.js';
+import { readXml, rootElementOf, samlNamespaces, type XmlElement } from './xml.js';
 
 /**
  * An element as it was signed: read from the canonical bytes that its signature is on, and from nothing else.
@@ -17,7 +17,7 @@ export async function verifiedElement(
 ): Promise<XmlElement> {
   const { SignedXml } = await loadSignatures();
   const whole = text.replace(/\r\n?/g, '\n'); // XML 1.0 §2.11, which the parser leaves to others
-  const signature = signatureIn(rootOf(whole), attributes.get('ID'));
+  const signature = signatureIn(rootElementOf(whole), attributes.get('ID'));
   const [publicCert] = certificates;
   const verifier = new SignedXml({ publicCert, getCertFromKeyInfo: () => null }); // what comes along proves nothing
   verifier.SignatureAlgorithms = tryingAll(verifier.SignatureAlgorithms, certificates);

@@ -49,7 +49,7 @@ export function readXml(text: string, { maxLength }: { maxLength: number }): Xml
   if (countOf(text, '<') > 2 * limits.elements) throw new XmlRefused('too_large', 'It has too many elements');
   // Canonical form has none, and the library takes them out one by one, from a list that it makes anew for each.
   if (countOf(text, '<!--') > limits.comments) throw new XmlRefused('too_large', 'It has too many comments');
-  return elementOf(rootOf(text), 1);
+  return elementOf(rootElementOf(text), 1);
 }
 
 /** The children of that name. */
@@ -70,7 +70,7 @@ export function* everyElement(element: XmlElement): Generator<XmlElement> {
 }
 
 /** The root as the parser has it, of a text that `readXml` has read. @throws XmlRefused */
-export function rootOf(text: string): Element {
+export function rootElementOf(text: string): Element {
   const refuse = (said: string) => {
     throw new XmlRefused('malformed', `It is not well-formed: ${said.split('\n')[0]?.replace(/^\[.*?]\s*/, '')}`);
   };
