@@ -1,10 +1,10 @@
-import type { Housekeeping, Place } from '../src/domain/housekeeping/housekeeping.js';
+import type { Housekeeping, SweepPlace } from '../src/domain/housekeeping/housekeeping.js';
 import { settled } from './settled.js';
 
-export type { Place } from '../src/domain/housekeeping/housekeeping.js';
+export type { SweepPlace as Place } from '../src/domain/housekeeping/housekeeping.js';
 export type HousekeepingActivities = ReturnType<typeof createHousekeepingActivities>;
 
 export const createHousekeepingActivities = ({ housekeeping }: { housekeeping: Housekeeping }) => ({
   countEvents: () => settled(() => housekeeping.countEvents()),
-  sweepBatch: (place: Place | null, batchSize: number) => settled(() => housekeeping.sweep(place, batchSize)),
+  sweepBatch: (place: SweepPlace | null, batchSize: number) => settled(() => housekeeping.sweep(place, batchSize)),
 });

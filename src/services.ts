@@ -25,7 +25,7 @@ import type { NodeTypeSchemas } from './domain/hierarchy/schema.js';
 import type { IdempotentRequests } from './domain/idempotency.js';
 import type { IdentityAdministration } from './domain/identities/administration.js';
 import type { BulkIdentities } from './domain/identities/bulk.js';
-import type { Directory } from './domain/identities/directory.js';
+import type { IdentityDirectory } from './domain/identities/directory.js';
 import type { Identities } from './domain/identities/identities.js';
 import type { AccountIdentityInvites } from './domain/identity-invites/account-invites.js';
 import type { IdentityInvites } from './domain/identity-invites/identity-invites.js';
@@ -79,7 +79,7 @@ export interface Services {
   heavyAnswers: Turns;
   largeBodies: Turns;
   bulkIdentities: BulkIdentities;
-  directory: Directory;
+  directory: IdentityDirectory;
   identities: Identities;
   identityAdministration: IdentityAdministration;
   accountIdentityInvites: AccountIdentityInvites;

@@ -1,5 +1,5 @@
 import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
-import { afterCursor, type Place, type Placed, placeAtOf, readCursor, writeCursor } from './cursors.js';
+import { afterCursor, type CursorPlace, placeAtOf, type RowPlace, readCursor, writeCursor } from './cursors.js';
 import { invalidField } from './errors.js';
 import type { Bind } from './sql-parameters.js';
 
@@ -10,7 +10,7 @@ export interface PageRequest<S extends string = string> {
   sortBy: S;
   order: 'asc' | 'desc';
   q?: string | undefined;
-  /** `next` of the page before: what comes behind it, whatever its number says. */
+  /** `next` of the page before: reads on behind it, whatever `page` says. */
   after?: string | undefined;
 }
 
@@ -19,26 +19,28 @@ export interface Page<T> {
   itemCount: number;
   page: number;
   take: number;
-  /** Sorted by age: the cursor of what comes behind it, null where nothing does. */
+  /** If sorted by age: the cursor for the next page, null after the last. */
   next?: string | null;
 }
 
-/** What of a sorted list is read for a page. */
+/** The stretch of a sorted list that is read for a page. */
 export interface Stretch {
-  /** How many are skipped, in this direction, and how many are read. */
+  /** How many rows are skipped, in this direction, and how many are read. */
   at: number;
   count: number;
-  /** What is read comes the other way round. */
+  /** It is read from the end, in the opposite order. */
   fromBack: boolean;
   direction: 'asc' | 'desc';
-  /** Nothing up to here. */
-  behind?: Place;
+  /** Only what comes behind this place. */
+  behind?: CursorPlace;
 }
 
 /** A page by its number, or by how many come before it. */
 type PageAt = Pick<PageRequest, 'take' | 'order'> & ({ page: number } | { before: number });
 
-/** The way to a page from the nearer end, so that the last one costs like the first. `count` is 0 where nothing is there. */
+/**
+ * Reads a page from the nearer end, so that the last one costs like the first. `count` is 0 where the page is empty.
+ */
 export function fromNearerEnd(itemCount: number, { take, order, ...place }: PageAt): Stretch {
   const before = 'before' in place ? place.before : (place.page - 1) * take;
   const count = Math.max(0, Math.min(take, itemCount - before));
@@ -52,16 +54,16 @@ export function fromNearerEnd(itemCount: number, { take, order, ...place }: Page
   };
 }
 
-/** What of a page's request says which rows it has. */
+/** The part of a page's request that says which rows it has. */
 export type Sorted = Pick<PageRequest, 'page' | 'take' | 'order' | 'sortBy' | 'after'>;
 
 /** Whether a page is asked for by its cursor. */
 export const isFollowing = ({ after }: Pick<PageRequest, 'after'>): boolean => after !== undefined;
 
 /**
- * What is to be read for a page: by its number from the nearer end, or what comes behind its cursor, and one more, which tells
- * whether there is anything behind that.
- * @throws DomainError validation.failed for a cursor that is none, or where the list is not sorted by age
+ * What has to be read for a page: by its number, from the nearer end; or behind its cursor, and then one row more,
+ * which tells whether anything follows.
+ * @throws DomainError validation.failed for a text that is no cursor, or where the list is not sorted by age
  */
 export function stretchOf(itemCount: number, request: Sorted): Stretch {
   const { after, sortBy, take, order } = request;
@@ -71,14 +73,14 @@ export function stretchOf(itemCount: number, request: Sorted): Stretch {
   return { at: 0, count: take + 1, fromBack: false, direction: order, behind: readCursor(after) };
 }
 
-/** The same where the total is not known yet, and is read with the page: never from the other end. */
+/** The same where the total is not known yet, but read together with the page: never from the other end. */
 export const stretchForwards = (request: Sorted): Stretch => stretchOf(Number.POSITIVE_INFINITY, request);
 
 /**
- * The page of what was read for it.
- * @param rows as `stretch` has them, or more of the same; each with its place, where the list is sorted by age
+ * The page, made of what was read for it.
+ * @param rows of the `stretch`, or more; each with its place, if the list is sorted by age
  */
-export function pageOf<T extends Placed>(
+export function pageOf<T extends RowPlace>(
   { page, take, sortBy }: Sorted,
   itemCount: number,
   stretch: Pick<Stretch, 'count' | 'fromBack' | 'behind'>,
@@ -120,11 +122,11 @@ export async function readPage<T extends ObjectLiteral & { id: string }>(
   // TypeORM takes no rows for all of them.
   const nothing = { entities: [], raw: [] };
   const { entities, raw } =
-    count === 0 ? nothing : await query.offset(at).limit(count).getRawAndEntities<Pick<Placed, 'placeAt'>>();
+    count === 0 ? nothing : await query.offset(at).limit(count).getRawAndEntities<Pick<RowPlace, 'placeAt'>>();
   const rows = entities.map((entity, i) => ({ entity, placeAt: raw[i]!.placeAt, placeId: entity.id }));
   const page = pageOf(request, total, stretch, rows);
   return { ...page, rows: page.rows.map(({ entity }) => entity) };
 }
 
-/** A LIKE pattern that finds `text` anywhere, taking its own wildcards literally. */
+/** A LIKE pattern that finds `text` anywhere; its own wildcards are escaped. */
 export const containing = (text: string): string => `%${text.replace(/[\\%_]/g, (sign) => `\\${sign}`)}%`;

@@ -2,58 +2,61 @@ import type { EntityManager } from 'typeorm';
 import type { Db, Statement } from '../platform/database/db.js';
 import { inSnakeCase } from '../platform/database/naming.js';
 import type { AccountScope } from '../platform/scope.js';
-import { afterCursor, type Placed, placedBy } from './cursors.js';
+import { afterCursor, placedBy, type RowPlace } from './cursors.js';
 import { isFollowing, type Page, pageOf, type Sorted, type Stretch, stretchForwards, stretchOf } from './paging.js';
 import { type Bind, bindInto } from './sql-parameters.js';
 
 /**
- * A list of plain rows, as SQL: a page of fifty costs a fraction of what entities would. A page is found first and then read by
- * its keys, so that PostgreSQL sorts nothing but what is sorted by.
+ * A list of plain rows, as SQL; a page of fifty costs a fraction of what entities would. A page's keys are found first,
+ * and its rows are then read by key, so that PostgreSQL sorts nothing but the sort columns.
  */
 export interface RowList {
-  /** What rows are found in, by an alias. */
+  /** The table in which rows are found, with an alias. */
   from: string;
-  /** Which of them, account (`$1`) and Environment (`$2`, null where the scope is the Account) among the conditions. */
+  /** The condition, including account (`$1`) and Environment (`$2`, null where the scope is the Account). */
   where(put: Bind): string;
-  /** A column of the alias. */
+  /** The key column, with the alias. */
   key: string;
-  /** What else of the alias `found` has, so that the row is not read again. */
+  /** Further columns of the alias that `found` carries along, so that the row is not read again. */
   carried?: string;
-  /** What is joined to show a row, by the same alias, where `found.key` is that column. */
+  /** What is joined to show a row, under the same alias, by `found.key`. */
   shownBy: string;
-  /** What is shown, each column as its property is called. */
+  /** The columns that are shown, each named like its property. */
   select(put: Bind): string;
 }
 
 /** Runs one statement in the scope of a list. */
 export type Ask = <Row>(text: string, values: unknown[]) => Promise<Row[]>;
 
-/** @returns columns for a select list, of a table's alias and by the names of properties */
+/** @returns columns for a select list, of a table's alias, named like their properties */
 export const columnsOf = (alias: string, properties: readonly string[]): string =>
   properties.map((property) => `${alias}.${inSnakeCase(property)} as "${property}"`).join(', ');
 
 type Rows = Pick<RowList, 'select' | 'from' | 'where'>;
 
-/** All of a list's rows, by an open transaction. @param ending how they are sorted, and how many may come at the most */
+/** All rows of a list, in an open transaction. @param ending their order, and the most that may come */
 export function readRows<Row>(tx: EntityManager, scope: AccountScope, list: Rows, ending: string): Promise<Row[]> {
   const { text, values } = allOf(scope, list, ending);
   return tx.query(text, values);
 }
 
-/** Rows, and characters of what is long in them, of which the driver makes objects at once; some milliseconds of work. */
+/**
+ * Limits of one portion, in rows and in characters of their long columns: the driver makes objects of a portion at
+ * once, which is some milliseconds of work.
+ */
 const portion = { rows: 1000, characters: 1_000_000 };
-const firstPortion = 50; // which tells how long they are
+const firstPortion = 50; // which tells how long rows are
 
 export interface Many<Row> {
-  /** How many characters a row has in what may be long. */
+  /** The number of characters in a row's long columns. */
   lengthOf(row: Row): number;
-  /** Of all of them together: no more is read. */
+  /** The limit for all rows together: reading stops there. */
   longest: number;
 }
 
 /**
- * The same where they may be thousands: read in portions, between which other requests have their turns.
- * @returns null where they are too long together
+ * The same for lists of thousands: read in portions, between which other requests have their turns.
+ * @returns null where the rows are too long together
  */
 export async function readManyRows<Row>(
   tx: EntityManager,
@@ -87,12 +90,12 @@ function allOf(scope: AccountScope, list: Rows, ending: string) {
 }
 
 /**
- * One page of a list whose total is kept. What is asked is always the same but for how it is sorted, so that each statement
- * is one round trip with a plan that is kept.
- * @param total an expression for it
- * @param columns what to sort by, the id last
+ * One page of a list whose total is known without counting its rows. The statement is always the same but for the sort
+ * order, so it is one round trip with a cached plan.
+ * @param total SQL for the total
+ * @param columns the sort columns, the id last
  */
-export const readWhole = <Row>(
+export const readPageByTotal = <Row>(
   db: Pick<Db, 'statementIn'>,
   scope: AccountScope,
   list: RowList & { total: Expression },
@@ -102,10 +105,10 @@ export const readWhole = <Row>(
   readSlice((text, values) => db.statementIn(scope, statementOf(text), values), scope, list, page, columns);
 
 /**
- * One page of a list that is counted, by an open transaction. Ten rows and ten thousand ask for different plans, so that
- * PostgreSQL makes one for the values at hand.
+ * One page of a list whose rows are counted, in an open transaction. Ten rows and ten thousand ask for different plans,
+ * so PostgreSQL makes one for the actual values.
  */
-export const readPart = <Row>(
+export const readCountedPage = <Row>(
   tx: EntityManager,
   scope: AccountScope,
   list: RowList,
@@ -115,7 +118,7 @@ export const readPart = <Row>(
 
 type Expression = (put: Bind) => string;
 
-/** The first page comes with the total, and so does one that follows another. */
+/** The first page is read together with the total, and so is one that follows another. */
 async function readSlice<Row>(
   ask: Ask,
   scope: AccountScope,
@@ -134,7 +137,8 @@ async function readSlice<Row>(
   const [age, id] = columns as [string, string];
   const place = request.sortBy === 'created_at' ? `, ${placedBy(age, id)}` : '';
   const select = (put: Bind, where: string, { direction, count, at, behind: last }: Stretch, more = '') => {
-    // A number in the text has it planned anew each time, as a page of no prepared statement (src/platform/database/prepared-texts.ts).
+    // A number in the text is planned anew each time, as for any text that is not prepared
+    // (src/platform/database/prepared-texts.ts).
     const offset = total === undefined ? `offset ${at}` : at > 0 ? `offset ${put(at)}` : '';
     const sorted = `order by ${columns.map((column) => `${column} ${direction}`).join(', ')}`;
     const following = last ? ` and ${afterCursor(last, columns, direction, put)}` : '';
@@ -142,7 +146,7 @@ async function readSlice<Row>(
     return `select ${list.select(put)}${place}${more} from (${found}) found join ${list.shownBy} ${sorted}`;
   };
   const totalAlone = async () => {
-    // A total need not name the scope's values, and PostgreSQL tells no type of one that nothing names.
+    // A total may leave a value of the scope unused, whose type PostgreSQL then could not tell.
     const [row] = await run<{ total: string }>(
       (put) => `select ${totalOf(put, () => list.where(put))} as total from (select $1::uuid, $2::uuid) scope`,
     );
@@ -150,7 +154,7 @@ async function readSlice<Row>(
   };
   if (request.page === 1 || isFollowing(request)) {
     const stretch = stretchForwards(request);
-    const rows = await run<Row & Placed & { itemCount: string }>((put) => {
+    const rows = await run<Row & RowPlace & { itemCount: string }>((put) => {
       const where = list.where(put);
       return select(put, where, stretch, `, ${totalOf(put, () => where)} as "itemCount"`);
     });
@@ -160,7 +164,7 @@ async function readSlice<Row>(
   }
   const itemCount = await totalAlone();
   const stretch = stretchOf(itemCount, request);
-  const rows = stretch.count === 0 ? [] : await run<Row & Placed>((put) => select(put, list.where(put), stretch));
+  const rows = stretch.count === 0 ? [] : await run<Row & RowPlace>((put) => select(put, list.where(put), stretch));
   return pageOf(request, itemCount, stretch, rows);
 }
 
@@ -169,15 +173,18 @@ function valuesIn({ accountId, environmentId }: AccountScope): { put: Bind; valu
   return { values, put: bindInto(values) };
 }
 
-/** In the text, since PostgreSQL plans for few rows only when it knows that they are few; and in steps, so that texts are. */
+/**
+ * Part of the text, since PostgreSQL only plans for few rows if it knows that they are few; in steps, so that there are
+ * few texts.
+ */
 export const limitFor = (count: number): number => steps.find((step) => count <= step) as number;
-/** With one more each, which tells whether anything follows. */
+/** Each also with one more, which tells whether anything follows. */
 const steps = [20, 21, 50, 51, 100, 101];
 
-/** There are as many as there are lists, and ways to sort and limit each. */
+/** One for each list, and each way to sort and limit it. */
 const statements = new Map<string, Statement>();
 
-/** The statement with a text, always the same one, so that its plan is kept. */
+/** The statement for a text; always the same object, so that its plan is kept. */
 export function statementOf(text: string): Statement {
   const known = statements.get(text);
   if (known) return known;

@@ -1,7 +1,7 @@
-/** What a batch of housekeeping has done that walks along something by ids. */
-export interface Swept {
-  /** Rows that it deleted, or ended. */
+/** The result of a batch of housekeeping that walks along a table by ids. */
+export interface SweptStep {
+  /** How many rows it deleted or ended. */
   swept: number;
-  /** Where the next one goes on; null after the last. */
+  /** Where the next batch goes on; null after the last. */
   next: string | null;
 }

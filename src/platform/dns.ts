@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { type Reading, readAnswer, type TxtAnswer } from './dns/answers.js';
 import { createAuthorities } from './dns/authorities.js';
-import { ask, type Server } from './dns/exchange.js';
+import { askServer, type Server } from './dns/exchange.js';
 import { isCallable } from './outbound/addresses.js';
 
 export type { TxtAnswer } from './dns/answers.js';
@@ -48,7 +48,7 @@ export function createDns({
       if (leftMs <= 0) break;
       const inTime = AbortSignal.timeout(Math.min(tryMs, leftMs));
       const question = { name, type: 'TXT', recursive: zone === null } as const;
-      const reading = await ask(server, question, inTime).then(
+      const reading = await askServer(server, question, inTime).then(
         (answer) => readAnswer(answer, name, zone),
         () => broken,
       );

@@ -1,5 +1,5 @@
 import { Membership } from '../../entities/membership.js';
-import { createHousekeeping, type Place } from '../../src/domain/housekeeping/housekeeping.js';
+import { createHousekeeping, type SweepPlace } from '../../src/domain/housekeeping/housekeeping.js';
 import { minutes } from '../../src/platform/clock.js';
 import { invite, newMember, rolesByKey, type TestMember } from '../support/administrators.js';
 import { outcomeOf } from '../support/answers.js';
@@ -40,7 +40,7 @@ const removeApplications = async () => {
 /** All that housekeeping does of Accounts that were closed. */
 async function sweep(batchSize = 2, now = new Date()) {
   const housekeeping = createHousekeeping({ db: api.database.db, now: () => now, auditRetentionDays: 365 });
-  let place: Place | null = { rule: 'accounts', after: null, looked: 0 };
+  let place: SweepPlace | null = { rule: 'accounts', after: null, looked: 0 };
   let deleted = 0;
   while (place?.rule === 'accounts') {
     const swept = await housekeeping.sweep(place, batchSize);

@@ -3,7 +3,7 @@ import { AccountIntent } from '../../entities/account-intent.js';
 import { Email } from '../../entities/email.js';
 import { Event } from '../../entities/event.js';
 import { User } from '../../entities/user.js';
-import { end } from '../../src/domain/account-intents/end.js';
+import { endIntent } from '../../src/domain/account-intents/end.js';
 import { createAccountRetryByOperator } from '../../src/domain/account-intents/retry.js';
 import { DomainError } from '../../src/domain/errors.js';
 import { hours } from '../../src/platform/clock.js';
@@ -343,7 +343,7 @@ test('an older one that ends at the moment at which a newer one is resumed has o
   const cancelled = { status: 'cancelled', reason: 'cancelled_by_operator', due: false, now: auth.now() } as const;
   const claim = await comingUpon(
     auth.database,
-    (tx) => end(tx, older, cancelled),
+    (tx) => endIntent(tx, older, cancelled),
     () => auth.accountIntents.claim(newer, randomUUID()),
   );
   expect(claim).toEqual({ mine: true, discardedIds: [] });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { createHousekeeping, type Place } from '../../src/domain/housekeeping/housekeeping.js';
+import { createHousekeeping, type SweepPlace } from '../../src/domain/housekeeping/housekeeping.js';
 import { createClientManagement } from '../../src/domain/oidc/client-management.js';
 import { createOwnApplications } from '../../src/domain/sessions/own-applications.js';
 import { createOwnSessions } from '../../src/domain/sessions/own-sessions.js';
@@ -67,7 +67,7 @@ async function much(client: { id: string }, identityId: string, count: number): 
 async function sweep(batchSize: number, at = world.now()): Promise<number> {
   const housekeeping = createHousekeeping({ db: world.database.db, now: () => at, auditRetentionDays: 365 });
   let deleted = 0;
-  for (let place: Place | null = null; ; ) {
+  for (let place: SweepPlace | null = null; ; ) {
     const swept = await housekeeping.sweep(place, batchSize);
     if (swept.table === 'removed_clients') deleted += swept.deleted;
     else if (swept.table !== 'webhook_stops') return deleted;

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { migrations } from '../../entities/migrations/index.js';
 import { keepEvents } from '../../src/domain/housekeeping/events.js';
-import { createHousekeeping, type Place } from '../../src/domain/housekeeping/housekeeping.js';
+import { createHousekeeping, type SweepPlace } from '../../src/domain/housekeeping/housekeeping.js';
 import { migrate } from '../../src/platform/database/migrations.js';
 import { createDataSource } from '../../src/platform/database/open-db.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
@@ -146,7 +146,7 @@ test('events of months that nobody made a table for go, too, and nobody waits fo
   const place = { rule: 'events', after: null, looked: 0 };
   const sweepAll = async () => {
     let times = 0;
-    for (let next: Place | null = place; next?.rule === 'events'; next = (await sweep(next, 1000)).next) times++;
+    for (let next: SweepPlace | null = place; next?.rule === 'events'; next = (await sweep(next, 1000)).next) times++;
     return times;
   };
   await sweepAll(); // whole months of the tests before

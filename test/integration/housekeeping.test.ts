@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { createHousekeeping, type Place, type Swept } from '../../src/domain/housekeeping/housekeeping.js';
+import { createHousekeeping, type SweepPlace, type SweptBatch } from '../../src/domain/housekeeping/housekeeping.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { asOwner, rowsAsOwner } from '../support/database.js';
 
@@ -18,9 +18,9 @@ const ago = (text: string) => `now() - interval '${text}'`;
 async function sweepAll(batchSize = 100) {
   const housekeeping = createHousekeeping({ db: api.database.db, now: () => new Date(), auditRetentionDays: 365 });
   const deleted: Record<string, number> = {};
-  let place: Place | null = null;
+  let place: SweepPlace | null = null;
   do {
-    const swept: Swept = await housekeeping.sweep(place, batchSize);
+    const swept: SweptBatch = await housekeeping.sweep(place, batchSize);
     if (swept.deleted) deleted[swept.table] = (deleted[swept.table] ?? 0) + swept.deleted;
     place = swept.next;
   } while (place);

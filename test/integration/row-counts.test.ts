@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
-import { createHousekeeping, type Place } from '../../src/domain/housekeeping/housekeeping.js';
+import { createHousekeeping, type SweepPlace } from '../../src/domain/housekeeping/housekeeping.js';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { type Call, callsOf } from '../support/calls.js';
 import { expectExactCounts } from '../support/database.js';
@@ -53,7 +53,7 @@ const partsOf = (list: string) =>
 
 async function sweep(): Promise<void> {
   const housekeeping = createHousekeeping({ db: api.database.db, now: () => new Date(), auditRetentionDays: 365 });
-  for (let place: Place | null | undefined; place !== null; )
+  for (let place: SweepPlace | null | undefined; place !== null; )
     place = (await housekeeping.sweep(place ?? null, 10)).next;
 }
 

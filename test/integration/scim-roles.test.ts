@@ -1,5 +1,5 @@
 import type { LightMyRequestResponse } from 'fastify';
-import { change } from '../../src/domain/hierarchy/changes.js';
+import { changeNode } from '../../src/domain/hierarchy/changes.js';
 import { removeMember } from '../../src/domain/identities/remove.js';
 import { withdrawFromMember } from '../../src/domain/identity-invites/issue.js';
 import { createMemberships } from '../../src/domain/organizations/memberships.js';
@@ -199,7 +199,7 @@ describe('at a node that is moved out of the organization', () => {
     const moving = async (parentId: string, ask: () => Promise<LightMyRequestResponse>) => {
       const { version } = (await key('GET', `/nodes/${unit}`)).json().data;
       const moved = { id: unit, version, changes: { parentId }, at: api.clock.now };
-      return outcomeOf(await comingUpon(api.database, (tx) => change(tx, account.scope, moved), ask));
+      return outcomeOf(await comingUpon(api.database, (tx) => changeNode(tx, account.scope, moved), ask));
     };
     expect(await moving(rootId, () => portal('POST', '/scim/group-mappings', mapping))).toBe('400 validation.failed');
     expect(await moving(back, () => portal('PATCH', `/scim/group-mappings/${elsewhere}`, { node_id: team }))).toBe(

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createHousekeeping, type Place } from '../../src/domain/housekeeping/housekeeping.js';
+import { createHousekeeping, type SweepPlace } from '../../src/domain/housekeeping/housekeeping.js';
 import { countWaitingProcesses } from '../../src/domain/processes/counts.js';
 import { createWebhookDeliveries } from '../../src/domain/webhooks/deliveries.js';
 import { fanOutWebhooks } from '../../src/domain/webhooks/fan-out.js';
@@ -80,7 +80,7 @@ const attempts = (meanwhile: () => Promise<unknown> = async () => undefined) =>
 async function sweep(batchSize: number): Promise<number> {
   const housekeeping = createHousekeeping({ db: api.database.db, now: () => new Date(), auditRetentionDays: 365 });
   let ended = 0;
-  for (let place: Place | null = null; ; ) {
+  for (let place: SweepPlace | null = null; ; ) {
     const swept = await housekeeping.sweep(place, batchSize);
     if (swept.table !== 'webhook_stops') return ended;
     ended += swept.deleted;

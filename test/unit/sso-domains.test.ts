@@ -1,4 +1,4 @@
-import { judge, newToken } from '../../src/domain/sso-domains/challenge.js';
+import { judgeAnswer, newToken } from '../../src/domain/sso-domains/challenge.js';
 import { claimableDomain, domainIn } from '../../src/domain/sso-domains/domain-name.js';
 import { hasLapsed, lifeOf, nextLook, nextLookAtVerified } from '../../src/domain/sso-domains/schedule.js';
 import { days, hours, minutes } from '../../src/platform/clock.js';
@@ -80,17 +80,17 @@ test('tokens are 160 bits in letters that nobody changes', () => {
 });
 
 test('what a look says: one of the texts has to be the value, whole', () => {
-  const found = (...texts: string[]) => judge({ kind: 'found', texts }, 'svc-domain-verification=abc');
+  const found = (...texts: string[]) => judgeAnswer({ kind: 'found', texts }, 'svc-domain-verification=abc');
   expect(found('v=spf1 -all', 'svc-domain-verification=abc')).toEqual({ kind: 'found' });
   expect(found(' "svc-domain-verification=abc" ')).toEqual({ kind: 'found' });
   for (const wrong of ['svc-domain-verification=abd', 'svc-domain-verification=abcd', 'abc', ''])
     expect(found(wrong)).toEqual({ kind: 'missed', reason: 'record_mismatch', cachedMs: 0 });
-  expect(judge({ kind: 'absent', cachedMs: 5 }, 'x')).toEqual({
+  expect(judgeAnswer({ kind: 'absent', cachedMs: 5 }, 'x')).toEqual({
     kind: 'missed',
     reason: 'record_not_found',
     cachedMs: 5,
   });
-  expect(judge({ kind: 'broken' }, 'x')).toEqual({ kind: 'unknown', reason: 'dns_unavailable' });
+  expect(judgeAnswer({ kind: 'broken' }, 'x')).toEqual({ kind: 'unknown', reason: 'dns_unavailable' });
 });
 
 describe('the schedule', () => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
-import type { Place, Swept } from '../../src/domain/housekeeping/housekeeping.js';
+import type { SweepPlace, SweptBatch } from '../../src/domain/housekeeping/housekeeping.js';
 import { minutes } from '../../src/platform/clock.js';
 import { ensureSchedules } from '../../src/temporal/schedules.js';
 import type { HousekeepingInput, housekeeping } from '../../workflows/housekeeping.js';
@@ -14,10 +14,10 @@ beforeAll(async () => {
 });
 afterAll(() => temporal.stop());
 
-const at = (rule: string): Place => ({ rule, after: null, looked: 0 });
+const at = (rule: string): SweepPlace => ({ rule, after: null, looked: 0 });
 
 /** Two batches of grants, one of sessions, one of mails. */
-const batches: Swept[] = [
+const batches: SweptBatch[] = [
   { table: 'grants', deleted: 1000, next: at('grants') },
   { table: 'grants', deleted: 7, next: at('sessions') },
   { table: 'sessions', deleted: 0, next: at('emails') },
@@ -31,7 +31,9 @@ async function start(input: HousekeepingInput, sweepBatch = fakeBatches()) {
 }
 function fakeBatches() {
   let next = 0;
-  return jest.fn(async (_place: Place | null, _batchSize: number): Promise<Swept> => batches[next++] as Swept);
+  return jest.fn(
+    async (_place: SweepPlace | null, _batchSize: number): Promise<SweptBatch> => batches[next++] as SweptBatch,
+  );
 }
 
 test('housekeeping goes from batch to batch, and answers counts only', async () => {
@@ -53,7 +55,7 @@ test('a long run goes on with a fresh history, and loses neither its place nor i
 test('cancelled, it finishes the batch on its way and begins no other', async () => {
   let finish = () => {};
   const fakes = fakeBatches();
-  const sweepBatch = jest.fn(async (place: Place | null, batchSize: number) => {
+  const sweepBatch = jest.fn(async (place: SweepPlace | null, batchSize: number) => {
     if (place) await new Promise<void>((resolve) => (finish = resolve));
     return fakes(place, batchSize);
   });
@@ -72,7 +74,7 @@ test('cancelled, it finishes the batch on its way and begins no other', async ()
 test('cancelled during the last batch of its history, it does not go on with a fresh one', async () => {
   let finish = () => {};
   const fakes = fakeBatches();
-  const sweepBatch = jest.fn(async (place: Place | null, batchSize: number): Promise<Swept> => {
+  const sweepBatch = jest.fn(async (place: SweepPlace | null, batchSize: number): Promise<SweptBatch> => {
     if (sweepBatch.mock.calls.length === 1) await new Promise<void>((resolve) => (finish = resolve));
     return fakes(place, batchSize);
   });

@@ -4,7 +4,7 @@ import type { Db } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
-import { columnsOf, type RowList, readPart, readRows, readWhole } from '../row-pages.js';
+import { columnsOf, type RowList, readCountedPage, readPageByTotal, readRows } from '../row-pages.js';
 import type { Bind } from '../sql-parameters.js';
 import { notEnded } from './in-force.js';
 import type { ReachedNodes } from './rights.js';
@@ -75,10 +75,10 @@ export function listRoles(
       ...(name !== undefined ? [`role.name = ${put(name)}::citext`] : []),
     ];
     const found = rolesWhere(holders, (put) => [meant, ...named(put)].join(' and '));
-    return db.transaction(scope, (tx) => readPart(tx, scope, found, page, sorted));
+    return db.transaction(scope, (tx) => readCountedPage(tx, scope, found, page, sorted));
   }
   const total = () => `(select count(*) from roles role where ${meant})`;
-  return readWhole(db, scope, { ...rolesWhere(holders, () => meant), total }, page, sorted);
+  return readPageByTotal(db, scope, { ...rolesWhere(holders, () => meant), total }, page, sorted);
 }
 
 /** The roles that can be offered for assignment: active ones that are not the system's, by name. */

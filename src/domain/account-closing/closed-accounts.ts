@@ -8,7 +8,7 @@ import { leaveIdentity } from '../access/window-rows.js';
 import { createEnvironmentRemovals } from '../environment-removals/removals.js';
 import { forgetInvited } from '../erasures/forget-invited.js';
 import { recordEvent } from '../events/record.js';
-import type { Swept } from '../sweeping.js';
+import type { SweptStep } from '../sweeping.js';
 
 /** How long support halts a removal in an Account that is closed: nobody could take it up there any more. */
 const haltMs = days(1);
@@ -23,7 +23,7 @@ export const sweepClosedAccount = (
   { db, now }: { db: Db; now: Clock },
   place: string | null,
   batchSize: number,
-): Promise<Swept> =>
+): Promise<SweptStep> =>
   db.transaction('system', async (tx) => {
     const [found] = await tx.query<{ id: string; name: string }[]>(
       'select id, name from accounts where closed_at is not null and id > $1 order by id limit 1 for update skip locked',

@@ -8,8 +8,8 @@ import { DomainError } from '../errors.js';
 import { insertPasswordLink } from '../passwords/links.js';
 import {
   type Claim,
-  claim,
   claimedBy,
+  claimIntent,
   discardIntents,
   hasPassword,
   intentStatusOf,
@@ -17,7 +17,7 @@ import {
   newestParked,
 } from './claim.js';
 import { type CreateNow, createNow } from './create.js';
-import { end, fail } from './end.js';
+import { endIntent, failIntent } from './end.js';
 import { accountIntentInput, accountIntentNotice } from './process.js';
 import { failureOf, type ProvisionedIntent, provisionedBefore, provisionIntent } from './provision.js';
 import { createAccountRetry } from './retry.js';
@@ -90,7 +90,7 @@ export function createAccountIntents({ db, sealing, now, intentTtlMs }: AccountI
       }),
 
     claim: (id: string, claimId: string): Promise<Claim> =>
-      db.transaction('system', (tx) => claim(tx, { id, claimId, now: now() })),
+      db.transaction('system', (tx) => claimIntent(tx, { id, claimId, now: now() })),
 
     /** Creates the Account of a claimed one, once. @throws DomainError account_intent.not_found, account.slug_taken */
     provision: (id: string): Promise<ProvisionedIntent> =>
@@ -98,17 +98,17 @@ export function createAccountIntents({ db, sealing, now, intentTtlMs }: AccountI
 
     /** Ends a claimed one whose Account cannot be made; answers the Account where there is one after all. */
     fail: (id: string, reason: string): Promise<ProvisionedIntent | null> =>
-      db.transaction('system', (tx) => fail(tx, id, { reason, now: now() })),
+      db.transaction('system', (tx) => failIntent(tx, id, { reason, now: now() })),
 
     /** Ends one whose time is over. Answers how it stands. */
     expire: (id: string): Promise<AccountIntentStatus> =>
       db.transaction('system', (tx) =>
-        end(tx, id, { status: 'expired', reason: 'not_resumed_in_time', due: true, now: now() }),
+        endIntent(tx, id, { status: 'expired', reason: 'not_resumed_in_time', due: true, now: now() }),
       ),
 
     /** Ends a parked one for an operator's reason. Answers how it stands. */
     cancel: (id: string, reason: string): Promise<AccountIntentStatus> =>
-      db.transaction('system', (tx) => end(tx, id, { status: 'cancelled', reason, due: false, now: now() })),
+      db.transaction('system', (tx) => endIntent(tx, id, { status: 'cancelled', reason, due: false, now: now() })),
 
     /** For support (`npm run retry-account`). */
     retry: createAccountRetry({ db, now }),

@@ -43,7 +43,7 @@ export const newestParked = (tx: EntityManager, userId: string, now: Date) =>
  * otherwise each of many resumes at once would find the next one. Repeating it answers the same.
  * @returns not `mine` and `parked` where its owner has to set a password first: it goes on waiting for that
  */
-export async function claim(
+export async function claimIntent(
   tx: EntityManager,
   { id, claimId, now }: { id: string; claimId: string; now: Date },
 ): Promise<Claim> {

@@ -8,7 +8,7 @@ import { failureEmail } from './process.js';
 import { type ProvisionedIntent, provisionedBefore } from './provision.js';
 
 /** Ends one that is parked, and answers how it has ended or how it stands. Repeating it is harmless. */
-export async function end(
+export async function endIntent(
   tx: EntityManager,
   id: string,
   { status, reason, due, now }: { status: 'expired' | 'cancelled'; reason: string; due: boolean; now: Date },
@@ -26,7 +26,7 @@ export async function end(
  * Ends a claimed one whose Account cannot be made, and tells its owner.
  * @returns the Account, where it was made after all: a lost answer looks like a failure
  */
-export async function fail(
+export async function failIntent(
   tx: EntityManager,
   id: string,
   { reason, now }: { reason: string; now: Date },

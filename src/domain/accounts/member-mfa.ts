@@ -8,7 +8,7 @@ import { authorityOf, lockAdministration } from '../capabilities/roles-authority
 import { defaultLocaleOf } from '../emails/locale.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
-import { findMember, type Member } from './members.js';
+import { findAccountMember, type Member } from './members.js';
 import { rolesOf } from './members-roles.js';
 
 /** Help for an administrator who has lost their second factors. */
@@ -47,7 +47,7 @@ export const createMemberMfaReset =
       });
       const locale = await defaultLocaleOf(tx, scope);
       await noticeAdmin(tx, { userId: member.userId, eventId, locale, now: at });
-      return findMember(tx, scope, id);
+      return findAccountMember(tx, scope, id);
     });
 
 export type MemberMfaReset = ReturnType<typeof createMemberMfaReset>;

@@ -56,7 +56,7 @@ const select = (tx: EntityManager, { accountId }: AccountScope) =>
     .where('member.accountId = :accountId', { accountId });
 
 /** One of them, in the Account's scope or the system's. @throws DomainError member.not_found */
-export async function findMember(tx: EntityManager, scope: AccountScope, id: string): Promise<Member> {
+export async function findAccountMember(tx: EntityManager, scope: AccountScope, id: string): Promise<Member> {
   const found = (await select(tx, scope).andWhere('member.id = :id', { id }).getOne()) as Found | null;
   if (!found) throw new DomainError('member.not_found');
   return present(found, await rolesOf(tx, scope, [id]), await enrolledAmong(tx, [found]));
@@ -89,13 +89,13 @@ export function createAccountMembers({ db }: { db: Db }): AccountMembers {
         return { ...rest, rows: rows.map((row) => present(row as Found, roles, enrolled)) };
       }),
 
-    get: ({ accountId }, id) => db.transaction({ accountId }, (tx) => findMember(tx, { accountId }, id)),
+    get: ({ accountId }, id) => db.transaction({ accountId }, (tx) => findAccountMember(tx, { accountId }, id)),
 
     update: ({ accountId }, userId, id, wanted) =>
       db.transaction({ accountId }, async (tx) => {
         const scope = { accountId };
         await lockAdministration(tx, scope);
-        const member = await findMember(tx, scope, id);
+        const member = await findAccountMember(tx, scope, id);
         const roles = await wantedRoles(tx, scope, wanted, member.roles);
         const isHeld = (role: MemberRole) => member.roles.some((held) => isSame(held, role));
         const given = roles.filter((role) => !isHeld(role));
@@ -122,14 +122,14 @@ export function createAccountMembers({ db }: { db: Db }): AccountMembers {
             roles: roles.map(({ roleId, limits }) => ({ role_id: roleId, limits })),
           },
         });
-        return findMember(tx, scope, id);
+        return findAccountMember(tx, scope, id);
       }),
 
     remove: ({ accountId }, userId, id) =>
       db.transaction({ accountId }, async (tx) => {
         const scope = { accountId };
         await lockAdministration(tx, scope);
-        const { user, roles } = await findMember(tx, scope, id);
+        const { user, roles } = await findAccountMember(tx, scope, id);
         const remover = await authorityOf(tx, scope, userId);
         if (roles.some(isOwnerRole) && !remover.isOwner) throw new DomainError('member.owner_required');
         if (roles.some(makesOwner)) await assertAnotherOwner(tx, scope, id);

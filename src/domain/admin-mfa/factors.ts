@@ -12,7 +12,7 @@ import type { TotpFactor } from '../mfa/totp-codes.js';
 import type { KeyFactor } from '../mfa/webauthn-ceremonies.js';
 import { aal2 } from '../sessions/first-factor.js';
 import { noticeAdmin } from './mails.js';
-import type { Proof, ProvenSession } from './proof.js';
+import type { AdminProof, ProvenSession } from './proof.js';
 import type { UserRecoveryCodes } from './recovery-codes.js';
 import type { SignedInAdmin } from './signed-in-admin.js';
 
@@ -33,7 +33,7 @@ export interface AddedUserFactor {
 
 export interface UserFactorsDeps {
   db: Db;
-  proof: Pick<Proof, 'hold'>;
+  proof: Pick<AdminProof, 'hold'>;
   recoveryCodes: Pick<UserRecoveryCodes, 'renew' | 'withSet'>;
   now: Clock;
 }

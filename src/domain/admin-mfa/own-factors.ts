@@ -7,7 +7,7 @@ import type { TotpEnrollment } from '../mfa/totp-codes.js';
 import type { KeyOwner } from '../mfa/webauthn-ceremonies.js';
 import { givingBack } from '../rate-limits.js';
 import type { AddedUserFactor, UserFactorSummary, UserFactors } from './factors.js';
-import type { Proof } from './proof.js';
+import type { AdminProof } from './proof.js';
 import type { RemainingCodes, UserRecoveryCodes } from './recovery-codes.js';
 import type { SignedInAdmin } from './signed-in-admin.js';
 import type { UserTotp } from './totp.js';
@@ -37,7 +37,7 @@ export interface OwnAdminMfa {
 }
 
 export interface OwnAdminMfaDeps {
-  proof: Pick<Proof, 'require'>;
+  proof: Pick<AdminProof, 'require'>;
   attempts: Pick<MfaAttempts, 'counted'>;
   factors: Pick<UserFactors, 'enroll' | 'list' | 'rename' | 'remove'>;
   recoveryCodes: Pick<UserRecoveryCodes, 'remaining' | 'replace'>;

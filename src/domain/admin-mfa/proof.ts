@@ -87,4 +87,4 @@ export function createProof({ db, now }: { db: Pick<Db, 'statement'>; now: Clock
   };
 }
 
-export type Proof = ReturnType<typeof createProof>;
+export type AdminProof = ReturnType<typeof createProof>;

@@ -9,7 +9,7 @@ import { recordOfUser } from '../events/user-events.js';
 import { looksLikeRecoveryCode } from '../mfa/recovery-code-form.js';
 import type { KeptCode, RecoveryCodeHashes, RecoveryCodeSet } from '../mfa/recovery-code-hashes.js';
 import { noticeAdmin } from './mails.js';
-import type { Proof } from './proof.js';
+import type { AdminProof } from './proof.js';
 import type { SignedInAdmin } from './signed-in-admin.js';
 
 const leftStatement = {
@@ -37,7 +37,7 @@ export interface RemainingCodes {
 export interface UserRecoveryCodesDeps {
   db: Db;
   hashes: RecoveryCodeHashes;
-  proof: Pick<Proof, 'require' | 'hold'>;
+  proof: Pick<AdminProof, 'require' | 'hold'>;
   now: Clock;
 }
 

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { Db } from '../../platform/database/db.js';
-import { afterCursor, type Place, placeIn } from '../cursors.js';
+import { afterCursor, type CursorPlace, placeIn } from '../cursors.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 import type { Turns } from '../fair-queue.js';
@@ -11,7 +11,7 @@ import type { AuditFilters, AuditPlace } from './conditions.js';
 import { isPlannedOnce, timesOf } from './conditions.js';
 import { countDays, locate, reach } from './days.js';
 import { nameThePeople } from './labels.js';
-import { type AuditRow, nearId, readRows } from './rows.js';
+import { type AuditRow, nearId, readAuditRows } from './rows.js';
 
 export interface AuditDetail extends AuditRow {
   /** With the same correlation id, itself too: oldest first, at most 50. */
@@ -39,7 +39,7 @@ export function createAuditLog({ db, broadReads }: AuditLogDeps) {
 
   const read = (place: AuditPlace, filters: AuditFilters, snapshot: string, after?: AuditRow): Promise<AuditRow[]> =>
     db.transaction(scopeOf(place), (tx) =>
-      readRows(asking(tx), place, filters, {
+      readAuditRows(asking(tx), place, filters, {
         order: 'asc',
         take: rowsPerBatch,
         and: (put) => [
@@ -79,7 +79,7 @@ export function createAuditLog({ db, broadReads }: AuditLogDeps) {
      */
     async view(place: AuditPlace, id: string): Promise<AuditDetail> {
       const { row, correlated, acted } = await db.transaction(scopeOf(place), async (tx) => {
-        const [row] = await readRows(
+        const [row] = await readAuditRows(
           asking(tx),
           place,
           {},
@@ -137,12 +137,12 @@ async function readPage(ask: Ask, place: AuditPlace, filters: AuditFilters, page
       ...timesOf(within, put),
       ...timesOf(filters, put),
     ];
-    return paged(forwards, await readRows(ask, place, filters, { order: direction, take: forwards.count, and }));
+    return paged(forwards, await readAuditRows(ask, place, filters, { order: direction, take: forwards.count, and }));
   }
   const count = Math.max(0, Math.min(page.take, itemCount - forwards.at));
   if (count === 0) return paged({ count, fromBack: false }, []);
   const start = locate(days, page.order, forwards.at, count);
-  const rows = await readRows(ask, place, filters, {
+  const rows = await readAuditRows(ask, place, filters, {
     order: start.direction,
     skip: start.skip,
     take: count,
@@ -156,7 +156,7 @@ async function correlatedWith(tx: EntityManager, place: AuditPlace, row: AuditRo
   const { correlationId } = row;
   const others = relatedByCorrelation - 1;
   const from = (order: 'asc' | 'desc') =>
-    readRows(
+    readAuditRows(
       asking(tx),
       place,
       { correlationId },
@@ -170,7 +170,7 @@ async function correlatedWith(tx: EntityManager, place: AuditPlace, row: AuditRo
 async function actedBefore(tx: EntityManager, place: AuditPlace, row: AuditRow) {
   const { actorId, actorType } = row;
   if (actorId === null) return [];
-  return readRows(
+  return readAuditRows(
     asking(tx),
     place,
     { actorId },
@@ -190,7 +190,7 @@ async function actedBefore(tx: EntityManager, place: AuditPlace, row: AuditRow) 
 }
 
 /** Twice the time: the pair gives the order, the time alone the months that need not be read. */
-const beyond = (place: Place, put: Bind, order: 'asc' | 'desc' = 'asc'): string[] => [
+const beyond = (place: CursorPlace, put: Bind, order: 'asc' | 'desc' = 'asc'): string[] => [
   `created_at ${order === 'asc' ? '>=' : '<='} ${put(place.createdAt)}::timestamptz`,
   afterCursor(place, byAge, order, put),
 ];

@@ -1,11 +1,11 @@
 import type { Event } from '../../../entities/event.js';
-import { type Placed, placedBy } from '../cursors.js';
+import { placedBy, type RowPlace } from '../cursors.js';
 import type { Ask } from '../row-pages.js';
 import type { Bind } from '../sql-parameters.js';
 import { type AuditFilters, type AuditPlace, conditionsOf, parameters } from './conditions.js';
 
 /** An event as the audit log shows it. */
-export type AuditRow = Omit<Event, 'transactionId' | 'isDomainEvent'> & Placed;
+export type AuditRow = Omit<Event, 'transactionId' | 'isDomainEvent'> & RowPlace;
 
 const columns = `id, account_id as "accountId", application_id as "applicationId", environment_id as "environmentId",
   actor_type as "actorType", actor_id as "actorId", actor_label as "actorLabel", action, resource_type as "resourceType",
@@ -22,7 +22,7 @@ export interface RowsWanted {
 }
 
 /** Rows in the order of their times. Every query of the audit log's rows is this one, so each keeps to its place. */
-export async function readRows(
+export async function readAuditRows(
   ask: Ask,
   place: AuditPlace,
   filters: AuditFilters,

@@ -23,7 +23,7 @@ const kinds = {
   },
 } as const satisfies Record<string, { schema: object; holds(value: unknown): boolean }>;
 
-export type Kind = keyof typeof kinds;
+export type FieldKind = keyof typeof kinds;
 const namesOf = {
   boolean: ['erased', 'invited', 'is_active', 'joined', 'password_set', 'provisioned', 'signed_up'],
   integer: [
@@ -82,7 +82,7 @@ const namesOf = {
   object: ['authentication_policy', 'became', 'limits', 'rest'],
   objects: ['roles'],
   text: [],
-} as const satisfies Record<Kind, readonly string[]>;
+} as const satisfies Record<FieldKind, readonly string[]>;
 
 /** Of these null says something, such as "no end". */
 const nullable: ReadonlySet<string> = new Set([
@@ -99,12 +99,12 @@ const nullable: ReadonlySet<string> = new Set([
 ]);
 
 /** Fields that are something else than a text. */
-export const kindsByName: ReadonlyMap<string, Kind> = new Map<string, Kind>(
-  Object.entries(namesOf).flatMap(([kind, names]) => names.map((name) => [name, kind as Kind] as const)),
+export const kindsByName: ReadonlyMap<string, FieldKind> = new Map<string, FieldKind>(
+  Object.entries(namesOf).flatMap(([kind, names]) => names.map((name) => [name, kind as FieldKind] as const)),
 );
 
 /** A field has one kind in all events; what is not named above is text. */
-const kindOf = (name: string): Kind => kindsByName.get(name) ?? 'text';
+const kindOf = (name: string): FieldKind => kindsByName.get(name) ?? 'text';
 
 /** As docs/events.md says it: `time or null`. */
 export const kindInWords = (name: string): string => `${kindOf(name)}${nullable.has(name) ? ' or null' : ''}`;

@@ -28,7 +28,7 @@ export interface NodeChanges {
  *   nodes.root_fixed, nodes.type_unknown, nodes.type_not_allowed, nodes.too_deep, nodes.would_cycle, validation.failed. A
  *   slug that a sibling has violates `nodes_slug`.
  */
-export async function change(
+export async function changeNode(
   tx: EntityManager,
   scope: EnvironmentScope,
   { id, version, changes, at }: { id: string; version: number; changes: NodeChanges; at: Date },

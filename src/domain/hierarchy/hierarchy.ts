@@ -6,20 +6,20 @@ import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import type { Page } from '../paging.js';
-import { change, type NodeChanges } from './changes.js';
-import { create, type NewNode, rootOf } from './nodes.js';
+import { changeNode, type NodeChanges } from './changes.js';
+import { createNode, type NewNode, rootOf } from './nodes.js';
 import { removeInParts } from './removal-in-parts.js';
 import type { Sight } from './sight.js';
 import {
   ancestors,
   children,
-  get,
+  getNode,
   listNodes,
   type NodeInSight,
   type NodePage,
   type PlaceFilters,
+  readTree,
   subtree,
-  tree,
 } from './tree.js';
 
 /**
@@ -35,10 +35,10 @@ export function createHierarchy({ db, now }: { db: Db; now: Clock }) {
     list: (scope: EnvironmentScope, sight: Sight, page: NodePage & PlaceFilters): Promise<Page<NodeInSight>> =>
       listNodes(db, scope, sight, page),
     tree: (scope: EnvironmentScope, sight: Sight, depth: number | null): Promise<NodeInSight[]> =>
-      db.transaction(scope, (tx) => tree(tx, scope, sight, depth)),
+      db.transaction(scope, (tx) => readTree(tx, scope, sight, depth)),
     root: (scope: EnvironmentScope): Promise<Node> => db.transaction(scope, (tx) => rootOf(tx, scope)),
     get: (scope: EnvironmentScope, sight: Sight, id: string): Promise<NodeInSight> =>
-      db.transaction(scope, (tx) => get(tx, scope, sight, id)),
+      db.transaction(scope, (tx) => getNode(tx, scope, sight, id)),
     subtree: (scope: EnvironmentScope, sight: Sight, id: string, page: NodePage): Promise<Page<NodeInSight>> =>
       db.transaction(scope, (tx) => subtree(tx, scope, sight, id, page)),
     children: (scope: EnvironmentScope, sight: Sight, id: string, page: NodePage): Promise<Page<NodeInSight>> =>
@@ -47,10 +47,10 @@ export function createHierarchy({ db, now }: { db: Db; now: Clock }) {
       db.transaction(scope, (tx) => ancestors(tx, scope, sight, id)),
 
     create: (scope: EnvironmentScope, input: NewNode): Promise<Node> =>
-      db.transaction(scope, (tx) => create(tx, scope, input, now())),
+      db.transaction(scope, (tx) => createNode(tx, scope, input, now())),
     change: (scope: EnvironmentScope, id: string, version: number, changes: NodeChanges): Promise<Node> =>
       retryingDeadlocks(() =>
-        db.transaction(scope, (tx) => change(tx, scope, { id, version, changes, at: now() })),
+        db.transaction(scope, (tx) => changeNode(tx, scope, { id, version, changes, at: now() })),
       ).catch(slugTaken),
     remove: (scope: EnvironmentScope, id: string, version: number, cascade: boolean): Promise<void> =>
       removeInParts((work) => db.transaction(scope, work), scope, { id, version, cascade, now }),

@@ -6,7 +6,7 @@ import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { findNode } from './nodes.js';
 import { assertPlaceable } from './rules.js';
-import { below } from './subtrees.js';
+import { withinSubtreesSql } from './subtrees.js';
 
 /** Nodes whose paths one statement rewrites: a statement has a bound in time, and takes a tenth of a millisecond for each. */
 const atOnce = 20_000;
@@ -28,7 +28,7 @@ export async function moveSubtree(
   const parent = await findNode(tx, scope, parentId);
   if (parent.path.includes(node.id)) throw new DomainError('nodes.would_cycle');
   const moved = await tx.query<{ id: string; length: number }[]>(
-    `select id, cardinality(path) as length from nodes where account_id = $1 and environment_id = $2 and ${below('nodes')}`,
+    `select id, cardinality(path) as length from nodes where account_id = $1 and environment_id = $2 and ${withinSubtreesSql('nodes')}`,
     [scope.accountId, scope.environmentId, [node.id]],
   );
   const deepest = moved.reduce((most, { length }) => Math.max(most, length), node.path.length);

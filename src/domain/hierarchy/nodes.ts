@@ -55,7 +55,7 @@ export async function rootOf(tx: EntityManager, scope: EnvironmentScope): Promis
  * @throws DomainError nodes.not_in_access_model; nodes.node_not_found for the parent; nodes.type_unknown, nodes.type_not_allowed, nodes.too_deep,
  *   nodes.slug_taken, validation.failed
  */
-export async function create(tx: EntityManager, scope: EnvironmentScope, input: NewNode, at: Date): Promise<Node> {
+export async function createNode(tx: EntityManager, scope: EnvironmentScope, input: NewNode, at: Date): Promise<Node> {
   const schema = await schemaFor(tx, scope, 'new nodes');
   const parent = input.parentId === null ? await rootOf(tx, scope) : await findNode(tx, scope, input.parentId);
   assertPlaceable(schema, input.nodeType, parent);

@@ -15,7 +15,7 @@ import { findLocked } from './nodes.js';
 import { isOrganization } from './organization-rows.js';
 import { rootType } from './rules.js';
 import { schemaFor } from './schema-row.js';
-import { below } from './subtrees.js';
+import { withinSubtreesSql } from './subtrees.js';
 
 /** Whether something is left for another transaction. */
 export type Left = 'more' | 'done';
@@ -71,7 +71,7 @@ export async function removeSomeOf(
   const idsOf = async (text: string) => (await tx.query<{ id: string }[]>(text, values)).map((row) => row.id);
 
   const lowest = await idsOf(
-    `select id from nodes where account_id = $1 and environment_id = $2 and ${below('nodes')} and id <> all($3)
+    `select id from nodes where account_id = $1 and environment_id = $2 and ${withinSubtreesSql('nodes')} and id <> all($3)
      order by cardinality(path) desc, id limit $4`,
   );
   if (cascade && lowest.length > atOnce) {
@@ -84,7 +84,7 @@ export async function removeSomeOf(
   }
   const held = await idsOf(
     `select a.id from role_assignments a join nodes on nodes.id = a.node_id
-     where nodes.account_id = $1 and nodes.environment_id = $2 and ${below('nodes')} and a.removed_at is null limit $4`,
+     where nodes.account_id = $1 and nodes.environment_id = $2 and ${withinSubtreesSql('nodes')} and a.removed_at is null limit $4`,
   );
   if (held.length > atOnce && (cascade || lowest.length === 0)) {
     await lockTop(tx, scope, { id, version });
@@ -121,7 +121,7 @@ async function removeLocked(
   const values = [accountId, environmentId, topIds];
   const rows = await tx.query<Removed[]>(
     `select id, name, node_type as "nodeType", parent_node_id as "parentNodeId", status, version, path from nodes
-     where account_id = $1 and environment_id = $2 and ${below('nodes')} order by cardinality(path) desc, id for update`,
+     where account_id = $1 and environment_id = $2 and ${withinSubtreesSql('nodes')} order by cardinality(path) desc, id for update`,
     values,
   );
   const nodeIds = rows.map((row) => row.id);
@@ -134,7 +134,10 @@ async function removeLocked(
   const organizationIds = organizations.map(({ id }) => id);
   await endBelongings(tx, scope, { organizationIds, nodeIds, at });
   await leaveNodes(tx, nodeIds);
-  await tx.query(`delete from nodes where account_id = $1 and environment_id = $2 and ${below('nodes')}`, values);
+  await tx.query(
+    `delete from nodes where account_id = $1 and environment_id = $2 and ${withinSubtreesSql('nodes')}`,
+    values,
+  );
   await addToCounter(tx, scope, 'nodes', -rows.length);
   if (organizations.length > 0) await addToCounter(tx, scope, 'organizations', -organizations.length);
   await forgetInLimits(tx, scope, nodeIds);

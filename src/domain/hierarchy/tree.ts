@@ -5,7 +5,7 @@ import type { EnvironmentScope } from '../../platform/scope.js';
 import { counterTotal } from '../counters.js';
 import { DomainError } from '../errors.js';
 import type { Page, PageRequest } from '../paging.js';
-import { columnsOf, type RowList, readManyRows, readPart, readRows, readWhole } from '../row-pages.js';
+import { columnsOf, type RowList, readCountedPage, readManyRows, readPageByTotal, readRows } from '../row-pages.js';
 import type { Bind } from '../sql-parameters.js';
 import { findNode } from './nodes.js';
 import { havingText } from './search.js';
@@ -77,12 +77,12 @@ export function listNodes(
   const isWhole = seesAll(sight) && [q, nodeType, status, slug, parentNodeId].every((filter) => filter === undefined);
   if (isWhole) {
     const all = nodesIn(sight, () => []);
-    return readWhole(db, scope, { ...all, total: () => counterTotal('nodes') }, page, sorted);
+    return readPageByTotal(db, scope, { ...all, total: () => counterTotal('nodes') }, page, sorted);
   }
   return db.transaction(scope, async (tx) => {
     const filters = await filtersOf(tx, scope, page);
     const nodes = nodesIn(sight, (put) => [...onlySeen(sight, put), ...placedAt(page, put), ...filters(put)]);
-    return readPart(tx, scope, nodes, page, sorted);
+    return readCountedPage(tx, scope, nodes, page, sorted);
   });
 }
 
@@ -100,7 +100,7 @@ export async function subtree(
   await findNode(tx, scope, id);
   const filters = await filtersOf(tx, scope, page);
   const nodes = nodesIn(sight, (put) => [...onlySeen({ ...sight, view: [id] }, put), ...filters(put)]);
-  return readPart(tx, scope, nodes, page, columns[page.sortBy]);
+  return readCountedPage(tx, scope, nodes, page, columns[page.sortBy]);
 }
 
 /**
@@ -122,7 +122,7 @@ export async function children(
     `node.parent_node_id = ${put(id)}`,
     ...filters(put),
   ]);
-  return readPart(tx, scope, nodes, page, columns[page.sortBy]);
+  return readCountedPage(tx, scope, nodes, page, columns[page.sortBy]);
 }
 
 /**
@@ -144,7 +144,12 @@ export async function ancestors(
  * A node that is seen, or leads to what is.
  * @throws DomainError nodes.node_not_found
  */
-export async function get(tx: EntityManager, scope: EnvironmentScope, sight: Sight, id: string): Promise<NodeInSight> {
+export async function getNode(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  sight: Sight,
+  id: string,
+): Promise<NodeInSight> {
   const { node } = await look(tx, scope, sight, id);
   return { ...node, ...accessTo(sight, node) };
 }
@@ -154,7 +159,7 @@ export async function get(tx: EntityManager, scope: EnvironmentScope, sight: Sig
  * @param depth levels below the root; null: all of them
  * @throws DomainError nodes.tree_too_large
  */
-export async function tree(
+export async function readTree(
   tx: EntityManager,
   scope: EnvironmentScope,
   sight: Sight,

@@ -10,8 +10,8 @@ const dropOfNoMonth = {
 };
 
 /**
- * Counts what has happened: what is not counted yet is counted by whoever asks for a total. Twice, so that the mark of the first one tells
- * where that can be.
+ * Counts events that have happened, which otherwise whoever asks for a total has to count. Twice, so that the mark of
+ * the first time tells where uncounted ones can be.
  */
 export async function countEvents(db: Pick<Db, 'statement'>): Promise<void> {
   await db.statement(settle, []);
@@ -19,9 +19,10 @@ export async function countEvents(db: Pick<Db, 'statement'>): Promise<void> {
 }
 
 /**
- * Counts what has happened, makes the tables of the months to come and drops the oldest month if it has been kept for long enough
- * (docs/decisions/0027), and after the last of them some of the events of months without a table. By functions of the owner: the service itself cannot delete an event.
- * @returns how many months were dropped, or 1 for some of those events: with one, there may be another
+ * Counts events, creates the tables of the coming months, and drops the oldest month once it has been kept long enough
+ * (docs/decisions/0027); after the last of them, some events of months without a table. By functions of the tables'
+ * owner: the service itself cannot delete an event.
+ * @returns how many months were dropped, or 1 for some of those events: then there may be more
  */
 export async function keepEvents(db: Pick<Db, 'statement'>, retentionDays: number): Promise<number> {
   await countEvents(db);
@@ -33,7 +34,7 @@ export async function keepEvents(db: Pick<Db, 'statement'>, retentionDays: numbe
   return months === 0 ? ((await droppedBy(dropOfNoMonth)) ?? 0) : (months ?? 0);
 }
 
-/** Null where a slow transaction keeps the table from being changed: the next run does it. */
+/** Null if a slow transaction keeps the table from being changed: the next run does it. */
 async function unlessHeldUp<T>(work: () => Promise<T>): Promise<T | null> {
   try {
     return await work();

@@ -5,29 +5,32 @@ import { sweepClosedAccount } from '../account-closing/closed-accounts.js';
 import { keepWaymarks } from '../identities/waymarks.js';
 import { sweepRemovedClients } from '../oidc/removed-clients.js';
 import { warnOfCertificates } from '../sso-connections/certificate-warnings.js';
-import type { Swept as Step } from '../sweeping.js';
+import type { SweptStep } from '../sweeping.js';
 import { endSomeStopped } from '../webhooks/stops.js';
 import { countEvents, keepEvents } from './events.js';
 import { cutOff, rules, underWay } from './rules.js';
 import { byColumn, endedGrants, fromTheFirst, mergedCounts, sessionsOfGrants, walkSessions } from './statements.js';
 
-/** Where a run has got to. */
-export interface Place {
-  /** The rule that is on. */
+/** How far a run has come. */
+export interface SweepPlace {
+  /** The rule that it is at. */
   rule: string;
-  /** The last session, Account, connection, stop, client or Environment that was looked at; or up to when rows are deleted. */
+  /**
+   * The last session, Account, connection, stop, client or Environment that was visited; or the moment up to which rows
+   * were deleted.
+   */
   after: string | null;
-  /** How many sessions this run has looked at. */
+  /** How many sessions this run has visited. */
   looked: number;
 }
-export interface Swept {
+export interface SweptBatch {
   table: string;
   deleted: number;
   /** Null when everything has been swept. */
-  next: Place | null;
+  next: SweepPlace | null;
 }
 
-/** Sessions that one run looks at, the latest ones: more than expire between two runs. */
+/** How many sessions a run visits, the latest ones: more than expire between two runs. */
 const sessionsPerRun = 250_000;
 const byName = new Map(rules.map((rule) => [rule.name ?? rule.table, { rule, statement: byColumn(rule) }]));
 const order = [
@@ -47,15 +50,17 @@ export type Housekeeping = ReturnType<typeof createHousekeeping>;
 
 export interface HousekeepingDeps {
   db: Db;
-  /** By what it decides what has served its time: for good, so by a clock that is not ahead of PostgreSQL's (`notAhead`). */
+  /**
+   * Decides what has served its time. Deletion is final, so this clock must not be ahead of PostgreSQL's (`notAhead`).
+   */
   now(): Date | Promise<Date>;
   /** How long events are kept, 90 days at least; they go by whole months. */
   auditRetentionDays: number;
 }
 
 /**
- * Deletes what has served its time, a batch a call, each batch in a short transaction of its own; at the end it tells of certificates
- * whose time is nearly over.
+ * Deletes what has served its time, one batch a call, each in a short transaction of its own; at the end it warns of
+ * certificates that expire soon.
  */
 export function createHousekeeping({ db, now, auditRetentionDays }: HousekeepingDeps) {
   async function sweepGrants(from: string | null, batchSize: number, at: Date): Promise<Batch> {
@@ -67,7 +72,7 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
     return batch;
   }
 
-  async function walk({ after: last, looked }: Place, batchSize: number, at: Date) {
+  async function walk({ after: last, looked }: SweepPlace, batchSize: number, at: Date) {
     const [expiresAt, id] = last?.split('|') ?? [];
     const [row] = await db.statement<{ deleted: number; looked: number; last: string | null }>(walkSessions, [
       after(at, -underWay),
@@ -84,15 +89,15 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
     };
   }
 
-  async function sweepBy({ rule: name, after: from }: Place, batchSize: number, at: Date): Promise<Batch> {
+  async function sweepBy({ rule: name, after: from }: SweepPlace, batchSize: number, at: Date): Promise<Batch> {
     const { rule, statement } = byName.get(name)!;
     const end = cutOff(rule, { now: at, eventsKeptMs: days(auditRetentionDays) });
     const [row] = await db.statement<Batch>(statement, [end, batchSize, from ?? fromTheFirst(rule)]);
     return row!;
   }
 
-  /** What walks along something, each by places of its own. */
-  const steps = new Map<string, (place: string | null, batchSize: number, at: Date) => Promise<Step>>([
+  /** The steps that walk along a table by ids, each with places of its own. */
+  const steps = new Map<string, (place: string | null, batchSize: number, at: Date) => Promise<SweptStep>>([
     ['webhook_stops', (place, batchSize) => endSomeStopped(db, place, batchSize)],
     ['removed_clients', (place, batchSize, at) => sweepRemovedClients(db, place, batchSize, at)],
     ['accounts', (place, batchSize, at) => sweepClosedAccount({ db, now: () => at }, place, batchSize)],
@@ -107,11 +112,11 @@ export function createHousekeeping({ db, now, auditRetentionDays }: Housekeeping
   ]);
 
   return {
-    /** By itself, more often than the rest. */
+    /** Called by itself, more often than the rest. */
     countEvents: (): Promise<void> => countEvents(db),
 
     /** @param place where the batch before this one left off; null begins a run */
-    async sweep(place: Place | null, batchSize: number): Promise<Swept> {
+    async sweep(place: SweepPlace | null, batchSize: number): Promise<SweptBatch> {
       const here = place ?? begin(order[0]!);
       const at = await now();
       const following = order[order.indexOf(here.rule) + 1];
@@ -147,4 +152,4 @@ interface Batch {
   last: string | null;
 }
 
-const begin = (rule: string): Place => ({ rule, after: null, looked: 0 });
+const begin = (rule: string): SweepPlace => ({ rule, after: null, looked: 0 });

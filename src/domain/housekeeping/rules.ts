@@ -1,11 +1,11 @@
 import { after, days, hours, minutes } from '../../platform/clock.js';
 
-/** What has served its time: a condition on one column that an index serves, and how long it is kept beyond. */
+/** What has served its time: a condition on one column with an index, and how long rows are kept beyond. */
 export interface Rule {
   table: string;
-  /** Where the table alone does not tell it from another rule. */
+  /** A name, where the table alone does not tell it from another rule. */
   name?: string;
-  /** Rows up to this moment go. */
+  /** Rows up to this moment are deleted. */
   column: string;
   keptMs: number | 'as long as events';
   /** Further conditions; the column's partial index may need them. */
@@ -18,15 +18,15 @@ export interface Rule {
 export const underWay = hours(1);
 
 /**
- * Tables that are swept by one column. Grants, with their codes, and sessions have statements of their own: a session is
- * not deleted before its last grant, which outlives it and would go with it.
+ * Tables that are swept by one column. Grants (with their codes) and sessions have statements of their own: a session
+ * is not deleted before its last grant, which outlives it and would be deleted with it.
  */
 export const rules: readonly Rule[] = [
   // A redeemed code is kept for as long as its grant: whenever it is used again it ends that one (RFC 6749 §4.1.2).
   { table: 'authorization_codes', column: 'expires_at', and: 'grant_id is null', keptMs: underWay },
   // A spent token tells of a theft until it would have expired; afterwards it is refused like an unknown one.
   { table: 'refresh_tokens', column: 'expires_at', keptMs: minutes(1) },
-  // The walk looks at the latest ones only. No grant lives that long, so whatever is found here goes.
+  // The walk only visits the latest sessions. No grant lives this long, so everything found here can go.
   {
     table: 'sessions',
     name: 'old_sessions',
@@ -48,12 +48,12 @@ export const rules: readonly Rule[] = [
   { table: 'emailed_codes', column: 'expires_at', keptMs: underWay },
   { table: 'trusted_devices', column: 'expires_at', keptMs: minutes(1) },
   { table: 'spent_tokens', column: 'expires_at', keptMs: minutes(1) },
-  // Without personal data by now; kept so that support can answer what became of it.
+  // They hold no personal data by now; kept so that support can tell what became of them.
   { table: 'pending_registrations', column: 'ended_at', and: 'ended_at is not null', keptMs: days(30) },
   { table: 'account_intents', column: 'ended_at', and: 'ended_at is not null', keptMs: days(30) },
-  // With the address of somebody who did not come, or came and is a member now.
+  // They hold the address of somebody who did not come, or who is a member now.
   { table: 'administrator_invites', column: 'ended_at', and: 'ended_at is not null', keptMs: days(30) },
-  // The same; for longer, since an Environment's lists and numbers of them are read by its customers.
+  // The same; kept longer, since customers read an Environment's lists and numbers of invites.
   { table: 'identity_invites', column: 'ended_at', and: 'ended_at is not null', keptMs: days(90) },
   { table: 'identity_links', column: 'expires_at', keptMs: days(30) },
   { table: 'daily_sign_ups', column: 'day', keptMs: days(30) },
@@ -61,7 +61,7 @@ export const rules: readonly Rule[] = [
   { table: 'emails', column: 'ended_at', and: 'ended_at is not null', keptMs: days(90) },
   // With their attempts. A pending one is kept until it has ended, which takes days.
   { table: 'webhook_deliveries', column: 'settled_at', and: 'settled_at is not null', keptMs: days(30) },
-  // Taken away, or their window has ended. Decisions of before are explained by them, and the events tell of them.
+  // Removed, or past their window. They explain past decisions, and events refer to them.
   {
     table: 'role_assignments',
     column: 'least(removed_at, effective_to)',
@@ -70,7 +70,7 @@ export const rules: readonly Rule[] = [
   },
 ];
 
-/** The latest moment, as the rule's column has it, at which something has to be over to be deleted now. */
+/** The latest moment, in the form of the rule's column, at which something must be over to be deleted now. */
 export function cutOff(
   { keptMs, epoch }: Pick<Rule, 'keptMs' | 'epoch'>,
   { now, eventsKeptMs }: { now: Date; eventsKeptMs: number },

@@ -1,13 +1,13 @@
 import type { Statement } from '../../platform/database/db.js';
 import type { Rule } from './rules.js';
 
-// `= any (array(…))` and no joins: PostgreSQL plans a prepared statement without knowing its limit, and would read a whole
-// table for what it takes to be a tenth of another one.
+// `= any (array(…))` and no joins: PostgreSQL plans a prepared statement without knowing its limit, and would read a
+// whole table to join what it takes for a tenth of another.
 
 /**
- * A batch by one column: $1 the cut-off, $2 how many, $3 where the batch before ended (`fromTheFirst`): while somebody has an old snapshot, as a
- * backup does, what this run has deleted stays in the index, and each batch would walk over all of it. Rows that somebody else has locked are left
- * to the next run, so that two runs, or a slow transaction, hold up neither this nor anybody.
+ * A batch by one column: $1 the cut-off, $2 how many, $3 where the batch before ended (`fromTheFirst`). While somebody
+ * has an old snapshot, as a backup does, what this run has deleted stays in the index, and without $3 each batch would
+ * walk over all of it. Locked rows are left to the next run, so that two runs, or a slow transaction, hold up nobody.
  */
 export const byColumn = ({ table, name = table, column, and }: Rule): Statement => ({
   name: `sweep_${name}`,
@@ -24,7 +24,10 @@ select count(*)::int as deleted, max(at)::text as last from gone`,
 /** Where the first batch of a run begins. */
 export const fromTheFirst = ({ epoch }: Pick<Rule, 'epoch'>): string => (epoch ? '0' : '-infinity');
 
-/** A batch of ended grants with the codes that they came from, which are of the same session; by the same parameters. */
+/**
+ * A batch of ended grants with the codes that they came from, which belong to the same session; with the same
+ * parameters.
+ */
 export const endedGrants: Statement = {
   name: 'sweep_grants',
   text: `
@@ -43,7 +46,7 @@ select count(*)::int as deleted, coalesce(array_agg(distinct session_id), '{}') 
 from gone`,
 };
 
-/** Of these sessions, $2, those that are over and whose last grant has gone. */
+/** Deletes those of these sessions, $2, that are over and have no grant left. */
 export const sessionsOfGrants: Statement = {
   name: 'sweep_sessions_of_grants',
   text: `
@@ -52,8 +55,8 @@ delete from sessions s where s.id = any ($2::uuid[]) and s.expires_at <= $1
 };
 
 /**
- * Walks back over sessions that are over, $2 at a time from ($3, $4), and deletes those without a grant. Nearly all of them
- * have one for months yet, so how many are looked at is what is bounded: the latest ones, among which are the new ones.
+ * Walks back over sessions that are over, $2 at a time from ($3, $4), and deletes those without a grant. Most keep one
+ * for months, so the number of visited sessions is bounded: the latest ones, which include the new ones.
  */
 export const walkSessions: Statement = {
   name: 'sweep_sessions',
@@ -73,7 +76,9 @@ select (select count(*)::int from gone) as deleted, (select count(*)::int from l
   (select expires_at || '|' || id from looked order by expires_at, id limit 1) as last`,
 };
 
-/** The parts of each total become one again, whoever was at work on them meanwhile; by the owner, who alone writes them. */
+/**
+ * Merges the parts of each total into one, whoever is changing it meanwhile. By the owner, who alone may write them.
+ */
 export const mergedCounts: Statement = {
   name: 'merge_row_counts',
   text: 'select gatehouse_merge_row_counts()::int as merged',

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { Clock } from '../../platform/clock.js';
 import { assertStillMay, currentContext } from '../../platform/context.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import { alone, type Db, inTransaction } from '../../platform/database/db.js';
+import { type Db, inOwnTransaction, inTransaction } from '../../platform/database/db.js';
 import { dbWithin } from '../../platform/database/db-within.js';
 import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
@@ -166,7 +166,7 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
         await endAccess(tx, scope, id, { oauthClientId, reason: 'revoked_by_administrator', at: now(), by });
       }),
 
-    mfa: (scope: EnvironmentScope, id: string): Promise<MfaSummary> => mfaOf(alone(db, scope), scope, id),
+    mfa: (scope: EnvironmentScope, id: string): Promise<MfaSummary> => mfaOf(inOwnTransaction(db, scope), scope, id),
     /** @throws DomainError service.unavailable while the process of a cancelled grace stops */
     async resetMfa(scope: EnvironmentScope, id: string, mayChange: MayChange): Promise<MfaSummary> {
       await mayChange(); // before anything is waited for

@@ -1,6 +1,6 @@
 import { type EntityManager, In } from 'typeorm';
 import { Identity } from '../../../entities/identity.js';
-import { afterCursor, type Placed, placedBy } from '../cursors.js';
+import { afterCursor, placedBy, type RowPlace } from '../cursors.js';
 import { assertFew, isShort, searchedText, type Totals, totalOfFound } from '../identity-search.js';
 import { containing, type Page, type PageRequest, pageOf, stretchForwards } from '../paging.js';
 import { readRowCount } from '../row-counts.js';
@@ -39,7 +39,7 @@ export async function searchDirectory(
   const counted = `(select i.id, i.created_at, i.email, found, count(*) over () as total from ${found} where ${meant}) i`;
   const inAll = [...values];
   const following = last ? `where ${afterCursor(last, byAge, direction, put)}` : '';
-  const rows = await tx.query<(Placed & Totals)[]>(
+  const rows = await tx.query<(RowPlace & Totals)[]>(
     `select ${placedBy(...byAge)}, total, found from ${counted} ${following}
      order by ${columns[page.sortBy]} ${direction}, i.id ${direction} limit ${put(count)} offset ${put(at)}`,
     values,

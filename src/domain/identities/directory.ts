@@ -40,7 +40,7 @@ export interface DirectorySummary {
   mfaEnrolled: number;
 }
 
-export type Directory = ReturnType<typeof createDirectory>;
+export type IdentityDirectory = ReturnType<typeof createDirectory>;
 
 const columns: Record<DirectorySort, string[]> = {
   created_at: ['identity.createdAt', 'identity.id'],

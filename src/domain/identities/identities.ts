@@ -3,7 +3,7 @@ import { EnvironmentMembership } from '../../../entities/environment-membership.
 import { Identity } from '../../../entities/identity.js';
 import type { Clock } from '../../platform/clock.js';
 import { assertStillMay } from '../../platform/context.js';
-import { alone, type Db, inTransaction } from '../../platform/database/db.js';
+import { type Db, inOwnTransaction, inTransaction } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { addToCounter } from '../counters.js';
@@ -89,7 +89,7 @@ export function createIdentities({ db, now, passwords }: { db: Db; now: Clock; p
     listAtNode: (scope, nodeId, page) => db.transaction(scope, (tx) => identitiesAt(tx, scope, nodeId, page, now())),
     get: (scope, id) => db.transaction(scope, (tx) => findMember(tx, scope, id)),
 
-    getInDetail: (scope, id) => findMemberInDetail(alone(db, scope), scope, id, now()),
+    getInDetail: (scope, id) => findMemberInDetail(inOwnTransaction(db, scope), scope, id, now()),
 
     async create(scope, input, alongside) {
       assertMetadata(input.metadata);
@@ -100,7 +100,7 @@ export function createIdentities({ db, now, passwords }: { db: Db; now: Clock; p
       const identity = newIdentity(scope, input, passwordHash, now());
       const made = { identity, membership: newMembership(scope, identity.id, identity.createdAt) };
       const add = async (): Promise<MemberInDetail> => {
-        if (!besides && (await addNewcomer(alone(db, scope), scope, made))) return { ...made, roles: [] };
+        if (!besides && (await addNewcomer(inOwnTransaction(db, scope), scope, made))) return { ...made, roles: [] };
         return db.transaction(scope, async (tx) => {
           const run = inTransaction(tx);
           const isNew = besides !== undefined && (await addNewcomer(run, scope, made));

@@ -4,7 +4,7 @@ import type { Db } from '../../platform/database/db.js';
 import { inSnakeCase } from '../../platform/database/naming.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { counterTotal, inactiveTotal } from '../counters.js';
-import { afterCursor, notBefore, type Placed, placedBy } from '../cursors.js';
+import { afterCursor, notBefore, placedBy, type RowPlace } from '../cursors.js';
 import { assertFew, foundIn, isShort, type Totals, totalOfFound, mostFound as usualMost } from '../identity-search.js';
 import { isFollowing, type Page, type PageRequest, pageOf, stretchForwards, stretchOf } from '../paging.js';
 import { type Ask, limitFor, statementOf } from '../row-pages.js';
@@ -23,7 +23,7 @@ export interface ListedMember {
 }
 
 /** `total` is that of the whole list, where the statement was asked for it; `found` is that of a search before filters. */
-type Row = ListedMember['identity'] & ListedMember['membership'] & Totals & Placed;
+type Row = ListedMember['identity'] & ListedMember['membership'] & Totals & RowPlace;
 
 const columns: Record<IdentitySort, string> = {
   created_at: 'm.created_at',

@@ -1,14 +1,14 @@
 import { minutes } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { nilUuid } from '../../platform/uuid.js';
-import { type Place, type Placed, placedBy, placeIn } from '../cursors.js';
+import { type CursorPlace, placedBy, placeIn, type RowPlace } from '../cursors.js';
 import type { PageRequest, Stretch } from '../paging.js';
 import type { Ask } from '../row-pages.js';
 
 /** A stretch that may begin at a place instead of at an end of the list. */
 export interface Waymarked extends Stretch {
   /** The first that is skipped, or read; nothing before it. */
-  from?: Place;
+  from?: CursorPlace;
 }
 
 /** As many are skipped as soon as a waymark is found. */
@@ -38,7 +38,7 @@ export async function fromWaymark(
   const { at, count, direction } = stretch;
   if (count === 0 || at <= few) return stretch;
   const before = direction === 'asc' ? at : itemCount - at - count;
-  const [waymark] = await ask<Placed & { skipped: string }>(nearestBefore, [...of, before]);
+  const [waymark] = await ask<RowPlace & { skipped: string }>(nearestBefore, [...of, before]);
   if (!waymark || Number(waymark.skipped) >= at) return stretch;
   return { at: Number(waymark.skipped), count, direction: 'asc', fromBack: order === 'desc', from: placeIn(waymark) };
 }

@@ -10,7 +10,7 @@ import { defaultLocaleOf } from '../emails/locale.js';
 import { DomainError, invalidField } from '../errors.js';
 import type { MailingInvite } from '../invites/mails-to-address.js';
 import type { Page } from '../paging.js';
-import { type IssuingDeps, issue, issueAgain, withdraw } from './issue.js';
+import { type IssuingDeps, issueAgain, issueInvite, withdraw } from './issue.js';
 import { type IdentityInvitesPage, listInvites } from './list.js';
 import { assertStillMayGive, notPending } from './offering.js';
 import {
@@ -124,7 +124,7 @@ export function createIdentityInvites({
       await assertNew(tx, scope, person);
       const offer = { ...person, roleIds, nodeId: place, organizationId: null };
       const spoken = locale ?? (await defaultLocaleOf(tx, scope));
-      return one(tx, await issue(tx, scope, caller, { ...offer, locale: spoken }, { ...issuing, now: now() }));
+      return one(tx, await issueInvite(tx, scope, caller, { ...offer, locale: spoken }, { ...issuing, now: now() }));
     });
   }
 

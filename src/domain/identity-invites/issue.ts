@@ -34,7 +34,7 @@ export interface IssuingDeps {
 }
 
 /** Writes an invite with its mail and its process, in the caller's transaction. That it may be made has been decided. */
-export async function issue(
+export async function issueInvite(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,
   caller: Caller,

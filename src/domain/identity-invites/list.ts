@@ -4,7 +4,7 @@ import type { Db } from '../../platform/database/db.js';
 import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
 import { rowCount } from '../row-counts.js';
-import { columnsOf, type RowList, readPart, readWhole } from '../row-pages.js';
+import { columnsOf, type RowList, readCountedPage, readPageByTotal } from '../row-pages.js';
 import type { Bind } from '../sql-parameters.js';
 import { environmentStands } from '../standing-environment.js';
 import { inviteStatusSql, type ListedInvite } from './rows.js';
@@ -52,8 +52,14 @@ export function listInvites(
         : `invite.intent = 'activate' and invite.environment_id = ${put(into)}`,
   ]);
   if (isWhole(page))
-    return readWhole(db, scope, { ...list, total: (put) => totalOf(put, scope, into) }, page, sorted[page.sortBy]);
-  return db.transaction(scope, (tx) => readPart(tx, scope, list, page, sorted[page.sortBy]));
+    return readPageByTotal(
+      db,
+      scope,
+      { ...list, total: (put) => totalOf(put, scope, into) },
+      page,
+      sorted[page.sortBy],
+    );
+  return db.transaction(scope, (tx) => readCountedPage(tx, scope, list, page, sorted[page.sortBy]));
 }
 
 /** The same of one organization; its invitations are few, and counted. In a transaction that has found it. */
@@ -63,7 +69,7 @@ export const listInvitations = (
   page: IdentityInvitesPage,
   { organizationId, now }: { organizationId: string; now: Date },
 ): Promise<Page<ListedInvite>> =>
-  readPart(
+  readCountedPage(
     tx,
     scope,
     invites(page, now, (put) => [

@@ -12,7 +12,7 @@ import { findOrganization } from '../organizations/find.js';
 import { lockOrganization } from '../organizations/members.js';
 import type { Page } from '../paging.js';
 import type { IdentityInvitesDeps } from './identity-invites.js';
-import { issue, issueAgain, withdraw } from './issue.js';
+import { issueAgain, issueInvite, withdraw } from './issue.js';
 import { type IdentityInvitesPage, listInvitations } from './list.js';
 import { assertMayOffer, assertStillMayGive, notPending } from './offering.js';
 import { findInvite, type ListedInvite, type ShownIdentityInvite, withComputedStatus } from './rows.js';
@@ -129,7 +129,7 @@ export function createOrganizationInvitations({
       await assertNoMember(tx, scope, organizationId, person.email);
       const offer = { ...person, intent: 'organization' as const, roleIds, nodeId, organizationId };
       const spoken = locale ?? (await defaultLocaleOf(tx, scope));
-      return one(tx, await issue(tx, scope, caller, { ...offer, locale: spoken }, { ...issuing, now: now() }));
+      return one(tx, await issueInvite(tx, scope, caller, { ...offer, locale: spoken }, { ...issuing, now: now() }));
     });
   }
 

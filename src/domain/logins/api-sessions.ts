@@ -5,7 +5,7 @@ import { type Db, within } from '../../platform/database/db.js';
 import { DomainError } from '../errors.js';
 import type { Client } from '../oidc/clients.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
-import { columnsOf, readWhole } from '../row-pages.js';
+import { columnsOf, readPageByTotal } from '../row-pages.js';
 import { providerSessionsOf } from '../sessions/former-providers.js';
 import type { SignedInPerson } from '../sessions/hold.js';
 import { idleSecondsOf, openUntil } from '../sessions/idle.js';
@@ -94,7 +94,7 @@ export function createApiSessions({ db, now }: { db: Db; now: Clock }) {
   return {
     /** Open sessions, and ended ones whose grants a client still uses. */
     list: (subject: ApiSubject, page: PageRequest<SessionSort>): Promise<Page<ShownSession>> =>
-      readWhole(inSystem, subject, listedOf(subject, page.q, now()), page, columns[page.sortBy]),
+      readPageByTotal(inSystem, subject, listedOf(subject, page.q, now()), page, columns[page.sortBy]),
 
     /** @throws DomainError session.not_found, also for a session of somebody else or of another Environment */
     async revoke(subject: ApiSubject, sessionId: string): Promise<void> {

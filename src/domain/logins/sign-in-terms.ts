@@ -2,7 +2,7 @@ import { byPosition, createBatcher } from '../../platform/database/batching.js';
 import type { Db } from '../../platform/database/db.js';
 import { uuidArray } from '../../platform/database/uuid-array.js';
 import type { AccountScope } from '../../platform/scope.js';
-import { noStanding, type Standing, standingSql } from '../mfa/standing.js';
+import { type MfaStanding, noStanding, standingSql } from '../mfa/standing.js';
 import { type SignInPolicy, signInPolicySql } from '../organizations/sign-in-policy.js';
 
 /** The person of a sign-in, what it is for and how it came about. */
@@ -17,7 +17,7 @@ export interface SigningIn {
 /** Everything that decides how a sign-in goes on after a factor. */
 export interface SignInTerms {
   policy: SignInPolicy;
-  standing: Standing;
+  standing: MfaStanding;
 }
 
 export type TermsOf = (
@@ -46,7 +46,7 @@ type Scope = Parameters<TermsOf>[0];
 interface Row {
   position: number;
   policy: SignInPolicy;
-  standing: Standing | null;
+  standing: MfaStanding | null;
 }
 
 /** What a person's organizations require of a sign-in, and which second factors the person has. */

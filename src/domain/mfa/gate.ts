@@ -5,7 +5,7 @@ import type { Client } from '../oidc/clients.js';
 import { type Acr, aal1, aal2, type FirstFactor, isProvidersWord } from '../sessions/first-factor.js';
 import { showsSecondFactor } from './assurance.js';
 import type { MfaGraces } from './grace.js';
-import { choicesAfter, type EnrollableKind, type Standing } from './standing.js';
+import { choicesAfter, type EnrollableKind, type MfaStanding } from './standing.js';
 import type { TrustedDevices } from './trusted-devices.js';
 
 export type { EnrollableKind };
@@ -26,7 +26,7 @@ export interface MfaQuestion {
   };
   first: FirstFactor;
   /** The person's second factors. */
-  standing: Standing;
+  standing: MfaStanding;
   /** Value of the `trusted_device` cookie. */
   device: string | null;
   /** Whether the client asks for `urn:gatehouse:aal2`. */

@@ -5,9 +5,9 @@ import { assertNotByTestProvider } from '../access/production-people.js';
 import { DomainError } from '../errors.js';
 import { holdSession } from '../sessions/hold.js';
 import { judgeProof, type OwnProofOf, type WantedFor } from '../sessions/own-proof.js';
-import { cameByMail, type Standing, standingOf } from './standing.js';
+import { cameByMail, type MfaStanding, standingOf } from './standing.js';
 
-export interface OwnStanding extends Standing {
+export interface OwnStanding extends MfaStanding {
   byMail: boolean;
 }
 

@@ -9,7 +9,7 @@ import type { FirstFactor } from '../sessions/first-factor.js';
 export type EnrollableKind = MfaFactorType;
 
 /** The second factors that somebody has, and those that the Environment takes. */
-export interface Standing {
+export interface MfaStanding {
   allowed: FactorKind[];
   enrolled: EnrollableKind[] | null;
   /** Whether any are left. Without a factor they let nobody in (`choicesAfter`). */
@@ -25,7 +25,7 @@ export interface StandingOf {
   identityId: string;
 }
 
-/** SQL: an Identity's `Standing` in an Environment; no row if it is gone. Found by its key (docs/decisions/0025). */
+/** SQL: an Identity's `MfaStanding` in an Environment; no row if it is gone. Found by its key (docs/decisions/0025). */
 export const standingSql = (account: string, environment: string, identity: string): string => `
 select (select mfa_allowed_factors from environment_settings where environment_id = ${environment} and account_id = ${account}) as allowed,
   (select array_agg(distinct type) from mfa_factors where identity_id = i.id) as enrolled,
@@ -37,7 +37,7 @@ from identities i where (i.account_id = ${account}) is true and i.id = ${identit
 
 const standingStatement = { name: 'second_factors_of_identity_in_place', text: standingSql('$1', '$3', '$2') };
 const valuesOf = ({ accountId, environmentId, identityId }: StandingOf) => [accountId, identityId, environmentId];
-export const noStanding: Standing = {
+export const noStanding: MfaStanding = {
   allowed: [],
   enrolled: null,
   hasRecoveryCodes: false,
@@ -46,17 +46,17 @@ export const noStanding: Standing = {
 };
 
 /** Somebody's standing; `noStanding` for an Identity that is gone. */
-export const standingOf = async (db: Pick<Db, 'statement'>, of: StandingOf): Promise<Standing> =>
-  (await db.statement<Standing>(standingStatement, valuesOf(of)))[0] ?? noStanding;
+export const standingOf = async (db: Pick<Db, 'statement'>, of: StandingOf): Promise<MfaStanding> =>
+  (await db.statement<MfaStanding>(standingStatement, valuesOf(of)))[0] ?? noStanding;
 
 /** The same in a transaction, with the Identity locked: nobody adds or removes a factor until its end. */
-export async function lockedStandingOf(tx: EntityManager, of: StandingOf): Promise<Standing> {
+export async function lockedStandingOf(tx: EntityManager, of: StandingOf): Promise<MfaStanding> {
   await tx.query('select from identities where account_id = $1 and id = $2 for update', [of.accountId, of.identityId]);
-  return (await tx.query<Standing[]>(standingStatement.text, valuesOf(of)))[0] ?? noStanding;
+  return (await tx.query<MfaStanding[]>(standingStatement.text, valuesOf(of)))[0] ?? noStanding;
 }
 
 /** Whether enrolling a factor now brings recovery codes: the first one does, where the Environment takes them. */
-export const bringsRecoveryCodes = ({ allowed, enrolled }: Pick<Standing, 'allowed' | 'enrolled'>): boolean =>
+export const bringsRecoveryCodes = ({ allowed, enrolled }: Pick<MfaStanding, 'allowed' | 'enrolled'>): boolean =>
   enrolled === null && allowed.includes('recovery_code');
 
 export interface Choices {
@@ -95,7 +95,7 @@ function preferred(kinds: EnrollableKind[], isVerified: boolean): EnrollableKind
 }
 
 /** What can follow a first factor (contract §3). */
-export function choicesAfter({ requiresAal2, ...first }: Asked, standing: Standing): Choices {
+export function choicesAfter({ requiresAal2, ...first }: Asked, standing: MfaStanding): Choices {
   const { allowed, enrolled, isVerified } = standing;
   // A recovery code stands in for a factor: codes that were left over do not hold up somebody without one.
   const hasRecoveryCodes = enrolled !== null && standing.hasRecoveryCodes;

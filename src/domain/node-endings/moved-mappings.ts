@@ -2,13 +2,13 @@ import { Any, type EntityManager } from 'typeorm';
 import { ScimGroupMapping } from '../../../entities/scim-group-mapping.js';
 import { within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
-import { below } from '../hierarchy/subtrees.js';
+import { withinSubtreesSql } from '../hierarchy/subtrees.js';
 import { forgetMappings } from '../scim/mappings.js';
 import { directoryOf, lockDirectory } from '../scim-roles/directories.js';
 import { settleRoles } from '../scim-roles/granting.js';
 
 const ofOrganizations = `from scim_group_mappings p join nodes on nodes.id = p.node_id
-  where p.account_id = $1 and p.environment_id = $2 and p.organization_id is not null and ${below('nodes')}`;
+  where p.account_id = $1 and p.environment_id = $2 and p.organization_id is not null and ${withinSubtreesSql('nodes')}`;
 
 /**
  * Nobody changes what directories of organizations give at or below a node that is about to be moved. Before the node is held: a

@@ -7,7 +7,7 @@ import { SsoDomain } from '../../../entities/sso-domain.js';
 import { within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { removeAssignments } from '../access/removing.js';
-import { below } from '../hierarchy/subtrees.js';
+import { withinSubtreesSql } from '../hierarchy/subtrees.js';
 import { withdrawInvitations } from '../identity-invites/issue.js';
 import { forgetGroups } from '../scim/forget-groups.js';
 import { forgetMappings } from '../scim/mappings.js';
@@ -28,7 +28,7 @@ export async function lockSignIns(
 ): Promise<void> {
   const connections = await tx.query<{ id: string }[]>(
     `select c.id from sso_connections c join nodes on nodes.id = c.organization_id
-     where nodes.account_id = $1 and nodes.environment_id = $2 and ${below('nodes')} order by c.id`,
+     where nodes.account_id = $1 and nodes.environment_id = $2 and ${withinSubtreesSql('nodes')} order by c.id`,
     [scope.accountId, scope.environmentId, topIds],
   );
   for (const { id } of connections) await lockRequestsOf(tx, scope, id);
@@ -44,7 +44,7 @@ export async function lockDirectories(
   topIds: readonly string[],
 ): Promise<void> {
   const directories = await tx.query<{ id: string }[]>(
-    `select nodes.id from nodes where nodes.account_id = $1 and nodes.environment_id = $2 and ${below('nodes')}
+    `select nodes.id from nodes where nodes.account_id = $1 and nodes.environment_id = $2 and ${withinSubtreesSql('nodes')}
        and nodes.node_type = 'organization' and exists (select from scim_tokens t where t.organization_id = nodes.id
          union all select from scim_groups g where g.organization_id = nodes.id) order by nodes.id`,
     [scope.accountId, scope.environmentId, topIds],

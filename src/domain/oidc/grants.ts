@@ -15,10 +15,10 @@ import {
   type RefreshTokens,
   repeatWindow,
   rotation,
-  type Standing,
   type Successor,
   slidTo,
   standing,
+  type TokenStanding,
 } from './refresh-tokens.js';
 import { givenScopes } from './scopes.js';
 
@@ -120,7 +120,7 @@ const slideStatement = {
   text: 'update refresh_tokens set expires_at = $2 where token_hash = $1 and spent_at is null',
 };
 
-type Row = Granted & { standing: Standing | 'exceeding' };
+type Row = Granted & { standing: TokenStanding | 'exceeding' };
 
 /** A token that a client shows. */
 interface Shown {

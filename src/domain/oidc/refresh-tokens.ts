@@ -9,7 +9,7 @@ import { recordEvent } from '../events/record.js';
 export type RefreshTokenKind = RefreshToken['kind'];
 
 /** How a presented token stands: never used, used a moment ago, or spent for good. */
-export type Standing = 'fresh' | 'repeated' | 'reused';
+export type TokenStanding = 'fresh' | 'repeated' | 'reused';
 
 export interface RefreshTokens {
   /** The first token of a family. */
@@ -86,7 +86,7 @@ presented as materialized (
     select * from refresh_tokens where token_hash = asked.token_hash and kind = '${kind}' offset 0 for update
   ) t
 )`;
-/** The `Standing` of a token's row; `since` is the earliest moment of spending that still counts as repeated. */
+/** The `TokenStanding` of a token's row; `since` is the earliest moment of spending that still counts as repeated. */
 export const standing = (since: string) =>
   `case when spent_at is null then 'fresh' when spent_at >= ${since} then 'repeated' else 'reused' end`;
 /** When the successor of a presented token expires, if not before. */
@@ -188,7 +188,7 @@ export function createRefreshTokens({ db, sealing, now }: { db: Db; sealing: Sea
     async rotate(token, kind) {
       const at = now();
       const successor = successorOf(token);
-      const [row] = await db.statement<{ familyId: string; standing: Standing; expiresAt: Date }>(
+      const [row] = await db.statement<{ familyId: string; standing: TokenStanding; expiresAt: Date }>(
         rotateStatements[kind],
         [[hashSecret(token)], at, [successor.hash], successor.keyId, after(at, -repeatWindow), [slidingSeconds]],
       );

@@ -1,7 +1,7 @@
 import { hours, seconds } from '../../platform/clock.js';
 import type { Db, Statement } from '../../platform/database/db.js';
 import { nilUuid } from '../../platform/uuid.js';
-import type { Swept } from '../sweeping.js';
+import type { SweptStep } from '../sweeping.js';
 
 /** What names a client, without a foreign key; each has an index on it. Codes before the grants that they were redeemed for. */
 const given = ['authorization_codes', 'grants', 'consents', 'pending_sign_ins', 'identity_links'] as const;
@@ -45,7 +45,7 @@ export async function sweepRemovedClients(
   place: string | null,
   batchSize: number,
   now: Date,
-): Promise<Swept> {
+): Promise<SweptStep> {
   const [after = nilUuid, at = '0'] = place?.split('|') ?? [];
   const [client] = await db.statement<{ id: string }>(next, [after]);
   if (!client) return { swept: 0, next: null };

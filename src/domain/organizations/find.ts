@@ -9,7 +9,7 @@ import { organizationType } from '../hierarchy/rules.js';
 import { onlySeen, type Sight, seesAll } from '../hierarchy/sight.js';
 import { columns, type PlaceFilters, placedAt, type ShownNode, shownOfNode } from '../hierarchy/tree.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
-import { columnsOf, type RowList, readPart, readWhole } from '../row-pages.js';
+import { columnsOf, type RowList, readCountedPage, readPageByTotal } from '../row-pages.js';
 
 /** What is counted of an organization. */
 type Counts = Pick<Organization, 'memberCount' | 'pendingInviteCount'>;
@@ -57,8 +57,8 @@ export function listOrganizations(
   const sorted = columns[page.sortBy];
   const isWhole = seesAll(sight) && [q, slug, parentNodeId].every((filter) => filter === undefined);
   if (isWhole)
-    return readWhole(db, scope, { ...organizations, total: () => counterTotal('organizations') }, page, sorted);
-  return db.transaction(scope, (tx) => readPart(tx, scope, organizations, page, sorted));
+    return readPageByTotal(db, scope, { ...organizations, total: () => counterTotal('organizations') }, page, sorted);
+  return db.transaction(scope, (tx) => readCountedPage(tx, scope, organizations, page, sorted));
 }
 
 /** @throws DomainError organization.not_found */

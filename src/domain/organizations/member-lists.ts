@@ -7,20 +7,22 @@ import { type AssignedRole, type RolesInJson, rolesInJson, rolesOfOne } from '..
 import { DomainError } from '../errors.js';
 import { isShort, searchedText } from '../identity-search.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
-import { columnsOf, type RowList, readPart, readRows, readWhole } from '../row-pages.js';
+import { columnsOf, type RowList, readCountedPage, readPageByTotal, readRows } from '../row-pages.js';
 import type { Bind } from '../sql-parameters.js';
 import { findOrganization } from './find.js';
 
 const shownOfIdentity = ['id', 'email', 'firstName', 'lastName', 'avatarUrl'] as const satisfies (keyof Identity)[];
 
 /** A member of an organization; `roles` are those held at its node, now or at a time to come. */
-export interface Member {
+export interface ListedMember {
   identity: Pick<Identity, (typeof shownOfIdentity)[number]>;
   membership: Pick<EnvironmentMembership, 'isActive'>;
   roles: AssignedRole[];
   joinedAt: Date;
 }
-type Row = Member['identity'] & Member['membership'] & Pick<Member, 'joinedAt'> & { roles: RolesInJson };
+type Row = ListedMember['identity'] &
+  ListedMember['membership'] &
+  Pick<ListedMember, 'joinedAt'> & { roles: RolesInJson };
 
 export type MemberSort = 'created_at' | 'email' | 'first_name' | 'last_name';
 export type MembersPage = PageRequest<MemberSort>;
@@ -74,7 +76,7 @@ export async function listMembers(
   organizationId: string,
   { q, ...page }: MembersPage,
   at: Date,
-): Promise<Page<Member>> {
+): Promise<Page<ListedMember>> {
   const sorted = columns[page.sortBy];
   const withPerson = page.sortBy !== 'created_at';
   if (q) {
@@ -83,12 +85,12 @@ export async function listMembers(
       const isCompared = memberCount <= fewMembers || isShort(q);
       const and = (put: Bind) => (isCompared ? compared(q, put) : lookedUp(q, put));
       const found = membersOf(organizationId, at, { withPerson: withPerson || isCompared, and });
-      return membersIn(await readPart<Row>(tx, scope, found, page, sorted));
+      return membersIn(await readCountedPage<Row>(tx, scope, found, page, sorted));
     });
   }
   const how = withPerson ? { withPerson } : { and: atAnyTime };
   const members = { ...membersOf(organizationId, at, how), total: kept(organizationId) };
-  const found = await readWhole<Row>(db, scope, members, page, sorted);
+  const found = await readPageByTotal<Row>(db, scope, members, page, sorted);
   if (found.itemCount === 0) await db.transaction(scope, (tx) => findOrganization(tx, scope, organizationId));
   return membersIn(found);
 }
@@ -104,7 +106,7 @@ export async function findOneMember(
   scope: EnvironmentScope,
   { organizationId, identityId }: { organizationId: string; identityId: string },
   at: Date,
-): Promise<Member> {
+): Promise<ListedMember> {
   await findOrganization(tx, scope, organizationId);
   const one = membersOf(organizationId, at, { and: (put) => `member.identity_id = ${put(identityId)}` });
   const from = `organization_members member ${person} ${membership}`;
@@ -113,9 +115,9 @@ export async function findOneMember(
   return memberOf(row);
 }
 
-const membersIn = ({ rows, ...page }: Page<Row>): Page<Member> => ({ ...page, rows: rows.map(memberOf) });
+const membersIn = ({ rows, ...page }: Page<Row>): Page<ListedMember> => ({ ...page, rows: rows.map(memberOf) });
 
-const memberOf = (row: Row): Member => ({
+const memberOf = (row: Row): ListedMember => ({
   identity: row,
   membership: row,
   roles: rolesInJson(row.roles),

@@ -11,12 +11,12 @@ import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 import type { Page, PageRequest } from '../paging.js';
-import { findOneMember, listMembers, type Member, type MembersPage } from './member-lists.js';
+import { findOneMember, type ListedMember, listMembers, type MembersPage } from './member-lists.js';
 import { giveRoles, heldInside } from './member-roles.js';
 import { addMember, addToMemberCount, lockIdentity, lockOrganization } from './members.js';
 import { type OfPersonSort, type OrganizationOfPerson, organizationsOfPerson } from './of-person.js';
 
-export type { Member } from './member-lists.js';
+export type { ListedMember as Member } from './member-lists.js';
 
 export interface MembershipsDeps {
   db: Db;
@@ -44,7 +44,7 @@ function wentMeanwhile(error: unknown): never {
 export function createMemberships({ db, assignments, endInvitations, now }: MembershipsDeps) {
   return {
     /** @throws DomainError organization.not_found */
-    list: (scope: EnvironmentScope, organizationId: string, page: MembersPage): Promise<Page<Member>> =>
+    list: (scope: EnvironmentScope, organizationId: string, page: MembersPage): Promise<Page<ListedMember>> =>
       listMembers(db, scope, organizationId, page, now()),
 
     /** The organizations of an Identity. @throws DomainError identity.not_found */
@@ -55,14 +55,14 @@ export function createMemberships({ db, assignments, endInvitations, now }: Memb
     ): Promise<Page<OrganizationOfPerson>> => organizationsOfPerson(db, scope, identityId, page),
 
     /** @throws DomainError organization.not_found, organization.member_not_found */
-    get: (scope: EnvironmentScope, member: MemberOf): Promise<Member> =>
+    get: (scope: EnvironmentScope, member: MemberOf): Promise<ListedMember> =>
       db.transaction(scope, (tx) => findOneMember(tx, scope, member, now())),
 
     /**
      * @throws DomainError identity.not_found, organization.not_found, organization.already_member, role.not_found,
      *   permission.required, role.cannot_grant
      */
-    add: (scope: EnvironmentScope, caller: Caller, member: WithRoles): Promise<Member> =>
+    add: (scope: EnvironmentScope, caller: Caller, member: WithRoles): Promise<ListedMember> =>
       db.transaction(scope, async (tx) => {
         const { organizationId: nodeId, identityId, roleIds } = member;
         if (!(await tx.existsBy(Organization, { ...within(scope), id: nodeId })))
@@ -79,7 +79,7 @@ export function createMemberships({ db, assignments, endInvitations, now }: Memb
      * @throws DomainError organization.not_found, organization.member_not_found, role.not_found, permission.required,
      *   role.cannot_grant
      */
-    setRoles: (scope: EnvironmentScope, caller: Caller, member: WithRoles): Promise<Member> =>
+    setRoles: (scope: EnvironmentScope, caller: Caller, member: WithRoles): Promise<ListedMember> =>
       db.transaction(scope, async (tx) => {
         const organization = await lockMembership(tx, scope, member);
         await replaceRoles(tx, scope, caller, { ...member, organization });

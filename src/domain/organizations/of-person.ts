@@ -3,7 +3,7 @@ import { type Db, within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
-import { type RowList, readPart } from '../row-pages.js';
+import { type RowList, readCountedPage } from '../row-pages.js';
 
 /** An organization to somebody who belongs to it. */
 export interface OrganizationOfPerson {
@@ -46,5 +46,5 @@ export const organizationsOfPerson = (
       shownBy: `lateral (select found.key as organization_id, found.created_at) member on true ${node}`,
       select: () => 'node.id, node.name, node.slug, node.status, member.created_at as "joinedAt"',
     };
-    return readPart(tx, scope, list, page, columns[page.sortBy]);
+    return readCountedPage(tx, scope, list, page, columns[page.sortBy]);
   });

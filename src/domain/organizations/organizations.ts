@@ -8,8 +8,8 @@ import { violates } from '../../platform/database/postgres-errors.js';
 import { retryingDeadlocks } from '../../platform/database/retry-deadlocks.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
-import { change, type NodeChanges } from '../hierarchy/changes.js';
-import { create, type NewNode } from '../hierarchy/nodes.js';
+import { changeNode, type NodeChanges } from '../hierarchy/changes.js';
+import { createNode, type NewNode } from '../hierarchy/nodes.js';
 import type { Left } from '../hierarchy/removal.js';
 import { removeInParts } from '../hierarchy/removal-in-parts.js';
 import { organizationType } from '../hierarchy/rules.js';
@@ -47,7 +47,7 @@ export function createOrganizations({ db, now }: { db: Db; now: Clock }) {
     create: (scope: EnvironmentScope, input: NewOrganization): Promise<OrganizationNode> =>
       db
         .transaction(scope, async (tx) => {
-          const node = await create(tx, scope, { ...input, nodeType: organizationType, status: 'active' }, now());
+          const node = await createNode(tx, scope, { ...input, nodeType: organizationType, status: 'active' }, now());
           return { ...node, memberCount: 0, pendingInviteCount: 0 };
         })
         .catch((error: unknown) => {
@@ -63,7 +63,7 @@ export function createOrganizations({ db, now }: { db: Db; now: Clock }) {
       db
         .transaction(scope, async (tx) => {
           await findOrganization(tx, scope, id);
-          const changing = change(tx, scope, { id, version, changes, at: now() });
+          const changing = changeNode(tx, scope, { id, version, changes, at: now() });
           return withCounts(
             tx,
             scope,

@@ -10,10 +10,10 @@ import type { Page } from '../paging.js';
 import type { ProcessLook, RunningProcesses } from '../running-processes.js';
 import { waitUntilStopped } from '../wait-until-stopped.js';
 import { type Extension, extendInvite } from './extend.js';
-import type { Kind, ProcessRow, Standing, Verb, WaitsFor } from './kind.js';
+import type { Kind, ProcessRow, ProcessStanding, Verb, WaitsFor } from './kind.js';
 import { createKinds, type Kinds, type KindsDeps } from './kinds.js';
 import { findRow, type ListRequest, listRows } from './list.js';
-import { isWhole, readWhole } from './whole.js';
+import { isWhole, readWholePage } from './whole.js';
 
 /** Where a process stands, and what can be done with it. */
 export interface StandingProcess {
@@ -60,7 +60,7 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
 
   const verbsOf = verbsByState(kinds);
 
-  const standing = (row: Standing): StandingProcess => {
+  const standing = (row: ProcessStanding): StandingProcess => {
     const kind = kinds[row.kind] as Kind;
     return {
       id: row.id,
@@ -109,7 +109,7 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
     async list(scope: AccountScope, request: ListRequest): Promise<Page<ShownProcess>> {
       const asked = { ...request, now: now() };
       const { rows, ...page } =
-        (isWhole(asked) && (await readWhole(db, kinds, scope, asked))) ||
+        (isWhole(asked) && (await readWholePage(db, kinds, scope, asked))) ||
         (await within((tx) => listRows(tx, kinds, scope, asked)));
       return { ...page, rows: rows.map(shown) };
     },
@@ -196,7 +196,7 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
 }
 
 /** What can be done in which state, of each kind; found once for each. */
-function verbsByState(kinds: Kinds): (standing: Pick<Standing, 'kind' | 'state'>) => readonly Verb[] {
+function verbsByState(kinds: Kinds): (standing: Pick<ProcessStanding, 'kind' | 'state'>) => readonly Verb[] {
   const known = new Map<string, readonly Verb[]>();
   return ({ kind, state }) => {
     const key = `${kind} ${state}`;

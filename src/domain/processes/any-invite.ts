@@ -2,12 +2,12 @@ import type { AdministratorInvite } from '../../../entities/administrator-invite
 import type { RowCountList } from '../../../entities/row-count.js';
 import { type ProcessInput, workflowIdOf } from '../../platform/process-kinds.js';
 import { notAcceptedInTime, reminderOf } from '../invites/times.js';
-import type { Kind, KindName, ProcessRow, Standing } from './kind.js';
+import type { Kind, KindName, ProcessRow, ProcessStanding } from './kind.js';
 
 type Invite = Pick<AdministratorInvite, 'id' | 'createdAt' | 'expiresAt'> & { status: string };
 
 /** Of an invite that was read already, with its status as of now. */
-export const standingOfInvite = (kind: KindName, { id, status, createdAt, expiresAt }: Invite): Standing => ({
+export const standingOfInvite = (kind: KindName, { id, status, createdAt, expiresAt }: Invite): ProcessStanding => ({
   id,
   kind,
   state: status,

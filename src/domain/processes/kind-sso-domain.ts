@@ -4,10 +4,10 @@ import { startLater } from '../outbox.js';
 import { beginAnew, failClaim, ssoDomainInput } from '../sso-domains/process.js';
 import { assertRoom, takeTurns } from '../sso-domains/room.js';
 import { type DomainSchedule, timesFrom } from '../sso-domains/schedule.js';
-import type { Kind, ProcessRow, Standing } from './kind.js';
+import type { Kind, ProcessRow, ProcessStanding } from './kind.js';
 
 /** Of a claim that was read already. */
-export const standingOfDomain = ({ id, status, startedAt, failsAt, nextCheckAt }: SsoDomain): Standing => ({
+export const standingOfDomain = ({ id, status, startedAt, failsAt, nextCheckAt }: SsoDomain): ProcessStanding => ({
   id,
   kind: 'sso_domain',
   state: status,

@@ -4,7 +4,7 @@ import { activeWebhook } from '../webhooks/find.js';
 import { webhookDeliveryInput } from '../webhooks/process.js';
 import { attemptNow, cancelPending } from '../webhooks/standing.js';
 import { stopOf } from '../webhooks/stops.js';
-import type { Kind, ProcessRow, Standing } from './kind.js';
+import type { Kind, ProcessRow, ProcessStanding } from './kind.js';
 
 const deliveryIn = ({ id, subjectId, accountId, environmentId }: ProcessRow) => ({
   id,
@@ -25,7 +25,7 @@ export const standingOfDelivery = ({
   status,
   createdAt,
   nextAttemptAt,
-}: Pick<WebhookDelivery, 'id' | 'status' | 'createdAt' | 'nextAttemptAt'>): Standing => ({
+}: Pick<WebhookDelivery, 'id' | 'status' | 'createdAt' | 'nextAttemptAt'>): ProcessStanding => ({
   id,
   kind: 'webhook_delivery',
   state: status,

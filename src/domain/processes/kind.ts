@@ -48,7 +48,7 @@ export interface ProcessRow {
 }
 
 /** What of a row says where its process stands. */
-export type Standing = Pick<ProcessRow, 'id' | 'kind' | 'state' | 'since' | 'deadline' | 'nextAt'>;
+export type ProcessStanding = Pick<ProcessRow, 'id' | 'kind' | 'state' | 'since' | 'deadline' | 'nextAt'>;
 
 /** What a kind does with a row, in the caller's transaction and under a lock on the row. */
 export type Act = (tx: EntityManager, row: ProcessRow, now: Clock) => Promise<unknown>;
@@ -79,7 +79,7 @@ export interface Kind {
   overFor?: string;
   workflowId(row: ProcessRow): string;
   /** When its workflow does something again by itself; null where only Temporal knows. Asked of open ones. */
-  wakesUpAt(standing: Standing, now: Date): Date | null;
+  wakesUpAt(standing: ProcessStanding, now: Date): Date | null;
   /** Takes the locks that others hold when they come to the row, so that nobody waits for each other. */
   lockFirst?(tx: EntityManager, id: string): Promise<unknown>;
   /** Ends the row as a cancel in the Temporal UI does, and tells the workflow through the outbox where it would linger. */

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { AccountScope } from '../../platform/scope.js';
-import { afterCursor, type Placed, placedBy } from '../cursors.js';
+import { afterCursor, placedBy, type RowPlace } from '../cursors.js';
 import { DomainError } from '../errors.js';
 import { type Page, type PageRequest, pageOf, stretchOf } from '../paging.js';
 import { bindInto } from '../sql-parameters.js';
@@ -24,7 +24,7 @@ export async function listRows(
   const itemCount = await readTotal(tx, asked, accountId, request, now);
   const stretch = stretchOf(itemCount, request);
   const { at, count, direction, behind: last } = stretch;
-  if (count === 0) return pageOf(request, itemCount, stretch, [] as (ProcessRow & Placed)[]);
+  if (count === 0) return pageOf(request, itemCount, stretch, [] as (ProcessRow & RowPlace)[]);
   const values: unknown[] = [accountId, now];
   const where = conditions(request, now, bindInto(values));
   if (last) where.push(afterCursor(last, columns, direction, bindInto(values)));
@@ -36,7 +36,7 @@ export async function listRows(
     const found = itemCount <= few ? `select * from (${listed} offset 0) found` : listed;
     return `(${found} ${sorted} limit ${at + count})`;
   };
-  const rows = await tx.query<(ProcessRow & Placed)[]>(
+  const rows = await tx.query<(ProcessRow & RowPlace)[]>(
     `select *, ${placedBy(...columns)} from (${union(asked, each)}) process ${sorted} limit ${count} offset ${at}`,
     values,
   );

@@ -1,7 +1,7 @@
 import type { RowCountList } from '../../../entities/row-count.js';
 import type { Db, Statement } from '../../platform/database/db.js';
 import type { AccountScope } from '../../platform/scope.js';
-import { afterCursor, type Placed, placedBy } from '../cursors.js';
+import { afterCursor, placedBy, type RowPlace } from '../cursors.js';
 import { isFollowing, type Page, pageOf, type Stretch, stretchForwards } from '../paging.js';
 import { rowCount } from '../row-counts.js';
 import { statementOf } from '../row-pages.js';
@@ -24,7 +24,7 @@ export const isWhole = ({ q, state, open, subjectId, olderThanMs, ...request }: 
  * mails sees every Account's, so that each of the kinds names it.
  * @returns undefined where nothing is there, and so no row to tell the total
  */
-export async function readWhole(
+export async function readWholePage(
   db: Pick<Db, 'statement'>,
   kinds: Kinds,
   { accountId }: AccountScope,
@@ -34,7 +34,7 @@ export async function readWhole(
   const { statement, counted } = askedFor(kinds, request.kind, stretch);
   const { behind: last } = stretch;
   const values = [accountId, now, stretch.count, accountId, counted, ...(last ? [last.createdAt, last.id] : [])];
-  const rows = await db.statement<ProcessRow & Placed & { itemCount: string }>(statement, values);
+  const rows = await db.statement<ProcessRow & RowPlace & { itemCount: string }>(statement, values);
   return rows[0] && pageOf(request, Number(rows[0].itemCount), stretch, rows);
 }
 
@@ -57,7 +57,7 @@ function askedFor(kinds: Kinds, kind: KindName | undefined, stretch: Stretch): A
   return made;
 }
 
-/** Its values are named in the order in which `readWhole` has them. */
+/** Its values are named in the order in which `readWholePage` has them. */
 function textOf(of: readonly Kind[], counted: readonly RowCountList[], { direction, behind: last }: Stretch): string {
   const put = bindInto([null, null]); // the Account and now, as each kind calls them
   const limit = put(null);

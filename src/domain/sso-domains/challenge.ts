@@ -21,7 +21,7 @@ export type Seen =
   | { kind: 'unknown'; reason: 'dns_unavailable' };
 
 /** @param value of the record that is looked for; other texts may stand beside it */
-export function judge(answer: TxtAnswer, value: string): Seen {
+export function judgeAnswer(answer: TxtAnswer, value: string): Seen {
   if (answer.kind === 'broken') return { kind: 'unknown', reason: 'dns_unavailable' };
   if (answer.kind === 'absent') return { kind: 'missed', reason: 'record_not_found', cachedMs: answer.cachedMs };
   // Some panels keep the quotation marks that were pasted with it.

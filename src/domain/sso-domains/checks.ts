@@ -6,7 +6,7 @@ import { violates } from '../../platform/database/postgres-errors.js';
 import type { Dns } from '../../platform/dns.js';
 import { domainLooks } from '../../platform/metrics/metrics.js';
 import { createShares } from '../../platform/shares.js';
-import { judge, recordOf, type Seen } from './challenge.js';
+import { judgeAnswer, recordOf, type Seen } from './challenge.js';
 import { lapseEmail } from './mails.js';
 import { failClaim, recordDomainEvent } from './process.js';
 import { hasRoom, takeTurns } from './room.js';
@@ -64,7 +64,7 @@ export function createDomainChecks({ db, dns, now, schedule, ofAccount = 25 }: D
       if (shares.isFull(claim.accountId)) return change(id, (tx, current) => putOff(tx, current, now()));
       const { name, value } = recordOf(claim);
       const leave = shares.enter(claim.accountId);
-      const seen = judge(await dns.txt(name).finally(leave), value);
+      const seen = judgeAnswer(await dns.txt(name).finally(leave), value);
       domainLooks.inc({ outcome: seen.kind === 'found' ? 'found' : seen.reason });
       const wasFailed = claim.status === 'failed';
       const follow = (heldByAnother: boolean) =>

@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { SsoConnection } from '../../../entities/sso-connection.js';
 import type { Clock } from '../../platform/clock.js';
-import { alone, type Db, inTransaction } from '../../platform/database/db.js';
+import { type Db, inOwnTransaction, inTransaction } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { identityConnectionFor } from '../sso-connections/covering.js';
 import { readConnection } from '../sso-connections/read.js';
@@ -34,7 +34,7 @@ export function createEndUserSso({
   return {
     /** The connection of the Environment with this id, where it is active, and so is its organization with all above it. */
     async connection({ accountId, environmentId }: EnvironmentScope, id: string): Promise<SsoConnection | null> {
-      const found = await readConnection(alone(db, { accountId, environmentId }), { accountId, id });
+      const found = await readConnection(inOwnTransaction(db, { accountId, environmentId }), { accountId, id });
       return found?.environmentId === environmentId && found.isOpen ? found : null;
     },
 

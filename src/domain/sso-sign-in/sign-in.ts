@@ -4,7 +4,7 @@ import type { SsoConnection } from '../../../entities/sso-connection.js';
 import { after, type Clock, days, minutes } from '../../platform/clock.js';
 import { newSecret } from '../../platform/crypto/one-time-secret.js';
 import type { Sealing } from '../../platform/crypto/sealing.js';
-import { alone, type Db, inTransaction } from '../../platform/database/db.js';
+import { type Db, inOwnTransaction, inTransaction } from '../../platform/database/db.js';
 import { noteFailure, noteSuccess } from '../sso-connections/outcomes.js';
 import { type ReadConnection, readConnection } from '../sso-connections/read.js';
 import { type Assertion, type SsoRefusal, SsoRefused } from '../sso-protocols/assertion.js';
@@ -126,7 +126,7 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
     const request = { id: requestId, connection, purpose, state, browser: cookie, secrets, parameters };
     if (!(await requests.begin(request))) {
       const { accountId, id } = connection;
-      const its = await readConnection(alone(db, { accountId }), { accountId, id });
+      const its = await readConnection(inOwnTransaction(db, { accountId }), { accountId, id });
       if (!its) throw new SsoRefused('connection_disabled', 'The connection no longer exists');
       return start({ connection: its, purpose, parameters, browser, ...wishes }); // it has another provider by now
     }
@@ -156,7 +156,7 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
       if (!taken) return null;
       if ('repeated' in taken) return { requestId: taken.repeated, deliverer };
       const { accountId } = taken;
-      const run = alone(db, { accountId });
+      const run = inOwnTransaction(db, { accountId });
       const connection = await readConnection(run, { accountId, id: connectionId });
       if (!connection) return null; // deleted a moment ago, with its requests
       const outcome = await outcomeOf(connection, taken, { protocol, verify });

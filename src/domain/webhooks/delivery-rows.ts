@@ -4,7 +4,7 @@ import type { Db } from '../../platform/database/db.js';
 import { inSnakeCase } from '../../platform/database/naming.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
 import { rowCount } from '../row-counts.js';
-import { columnsOf, type RowList, readPart, readWhole } from '../row-pages.js';
+import { columnsOf, type RowList, readCountedPage, readPageByTotal } from '../row-pages.js';
 import type { Bind } from '../sql-parameters.js';
 import type { WebhookScope } from './find.js';
 import { firstStop, hasStops, waitsStill } from './stops.js';
@@ -85,7 +85,7 @@ export async function listDeliveries(
       ...(status ? [`delivery.status = '${status}'`] : []),
     ]);
     const total = totalOf(scope, webhookId, status);
-    return withMoments(await readWhole<ShownDelivery>(db, scope, { ...all, total }, page, columns));
+    return withMoments(await readPageByTotal<ShownDelivery>(db, scope, { ...all, total }, page, columns));
   }
   return db.transaction(scope, async (tx) => {
     const isEither = status === 'pending' || status === 'cancelled';
@@ -94,7 +94,7 @@ export async function listDeliveries(
       ...(isSearched ? searched({ q: page.q, eventType }, put) : []),
       ...(status ? havingStatus(status, isStopped ? put(webhookId) : null) : []),
     ]);
-    return withMoments(await readPart<ShownDelivery>(tx, scope, found, page, columns));
+    return withMoments(await readCountedPage<ShownDelivery>(tx, scope, found, page, columns));
   });
 }
 

@@ -6,7 +6,7 @@ import type { WebhookStopReason } from '../../../entities/webhook-stop.js';
 import type { Db, Statement } from '../../platform/database/db.js';
 import type { AccountScope } from '../../platform/scope.js';
 import { nilUuid } from '../../platform/uuid.js';
-import type { Swept } from '../sweeping.js';
+import type { SweptStep } from '../sweeping.js';
 
 /**
  * From the commit on, whatever waits for a subscription has ended, however much it is: every reader says so, nothing of it is sent,
@@ -114,7 +114,7 @@ export async function endSomeStopped(
   db: Pick<Db, 'statement'>,
   place: string | null,
   batchSize: number,
-): Promise<Swept> {
+): Promise<SweptStep> {
   const [after = nilUuid, from = '-infinity'] = place?.split('|') ?? [];
   const [row] = await db.statement<{ id: string | null; ended: number; last: string | null }>(batch, [
     after,

@@ -17,7 +17,7 @@ export const AccessFields = {
 /** Where the caller may look at applications and environments. */
 export const viewedBy = (caller: Caller): Reach => reachOf(adminCallerOf(caller).roles, 'applications.view');
 
-export function accessTo(reach: Reach, place: Place) {
+export function accessFieldsOf(reach: Reach, place: Place) {
   const canAccess = covers(reach, place);
   return { access_state: canAccess ? ('accessible' as const) : ('path_only' as const), can_access: canAccess };
 }

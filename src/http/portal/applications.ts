@@ -6,7 +6,7 @@ import { limitEvents } from '../event-lists/node-removal.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, Id, listOf, Name, Nullable, Resource, Slug, single, Timestamp } from '../schemas.js';
-import { AccessFields, accessTo, viewedBy } from './access.js';
+import { AccessFields, accessFieldsOf, viewedBy } from './access.js';
 
 const ApplicationView = Resource('Application', {
   id: Id,
@@ -23,7 +23,7 @@ const presentIn =
     id,
     name,
     slug,
-    ...accessTo(reach, { applicationId: id }),
+    ...accessFieldsOf(reach, { applicationId: id }),
     created_at: createdAt,
     updated_at: updatedAt,
   });

@@ -6,7 +6,7 @@ import { limitEvents } from '../event-lists/node-removal.js';
 import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { Body, Id, listOf, Name, Nullable, OneOf, Resource, Slug, single, Timestamp } from '../schemas.js';
-import { AccessFields, accessTo, viewedBy } from './access.js';
+import { AccessFields, accessFieldsOf, viewedBy } from './access.js';
 
 const EnvironmentTypes = OneOf(['development', 'production']);
 const EnvironmentView = Resource('Environment', {
@@ -28,7 +28,7 @@ const presentIn =
     name,
     slug,
     type,
-    ...accessTo(reach, { applicationId, environmentId: id }),
+    ...accessFieldsOf(reach, { applicationId, environmentId: id }),
     created_at: createdAt,
     updated_at: updatedAt,
   });

@@ -41,7 +41,7 @@ export interface Statement {
 /** Runs a statement in a scope: alone, as a transaction of its own, or in one that is open. */
 export type RunsStatement = <Row>(statement: Statement, values: unknown[]) => Promise<Row[]>;
 
-export const alone =
+export const inOwnTransaction =
   (db: Pick<Db, 'statementIn'>, scope: AccountScope): RunsStatement =>
   (statement, values) =>
     db.statementIn(scope, statement, values);

@@ -25,7 +25,7 @@ const udpPayloadSize = 1232;
  * server to a port chosen at random and repeats id and question counts as its answer.
  * @throws when nothing usable comes until `signal` aborts, or the server cannot be reached
  */
-export async function ask(server: Server, question: Question, signal: AbortSignal): Promise<DecodedPacket> {
+export async function askServer(server: Server, question: Question, signal: AbortSignal): Promise<DecodedPacket> {
   const id = randomInt(65_536);
   const message = packet.encode({
     type: 'query',

@@ -2,7 +2,7 @@ import type { SsoConnection } from '../../../../entities/sso-connection.js';
 import { clockSkewMs, minutes } from '../../../platform/clock.js';
 import { type Assertion, SsoRefused } from '../assertion.js';
 import { addressOf, attributesOf } from './attributes.js';
-import { amrOf } from './authn-context.js';
+import { amrOfContext } from './authn-context.js';
 import type { SamlProvider, ServiceProvider } from './settings.js';
 import { assertNothingEncrypted } from './signatures.js';
 import { lastingNameOf, nameIdOf, transientSessionOf } from './subjects.js';
@@ -56,7 +56,7 @@ export function readAssertion(assertion: XmlElement, expected: Expected): Assert
     email: addressOf(nameId, attributes, connection.attributeMapping),
     emailVerified: null,
     attributes,
-    amr: amrOf(authentication.contextClass, attributes),
+    amr: amrOfContext(authentication.contextClass, attributes),
     authenticatedAt: authentication.at,
     sessionIndex: transientSessionOf(nameId) ?? authentication.sessionIndex,
     handle: { protocol: 'saml', nameId, sessionIndex: authentication.sessionIndex },

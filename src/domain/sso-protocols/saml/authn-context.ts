@@ -19,7 +19,7 @@ const methods: Readonly<Record<string, readonly string[]>> = {
 const methodsAttribute = 'http://schemas.microsoft.com/claims/authnmethodsreferences';
 
 /** RFC 8176 of an assertion; nothing where its provider says nothing that is known here. */
-export function amrOf(
+export function amrOfContext(
   contextClass: string | null,
   attributes: Readonly<Record<string, readonly string[]>>,
 ): readonly string[] {
