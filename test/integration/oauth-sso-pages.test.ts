@@ -2,12 +2,14 @@ import type { LightMyRequestResponse } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
 import { EnvironmentSettings } from '../../entities/environment-settings.js';
 import type { SsoConnection } from '../../entities/sso-connection.js';
+import { apiOf } from '../support/identity-auth.js';
 import { codeIn } from '../support/mfa.js';
 import {
   authorizeUrl,
   type Browser,
   codeFor,
   locationOf,
+  password,
   type TestClient,
   type TestEnvironment,
   type TestProvider,
@@ -181,6 +183,17 @@ describe('where identity providers are the only way in', () => {
     expect(asksForProvider(barred)).toEqual({ status: 403, form: false, password: false });
   });
 
+  test('a provider that is switched off is not replaced by the default one, which would not do', async () => {
+    const { environment, client, organization, connection } = await place(nothing);
+    await setDefault(environment, await newOidcConnection(world, environment, idp, { id: nextId() }));
+    await setPolicy(world, organization, { require_sso: true });
+    await world.query(`update sso_connections set status = 'disabled' where id = $1`, [connection.id]);
+    const barred = await world.browser().get(authorizeUrl(client, { organization: organization.id }));
+    expect(barred.statusCode).toBe(403);
+    expect(barred.body).not.toContain('connection_id=');
+    expect(barred.body).toContain('none can be used here');
+  });
+
   test('whom the default connection does not let in finds the field by "another way"', async () => {
     const { environment, client, connection } = await place(nothing);
     const own = await newOidcConnection(world, environment, idp, { id: nextId() });
@@ -209,6 +222,74 @@ test('beside a password, an address alone leads to its provider; nobody else is 
   ).toBeTruthy();
   const without = await (await world.newEnvironment()).newClient();
   expect((await browser.get(authorizeUrl(without))).body).toMatch(/<input id="password"[^>]* required/);
+});
+
+describe('an organization that requires SSO takes a connection of the Environment that is not the default', () => {
+  /** Somebody whose address the Account's connection speaks for, with a password that is not enough. */
+  async function held() {
+    const { environment, client } = await place();
+    const email = `mia@${uuidv7()}.example`;
+    idp.people.set(email, { email, email_verified: true });
+    await newVerifiedDomain(world, environment, email.slice(email.indexOf('@') + 1));
+    const own = await newOidcConnection(world, environment, idp, { id: nextId() });
+    const mia = await environment.newIdentity({ email });
+    const organization = await newOrganization(world, environment, { policy: { require_sso: true }, members: [mia] });
+    return { environment, client, email, own, mia, organization };
+  }
+  const inJson = { accept: 'application/json' };
+
+  test('who has proved who they are is led to it, and let in by it', async () => {
+    const { client, email, own, mia } = await held();
+    const browser = world.browser();
+    const page = await browser.submit(await browser.get(authorizeUrl(client)), { email, password });
+    expect(page.statusCode).toBe(403);
+    const [, link = ''] =
+      /<a class="button" href="([^"]+)">With your organization’s identity provider</.exec(page.body) ?? [];
+    const away = locationOf(await browser.get(link.replaceAll('&amp;', '&')));
+    expect(away.searchParams.get('redirect_uri')).toContain(own.id);
+    expect(codeIn(await comeBack(browser, away, email))).toBeTruthy();
+    const told = await world.browser().post(authorizeUrl(client), { email, password }, inJson);
+    expect(told.json()).toMatchObject({
+      error: 'sso_required',
+      sso_connections: [{ id: own.id, name: null, url: expect.stringContaining(own.id) }],
+    });
+    expect((await apiOf(world).login(client, mia)).json().error).toMatchObject({
+      code: 'sso_required',
+      details: [{ field: 'connection_id', code: own.id, message: expect.stringContaining('the environment') }],
+    });
+  });
+
+  test('of several it is the one that knows the person, then the default, then the oldest', async () => {
+    const { environment, client, email, own } = await held();
+    const offered = async () => {
+      const told = await world.browser().post(authorizeUrl(client), { email, password }, inJson);
+      return told.json().sso_connections.map(({ id }: { id: string }) => id);
+    };
+    const later = (ms: number) => ({ id: nextId(), createdAt: new Date(world.now().getTime() + ms) });
+    const [second, third] = [
+      await newOidcConnection(world, environment, idp, later(1000)),
+      await newOidcConnection(world, environment, idp, later(2000)),
+    ];
+    expect(await offered()).toEqual([own.id]);
+    await setDefault(environment, second);
+    expect(await offered()).toEqual([second.id]);
+    const browser = world.browser();
+    const asked = `/oauth/sso?${queryOf(client, { connection_id: third.id })}`;
+    expect(codeIn(await comeBack(browser, locationOf(await browser.get(asked)), email))).toBeTruthy();
+    expect(await offered()).toEqual([third.id]);
+    await world.query(`update sso_connections set status = 'disabled' where id = $1`, [third.id]);
+    expect(await offered()).toEqual([second.id]);
+  });
+
+  test('who has proved nothing yet is asked for the address, and may go on to a recovery code', async () => {
+    const { client, email, own, organization } = await held();
+    const browser = world.browser();
+    const page = await browser.get(authorizeUrl(client, { organization: organization.id }));
+    expect(asksForProvider(page)).toEqual(asked);
+    expect(page.body).toContain('With a recovery code of your organization');
+    const away = awayIn(await browser.submit(page, { email }));
+    expect(away.searchParams.get('redirect_uri')).toContain(own.id);
+  });
 });
 
 describe('somebody else than the session is of', () => {

@@ -69,6 +69,21 @@ test('a code lets a member in who has proved who they are, once; the session goe
   expect(codeIn(await recover(other, again, codes[1] as string))).toBeTruthy();
 });
 
+test('codes of an organization without a connection of its own stand for one of the environment, the default or not', async () => {
+  const place = await world.newEnvironment();
+  const person = await place.newIdentity();
+  const policy = { require_sso: true };
+  const organization = await newOrganization(world, place, { policy, members: [person] });
+  const connection = await newOidcConnection(world, place, provider, { status: 'auto_disabled' });
+  const codes = createSsoRecoveryCodes({ db: world.db, passwords: createHashing(cheapCodes), now: world.now });
+  const set = await codes.renew(place, organization.id);
+  const browser = world.browser();
+  const { page } = await passwordStep(browser, await place.newClient(), person);
+  expect(codeIn(await recover(browser, page, set.codes[0] as string))).toBeTruthy();
+  const [session] = await world.query('select sso_connection_id from sessions where identity_id = $1', [person.id]);
+  expect(session).toEqual({ sso_connection_id: connection.id });
+});
+
 test('of eight parallel requests with one code, one succeeds', async () => {
   const { person, codes } = await newMember();
   const browser = world.browser();

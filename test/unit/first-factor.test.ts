@@ -20,7 +20,7 @@ test.each([
   ['email_otp', 'login.method_not_allowed'],
 ])('a session that began by a passkey, with an app added in it: where %s alone is allowed, %s', (only, code) => {
   const allows = { password: false, email_otp: false, passkey: false, sso: false, [only]: true };
-  const policy: Omit<SignInPolicy, 'requireMfa' | 'belongs'> = {
+  const policy: Omit<SignInPolicy, 'requireMfa' | 'belongs' | 'takesEnvironments'> = {
     allows,
     requireSso: false,
     ssoSatisfied: false,

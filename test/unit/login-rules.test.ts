@@ -285,7 +285,15 @@ describe('an emailed code', () => {
 describe('the gate', () => {
   const settings = { passwordLoginEnabled: true, emailOtpLoginEnabled: true, passkeyLoginEnabled: false };
   const allows = { password: true, email_otp: true, passkey: true, sso: true };
-  const open = { allows, requireSso: false, requireMfa: false, ssoSatisfied: false, connections: [], belongs: true };
+  const open = {
+    allows,
+    requireSso: false,
+    requireMfa: false,
+    ssoSatisfied: false,
+    connections: [],
+    takesEnvironments: false,
+    belongs: true,
+  };
   const first = { identityId: 'ana', method: 'password', amr: ['pwd'], acr: 'x', authenticatedAt: now };
   async function decide(policy: object, decision: MfaDecision['step'], changes: object = {}, more: object = {}) {
     const { db, events } = answering();

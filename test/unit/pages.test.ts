@@ -44,6 +44,7 @@ const everyPage = (value: string): Pages => ({
     error: 'sign_in.error.captcha',
     passwordUrl: `/oauth/authorize?state=${value}`,
     signUpUrl: null,
+    recoveryUrl: `/oauth/authorize?state=${value}&method=recovery`,
     ssoUrl: '/oauth/sso',
     passkey: true,
     captcha: value,

@@ -207,7 +207,7 @@ const barred = ({ code, methods, connections }: Barred) =>
       ...connections.map(({ id, name }) => ({
         field: 'connection_id',
         code: id,
-        message: `is the identity provider of ${name}, at /oauth/sso`,
+        message: `is the identity provider of ${name ?? 'the environment'}, at /oauth/sso`,
       })),
     ],
   });

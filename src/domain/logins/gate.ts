@@ -2,6 +2,8 @@ import type { Db } from '../../platform/database/db.js';
 import type { MethodSettings } from '../environments/login-methods.js';
 import type { MfaDecision, MfaGate, MfaQuestion } from '../mfa/gate.js';
 import { type Barred, barOf } from '../organizations/barred.js';
+import type { OfferedConnection } from '../organizations/sign-in-policy.js';
+import { environmentConnection } from '../sso-connections/of-environment.js';
 import { recordSignInRefusal } from './refusals.js';
 import type { TermsOf } from './sign-in-terms.js';
 
@@ -19,6 +21,11 @@ export interface GateQuestion extends Omit<MfaQuestion, 'requiresMfa' | 'standin
   organizationId?: string | null;
 }
 
+const environmentStatement = {
+  name: 'environment_connection_of_identity',
+  text: `select id from (${environmentConnection('$1', '$2')}) one where status = 'active'`,
+};
+
 /**
  * Every sign-in of an end user passes here after each factor, on every surface: first what the person's organizations
  * require (all of them, not only the one that a parameter names), then the second factor.
@@ -29,6 +36,12 @@ export function createGate({ db, mfaGate, termsOf }: { db: Db; mfaGate: MfaGate;
     await recordSignInRefusal(db, client, { ...first, reason });
   }
 
+  /** Where an organization takes the Environment's connections, the one of those that the person goes by. */
+  async function ofEnvironment({ client, first }: GateQuestion): Promise<OfferedConnection[]> {
+    const found = await db.statement<{ id: string }>(environmentStatement, [client.environmentId, first.identityId]);
+    return found.map(({ id }) => ({ id, name: null }));
+  }
+
   return {
     async decide(question: GateQuestion): Promise<GateDecision> {
       const { client, first, organizationId = null } = question;
@@ -37,7 +50,9 @@ export function createGate({ db, mfaGate, termsOf }: { db: Db; mfaGate: MfaGate;
       const bar = barOf(policy, first, client.settings);
       if (bar) {
         await refuse(question, bar.code);
-        return { step: 'barred', ...bar };
+        const takesMore = bar.code === 'sso_required' && policy.takesEnvironments;
+        const connections = [...bar.connections, ...(takesMore ? await ofEnvironment(question) : [])];
+        return { step: 'barred', ...bar, connections };
       }
       const decision = await mfaGate.decide({ ...question, standing, requiresMfa: policy.requireMfa });
       if (decision.step === 'refused') await refuse(question, 'mfa.enrollment_required');

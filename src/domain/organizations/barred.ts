@@ -24,7 +24,7 @@ export const wantsSso = ({ allows, requireSso }: Pick<SignInPolicy, 'allows' | '
 
 /** Whether a policy bars the way in which somebody has signed in; a session is what its first factor was. */
 export function barOf(
-  policy: Omit<SignInPolicy, 'requireMfa' | 'belongs'>,
+  policy: Omit<SignInPolicy, 'requireMfa' | 'belongs' | 'takesEnvironments'>,
   first: Proved,
   settings: MethodSettings,
 ): Barred | null {

@@ -4,10 +4,10 @@ import { organizationsOf } from './belonging.js';
 /** A way of signing in, as organizations allow it. */
 export type SignInMethod = NonNullable<AuthenticationPolicy['allowed_methods']>[number];
 
-/** An SSO connection that somebody can sign in by, and what its organization is called. */
+/** An SSO connection that somebody can sign in by, and what its organization is called; null for one of the Environment. */
 export interface OfferedConnection {
   id: string;
-  name: string;
+  name: string | null;
 }
 
 /** What all organizations of a person ask of a sign-in: the strictest counts, whichever it is for. */
@@ -19,6 +19,8 @@ export interface SignInPolicy {
   ssoSatisfied: boolean;
   /** Active connections of the organizations that require SSO. */
   connections: OfferedConnection[];
+  /** Whether one that requires SSO has no connection of its own, in whatever state. */
+  takesEnvironments: boolean;
   /** Whether the person belongs to the organization that the sign-in is for; true where it is for none. */
   belongs: boolean;
 }
@@ -55,6 +57,7 @@ select json_build_object(${methods.map((method) => `'${method}', coalesce(bool_a
   ${connection}::uuid is not null and coalesce(bool_and(not ${requiresItself} or ${isIts(environment, connection)}), true) as "ssoSatisfied",
   coalesce(json_agg(json_build_object('id', own->>'id', 'name', name) order by name, id)
     filter (where own->>'status' = 'active' and ${requiresItself}), '[]') as connections,
+  coalesce(bool_or(own is null and ${requiresItself}), false) as "takesEnvironments",
   ${organization}::uuid is null or coalesce(bool_or(id = ${organization}), false) as belongs
 from (select o.id, n.name, o.authentication_policy, nullif(o.authentication_policy->'allowed_methods', 'null') as allowed,
     (select jsonb_build_object('id', id, 'status', status) from sso_connections where organization_id = o.id) as own

@@ -14,6 +14,7 @@ import { countUse, givingBack } from '../rate-limits.js';
 import { sentTwiceWithin } from '../sent-twice.js';
 import type { FirstFactor } from '../sessions/first-factor.js';
 import { isSpent, spend } from '../spent-tokens.js';
+import { environmentConnection } from '../sso-connections/of-environment.js';
 
 const context = 'sso-recovery';
 const life = minutes(10);
@@ -56,9 +57,9 @@ export interface SsoRecoveryDeps {
 
 export type SsoRecovery = ReturnType<typeof createSsoRecovery>;
 
-/** What an organization that requires SSO would have its members sign in by: its own connection, or the Environment's. */
+/** What an organization that requires SSO would have its members sign in by: its own connection, or one of the Environment. */
 const wanted = `coalesce((select id from sso_connections where organization_id = o.id),
-  (select default_sso_connection_id from environment_settings where environment_id = $2))`;
+  (select id from (${environmentConnection('$2', '$3')}) one))`;
 
 const organizations = `(select o.id, ${wanted} as connection_id from ${organizationsOf('$2', '$3')}
     and ((o.authentication_policy->>'require_sso')::boolean or o.authentication_policy->'allowed_methods' = '["sso"]')) mine`;

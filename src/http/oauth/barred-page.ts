@@ -54,7 +54,7 @@ export function sendBarred(
     ...methods.map((method) => ({
       text: `method_refused.${methodNames[method]}` as const,
       values: {},
-      url: urlOf(visit, method === 'email_otp' ? 'code' : 'password'),
+      url: anotherWayUrl(visit, method === 'email_otp' ? 'code' : 'password'),
     })),
     ...providers.map(({ name, url }) => ({
       text: name === null ? ('method_refused.by_provider' as const) : ('method_refused.by_provider_of' as const),
@@ -62,8 +62,6 @@ export function sendBarred(
       url,
     })),
   ];
-  // Who has come by a session, or by nothing yet, proves who they are first.
-  const leadsToRecovery = code === 'sso_required' && !recovery && methodsOf(visit.client.settings).length > 0;
   const message = messageOf(code, ways.length > 0, isKnown);
   return sendPage(
     request,
@@ -74,7 +72,7 @@ export function sendBarred(
       message: `method_refused.${message}`,
       ways,
       recovery,
-      recoveryUrl: leadsToRecovery ? urlOf(visit, 'recovery') : null,
+      recoveryUrl: code === 'sso_required' && !recovery ? recoveryUrlOf(visit) : null,
       otherUrl: isResumed && ways.length === 0 ? anotherPersonUrl(visit) : null,
       params: visit.asked.parameters,
     },
@@ -89,16 +87,18 @@ function messageOf(code: Barred['code'], areOthers: boolean, isKnown: boolean) {
 }
 
 /** The sign-in from its beginning, by another way and not by a session that was begun by this one. */
-function urlOf({ asked }: Visit, method: 'code' | 'password' | 'recovery'): string {
+function anotherWayUrl({ asked }: Visit, method: 'code' | 'password' | 'recovery'): string {
   return `/oauth/authorize?${new URLSearchParams({ ...asked.parameters, prompt: 'login', method })}`;
 }
 
-/** Where each identity provider that is wanted begins; the Environment's, where an organization has none of its own. */
-function providersOf({ client, asked }: Visit, connections: readonly OfferedConnection[]) {
+/** To a recovery code, for whoever has come by a session, or by nothing yet: they prove who they are first, if there is a way to. */
+export const recoveryUrlOf = (visit: Visit): string | null =>
+  methodsOf(visit.client.settings).length > 0 ? anotherWayUrl(visit, 'recovery') : null;
+
+/** Where each identity provider that is wanted begins. */
+function providersOf({ asked }: Visit, connections: readonly OfferedConnection[]) {
   const { method: _, ...parameters } = asked.parameters;
-  const { defaultSsoConnectionId } = client.settings;
-  const ofEnvironment = defaultSsoConnectionId === null ? [] : [{ id: defaultSsoConnectionId, name: null }];
-  return (connections.length > 0 ? connections : ofEnvironment).map(({ id, name }) => ({
+  return connections.map(({ id, name }) => ({
     id,
     name,
     url: `/oauth/sso?${new URLSearchParams({ ...parameters, connection_id: id })}`,

@@ -1,13 +1,13 @@
 import type { FastifyReply } from 'fastify';
-import { methodsOf } from '../../domain/environments/login-methods.js';
 import { isMailAddress } from '../../domain/logins/address.js';
 import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { wantsSso } from '../../domain/organizations/barred.js';
+import type { OfferedConnection } from '../../domain/organizations/sign-in-policy.js';
 import type { Captcha } from '../../platform/captcha.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import { sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
-import { methodNames, sendBarred } from './barred-page.js';
+import { methodNames, recoveryUrlOf, sendBarred } from './barred-page.js';
 import { signInNeedsCaptcha } from './captcha.js';
 import { pageOptions } from './page-options.js';
 import { refusalInJson } from './refusal-in-json.js';
@@ -99,6 +99,7 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
         params: { ...params, method: codeMethodOf(visit) },
         passwordUrl: methods.includes('password') ? `/oauth/authorize?${new URLSearchParams(params)}` : null,
         signUpUrl: canSignUpHere(visit) ? urlOf('/oauth/register', alsoNamed({ params, ...values })) : null,
+        recoveryUrl: null,
       },
       { ...pageOptions(visit), captcha: values.captcha !== null, scripts: values.passkey ? ['webauthn'] : [] },
     );
@@ -106,7 +107,7 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
 
   /** Asks for the address whose identity provider signs in, where nothing else is asked for but maybe a passkey. */
   function sendSsoForm(visit: Visit, shown: ShownSignIn): FastifyReply {
-    const { request, reply, methods } = visit;
+    const { request, reply, methods, organization } = visit;
     const values = valuesOf(visit, shown);
     if (wantsJson(request)) {
       const orPasskey = values.passkey ? ', or ask /oauth/login/passkey/options with them' : '';
@@ -125,6 +126,7 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
         ssoUrl: null,
         passwordUrl: null,
         signUpUrl: null,
+        recoveryUrl: organization && wantsSso(organization.policy) ? recoveryUrlOf(visit) : null,
         captcha: null,
       },
       { ...pageOptions(visit), scripts: values.passkey ? ['webauthn'] : [] },
@@ -151,8 +153,12 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
     /** Shows it, from the start or again. A script is told the same in JSON. @throws OAuthError access_denied */
     send(visit: Visit, shown: ShownSignIn): FastifyReply {
       const { methods, organization } = visit;
-      if (organization && wantsSso(organization.policy) && methods.length === 0 && !goesByAddress(visit, organization))
-        return sendBarred(visit, { code: 'sso_required', methods: [], connections: connectionsOf(organization) });
+      if (organization && wantsSso(organization.policy) && methods.length === 0) {
+        const connections = connectionsOf(visit, organization);
+        const goesByAddress = visit.client.settings.hasSso && !organization.hasConnection && connections.length === 0;
+        if (goesByAddress) return sendSsoForm(visit, shown);
+        return sendBarred(visit, { code: 'sso_required', methods: [], connections });
+      }
       const wantsCode = visit.asked.parameters.method === 'code' || !methods.includes('password');
       if (methods.includes('email_otp') && wantsCode) return sendCodeForm(visit, shown);
       if (methods.includes('password')) return sendPasswordForm(visit, shown);
@@ -170,13 +176,18 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
 }
 
 /**
- * Whether the address alone says by which provider somebody of an organization signs in that takes no other way: it has no
- * connection of its own, and takes those of the Environment. Where that has ways of its own, a recovery code is offered instead.
+ * Where somebody is sent whose organization takes an identity provider alone. One that has no connection of its own takes those of
+ * the Environment: the default, and where there is none, the address says which.
  */
-const goesByAddress = ({ client: { settings } }: Visit, { hasConnection }: NonNullable<Visit['organization']>) =>
-  settings.hasSso && !hasConnection && settings.defaultSsoConnectionId === null && methodsOf(settings).length === 0;
-const connectionsOf = ({ connectionId: id, name }: NonNullable<Visit['organization']>) =>
-  id === null ? [] : [{ id, name }];
+function connectionsOf(
+  { client }: Visit,
+  { connectionId, hasConnection, name }: NonNullable<Visit['organization']>,
+): OfferedConnection[] {
+  if (connectionId !== null) return [{ id: connectionId, name }];
+  const { defaultSsoConnectionId: id } = client.settings;
+  return hasConnection || id === null ? [] : [{ id, name: null }];
+}
+
 /** Where a page leads on that asks for the address again: with the one that was typed. */
 const alsoNamed = ({ params, email }: { params: Record<string, string>; email: string }): Record<string, string> =>
   isMailAddress(email) ? { ...params, login_hint: email } : params;

@@ -69,6 +69,8 @@ export function createSsoWay({ sso, baseUrl, now }: { sso: Sso; baseUrl: string;
       if (!hasSso || asked.parameters.method !== undefined) return null;
       if (organization && !(organization.policy.allows.sso || wantsSso(organization.policy))) return null;
       if (organization?.connectionId) return endUsers.connection(client, organization.connectionId);
+      // It takes its own provider, which is off: whoever came back from another one would be barred.
+      if (organization?.hasConnection && wantsSso(organization.policy)) return null;
       const known = asked.loginHint === null ? null : await endUsers.connectionFor(client, asked.loginHint);
       if (known) return known;
       return defaultSsoConnectionId === null ? null : endUsers.connection(client, defaultSsoConnectionId);

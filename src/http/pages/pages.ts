@@ -50,6 +50,8 @@ export interface Pages extends AccountPages, SignUpPages {
     error: TextKey | null;
     passwordUrl: string | null;
     signUpUrl: string | null;
+    /** Of somebody whose organization takes nothing but a provider. */
+    recoveryUrl: string | null;
     ssoUrl: string | null;
     passkey: boolean;
     captcha: string | null;

@@ -62,7 +62,9 @@ const barred = {
   methods,
   sso_connections: Type.Optional(
     Type.Array(Type.Object({ id: Id, name: Nullable(Type.String()), url: Type.String() }), {
-      description: 'With `sso_required`: where to start at each identity provider. `name` is that of its organization',
+      description:
+        'With `sso_required`: where to start at each identity provider. `name` is that of its ' +
+        'organization, null if it belongs to the environment',
     }),
   ),
   sso_recovery_token: Type.Optional(Type.String({ description: 'For `/oauth/sso/recovery`; valid for ten minutes' })),
