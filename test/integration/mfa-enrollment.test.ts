@@ -237,6 +237,18 @@ test('codes by mail: a factor that counts, and never makes aal2', async () => {
   expect(await factorsOf(ana.id)).toEqual([{ type: 'email_otp' }]); // and no recovery codes, which are not allowed
 });
 
+test('a code that was mailed late in an enrollment works for as long as its mail says; after half an hour none is mailed', async () => {
+  const { page, browser } = await newArrival({ mfaAllowedFactors: ['email_otp'] });
+  const offered = await browser.submit(page, { factor: 'email_otp' });
+  provider.wait(minutes(29));
+  const sent = await browser.submit(offered, {});
+  const code = await provider.mailedCode('mfa_enrollment');
+  provider.wait(minutes(2));
+  expect((await browser.submit(offered, {})).body).toContain('This sign-in has expired');
+  provider.wait(minutes(7));
+  codeIn(await browser.submit(sent, { code }));
+});
+
 test('somebody who has got a factor meanwhile must show it: an old enrollment page adds none', async () => {
   const { environment, page, browser, ana } = await newArrival();
   const waiting = await browser.submit(page, { factor: 'totp' });

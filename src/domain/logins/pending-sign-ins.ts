@@ -6,6 +6,7 @@ import type { Db } from '../../platform/database/db.js';
 import type { Client } from '../oidc/clients.js';
 import type { Acr, FirstFactor } from '../sessions/first-factor.js';
 import { environmentStands } from '../standing-environment.js';
+import { emailedCodeLife } from './emailed-codes.js';
 
 /** Long enough to fetch a phone and a mail, to install an authenticator or to write recovery codes down. */
 export const pendingSignInLife = { challenge: minutes(10), enrollment: minutes(30) } as const;
@@ -137,8 +138,8 @@ for update of p`,
 const prolongStatement = {
   name: 'prolong_pending_sign_in',
   text: `
-update pending_sign_ins set expires_at = greatest(expires_at, least($2, created_at + interval '1 second' * $3))
-where id = $1 and completed_at is null
+update pending_sign_ins set expires_at = greatest(expires_at, $2)
+where id = $1 and completed_at is null and created_at > $3
 returning expires_at as "expiresAt"`,
 };
 
@@ -199,13 +200,14 @@ export function createPendingSignIns({ db, now }: { db: Db; now: Clock }) {
     },
 
     /**
-     * Extends it until an emailed code expires, but no further than an enrollment may take.
-     * @returns when it expires now
+     * Extends a sign-in until an emailed code that is sent now expires.
+     * @returns when it expires now; null if it began longer ago than an enrollment may take: then no code is to be mailed
      */
-    async prolong({ id, expiresAt }: Pick<OpenSignIn, 'id' | 'expiresAt'>, until: Date): Promise<Date> {
-      const atMost = pendingSignInLife.enrollment / 1000;
-      const [found] = await db.statement<Pick<OpenSignIn, 'expiresAt'>>(prolongStatement, [id, until, atMost]);
-      return found?.expiresAt ?? expiresAt;
+    async prolong({ id }: Pick<OpenSignIn, 'id'>): Promise<Date | null> {
+      const at = now();
+      const [until, begunAfter] = [after(at, emailedCodeLife), after(at, -pendingSignInLife.enrollment)];
+      const [found] = await db.statement<Pick<OpenSignIn, 'expiresAt'>>(prolongStatement, [id, until, begunAfter]);
+      return found?.expiresAt ?? null;
     },
 
     /** Stores the WebAuthn challenge that was given out, in place of an earlier one. */

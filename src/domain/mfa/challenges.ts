@@ -97,6 +97,15 @@ export function createMfaChallenges({
     });
   }
 
+  /** Mails a code, and lets the sign-in go on for as long as the mail says that the code works. @returns when the sign-in expires now */
+  async function mailCode(pending: OpenSignIn, purpose: 'mfa' | 'mfa_enrollment', locale: 'en' | 'de'): Promise<Date> {
+    const { id, identityId } = pending;
+    const expiresAt = await pendingSignIns.prolong(pending);
+    if (!expiresAt) throw new DomainError('mfa.challenge_invalid');
+    await emailFactor.send(pending, purpose, { identityId, flow: id, locale });
+    return expiresAt;
+  }
+
   return {
     factorsOf,
 
@@ -117,19 +126,18 @@ export function createMfaChallenges({
     },
 
     /**
-     * Mails a code to the address of the person, and lets the sign-in go on for as long as the mail says that the code works.
+     * Mails a code to the address of the person, as an answer.
      * @returns when the sign-in expires now
-     * @throws DomainError mfa.email_unavailable, rate_limit.exceeded
+     * @throws DomainError mfa.email_unavailable, rate_limit.exceeded; mfa.challenge_invalid half an hour after the sign-in began
      */
     async sendEmailCode(pending: OpenSignIn, locale: 'en' | 'de'): Promise<Date> {
       if (!(await factorsOf(pending)).includes('email_otp')) throw new DomainError('mfa.email_unavailable');
-      const until = await emailFactor.send(pending, 'mfa', {
-        identityId: pending.identityId,
-        flow: pending.id,
-        locale,
-      });
-      return pendingSignIns.prolong(pending, until);
+      return mailCode(pending, 'mfa', locale);
     },
+
+    /** The same, to enroll the address with. @throws DomainError rate_limit.exceeded; mfa.challenge_invalid half an hour after the sign-in began */
+    sendEnrollmentCode: (pending: OpenSignIn, locale: 'en' | 'de'): Promise<Date> =>
+      mailCode(pending, 'mfa_enrollment', locale),
   };
 
   async function record(tx: EntityManager, pending: OpenSignIn, factor: FactorKind, passed: boolean) {

@@ -31,10 +31,10 @@ const enrolling = ({ flow, code }: TriedFactorCode) => ({ purpose: 'mfa_enrollme
 /** Emailed codes as a second factor: a weak one, which never makes `urn:gatehouse:aal2`. */
 export function createEmailFactor({ db, emailedCodes, attempts }: EmailFactorDeps) {
   return {
-    /** @returns when the code expires. @throws DomainError rate_limit.exceeded */
-    async send(scope: EnvironmentScope, purpose: Purpose, { identityId, flow, locale }: MailFactorCode): Promise<Date> {
+    /** @throws DomainError rate_limit.exceeded */
+    async send(scope: EnvironmentScope, purpose: Purpose, { identityId, flow, locale }: MailFactorCode): Promise<void> {
       await attempts.mail(identityId);
-      return db.transaction(scope, (tx) => emailedCodes.send(tx, scope, { purpose, flow, identityId, locale }));
+      await db.transaction(scope, (tx) => emailedCodes.send(tx, scope, { purpose, flow, identityId, locale }));
     },
 
     /**

@@ -38,6 +38,10 @@ export interface MfaStepsDeps {
   hosted: HostedLogin;
 }
 
+/** Whether an answer or a code is refused because the sign-in goes on no more. */
+export const isOver = (error: unknown): boolean =>
+  error instanceof DomainError && error.code === 'mfa.challenge_invalid';
+
 /** How each request between the two factors begins and ends. */
 export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
   const { baseUrl, now, sessions } = provider;
@@ -127,7 +131,7 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
       const answered = await mfaChallenges
         .answer(pending, proof, browserToTrust(hosted, visit))
         .catch((error: unknown) => {
-          if (error instanceof DomainError && error.code === 'mfa.challenge_invalid') return null;
+          if (isOver(error)) return null;
           throw error;
         });
       if (!answered) return over(request, reply, step);

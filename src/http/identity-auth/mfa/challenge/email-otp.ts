@@ -21,8 +21,8 @@ export const emailOtpChallenge: FastifyPluginAsyncTypebox<IdentityAuthOptions> =
         operationId: 'identityChallengeEmailOtpSend',
         summary: 'Email a code to the confirmed email address',
         description:
-          'It is valid for ten minutes, and invalidates an earlier one. The `challenge_token` is valid for as long, up to half ' +
-          'an hour after the sign-in began. 3 per minute and IP address.',
+          'It is valid for ten minutes, as is the `challenge_token` from then on, and invalidates an earlier one. Half an ' +
+          'hour after the sign-in began no more codes are sent for it (`mfa.challenge_invalid`). 3 per minute and IP address.',
         tags: ['End-user authentication'],
         body: Body(ChallengeFields),
         response: {

@@ -4,7 +4,7 @@ import { givingBack } from '../../../../domain/rate-limits.js';
 import { readerLocaleOf } from '../../../pages/send-page.js';
 import type { HostedOptions } from '../../options.js';
 import { throttled } from '../../throttles.js';
-import { createMfaSteps } from '../steps.js';
+import { createMfaSteps, isOver } from '../steps.js';
 import { sendEmailEnrollment } from './enrollment-page.js';
 
 /** Enrolls codes by mail: sends a first one, and takes it. */
@@ -19,15 +19,15 @@ export const mfaEmailOtpEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async
       const step = await steps.open(request, reply, 'enrollment', ['again']);
       if (!step) return reply;
       const { visit, pending, form } = step;
-      const { id: flow, identityId } = pending;
-      const locale = readerLocaleOf(request, visit);
-      const error = await logins.emailFactor.send(pending, 'mfa_enrollment', { identityId, flow, locale }).then(
+      const error = await logins.mfaChallenges.sendEnrollmentCode(pending, readerLocaleOf(request, visit)).then(
         () => null,
         (refusal) => {
+          if (isOver(refusal)) return 'over';
           if (!(refusal instanceof DomainError) || refusal.code !== 'rate_limit.exceeded') throw refusal;
           return 'mfa_challenge.error.send_too_often' as const;
         },
       );
+      if (error === 'over') return steps.over(request, reply, step);
       const isSent = error === null;
       return sendEmailEnrollment(step, { isSent, isAgain: isSent && form.has('again'), error });
     },

@@ -6,7 +6,7 @@ import { readerLocaleOf } from '../../../pages/send-page.js';
 import type { HostedOptions } from '../../options.js';
 import { throttled } from '../../throttles.js';
 import { sendChallenge } from '../challenge-page.js';
-import { createMfaSteps, type Step } from '../steps.js';
+import { createMfaSteps, isOver, type Step } from '../steps.js';
 
 /** What the specification has the form replay; a request that began without one of them has none to send. */
 const replayed = [
@@ -34,14 +34,17 @@ export const mfaEmailOtpSend: FastifyPluginAsyncTypebox<HostedOptions> = async (
     if (!step) return reply;
     assertReplayed(step);
     const { visit, pending, token, form } = step;
-    const { expiresAt, error } = await logins.mfaChallenges.sendEmailCode(pending, readerLocaleOf(request, visit)).then(
+    const mailed = await logins.mfaChallenges.sendEmailCode(pending, readerLocaleOf(request, visit)).then(
       (until) => ({ expiresAt: until, error: null }),
       (refusal) => {
+        if (isOver(refusal)) return null;
         const text = refusal instanceof DomainError ? failures[refusal.code] : undefined;
         if (!text) throw refusal;
         return { expiresAt: pending.expiresAt, error: text };
       },
     );
+    if (!mailed) return steps.over(request, reply, step);
+    const { expiresAt, error } = mailed;
     const factors = await logins.mfaChallenges.factorsOf(pending);
     const { email } = pending;
     const isSent = error === null;
