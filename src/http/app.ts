@@ -27,6 +27,7 @@ import { proveAgainWhenLate } from './proofs.js';
 import { registerEach } from './register-each.js';
 import { type AtEnd, onRequestEnd } from './request-ends.js';
 import { answeredId, newRequestId } from './request-ids.js';
+import { originForm } from './request-targets.js';
 import { buildSerializer } from './serialization.js';
 import { type SheddingOptions, shedLoad } from './shedding.js';
 import { endSpan, traceRequests, withinSpan } from './tracing.js';
@@ -79,6 +80,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: options.trustProxy,
     bodyLimit: usualLimit,
+    rewriteUrl: ({ url = '/' }) => originForm(url),
     genReqId: ({ headers }) =>
       isUuid(headers['x-request-id']) ? String(headers['x-request-id']).toLowerCase() : newRequestId(),
     routerOptions: { maxParamLength: 300, ignoreTrailingSlash: false },

@@ -220,7 +220,11 @@ export function envelope(
   };
 }
 
-const asked = (request: FastifyRequest) => ({ path: pathOf(request), method: request.method });
+/** The answer to HEAD has the length of GET's (RFC 9110 §8.6), and so names its method; nobody is sent that. */
+const asked = (request: FastifyRequest) => ({
+  path: pathOf(request),
+  method: request.method === 'HEAD' ? 'GET' : request.method,
+});
 
 export const pathOf = (request: FastifyRequest): string => request.url.split('?', 1)[0] as string;
 

@@ -23,13 +23,13 @@ export function linkPages(app: FastifyInstance): void {
 
 type Done = (error: Error | null, payload: unknown) => void;
 
-function nextOf({ originalUrl }: FastifyRequest, answered: Answered): string | null {
+function nextOf({ url }: FastifyRequest, answered: Answered): string | null {
   if (!answered?.pagination?.has_next_page) return null;
   const { pagination, next } = answered;
   const number = pagination.page + 1;
   if (number > lastPage && !next) return null;
-  const [path] = originalUrl.split('?', 1) as [string];
-  const parameters = new URLSearchParams(originalUrl.slice(path.length));
+  const [path] = url.split('?', 1) as [string];
+  const parameters = new URLSearchParams(url.slice(path.length));
   parameters.set('page', String(Math.min(number, lastPage)));
   if (next) parameters.set('after', next);
   return `<${path}?${parameters}>; rel="next"`;

@@ -1,4 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { pino } from 'pino';
 import { newAccount, send, startApi, type TestAccount, type TestApi } from '../support/api.js';
@@ -60,6 +64,23 @@ describe('errors', () => {
     } finally {
       for (const mock of mocks) mock.mockRestore();
     }
+  });
+
+  test('an absolute target, as proxies send it, is the path that it names: in errors and in links', async () => {
+    await api.app.listen({ port: 0, host: '127.0.0.1' });
+    const { port } = api.app.server.address() as AddressInfo;
+    const asked = async (path: string, headers: OutgoingHttpHeaders = {}, method = 'GET') => {
+      const sent = request({ port, path, method, headers, agent: false }).end();
+      const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+      return { headers: answer.headers, body: await text(answer) };
+    };
+    const nothing = await asked('http://id.example.com/api/v1/nothing?token=secret', key);
+    expect(JSON.parse(nothing.body).error.path).toBe('/api/v1/nothing');
+    const wrong = await asked('HTTP://id.example.com/oauth/token?x');
+    expect([wrong.headers.allow, JSON.parse(wrong.body).error]).toEqual(['OPTIONS, POST', 'invalid_request']);
+    const { headers } = await asked('http://id.example.com/api/v1/permissions?take=1', key);
+    expect(headers.link).toMatch(/^<\/api\/v1\/permissions\?take=1&page=2[^>]*>; rel="next"$/);
+    expect((await asked('http://id.example.com?x')).body).toContain('"path":"/"');
   });
 
   const html = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'accept-language': 'de' };
@@ -721,15 +742,15 @@ describe('lists', () => {
 });
 
 describe('documents', () => {
-  test.each(['/api/v1/audit-logs/export', '/api/v1/nodes/tree', '/api/v1/roles', '/oauth/authorize?client_id=none'])(
-    'the head of %s tells the length of what GET answers, or none',
-    async (url) => {
-      const [head, whole] = await Promise.all(
-        (['HEAD', 'GET'] as const).map((method) => api.app.inject({ method, url, headers: key })),
-      );
-      expect([undefined, whole?.headers['content-length']]).toContain(head?.headers['content-length']);
-    },
-  );
+  test.each([
+    ...['/api/v1/audit-logs/export', '/api/v1/nodes/tree', '/api/v1/roles', '/oauth/authorize?client_id=none'],
+    ...['/api/v1/nothing', '/api/v1/roles?take=0', '/api/v1/roles/01a20566-4813-7196-8c88-e99304a6ad56', '/api/v1/%ff'],
+  ])('the head of %s tells the length of what GET answers, or none', async (url) => {
+    const [head, whole] = await Promise.all(
+      (['HEAD', 'GET'] as const).map((method) => api.app.inject({ method, url, headers: key })),
+    );
+    expect([undefined, whole?.headers['content-length']]).toContain(head?.headers['content-length']);
+  });
 
   test('every operation is in the OpenAPI 3.0 document with its answers', async () => {
     const document = (await send(api.app, 200, { url: '/openapi.json' })).json();
