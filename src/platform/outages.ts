@@ -1,5 +1,5 @@
 import { currentContext } from './context.js';
-import { driverErrorOf } from './database/postgres-errors.js';
+import { driverErrorOf, endsConnection } from './database/postgres-errors.js';
 import { isTlsFault } from './tls-faults.js';
 
 interface Told {
@@ -7,6 +7,7 @@ interface Told {
   syscall?: string;
   message?: string;
   severity?: string;
+  routine?: string;
 }
 const toldBy = (error: unknown): Told => (driverErrorOf(error) ?? error ?? {}) as Told;
 
@@ -14,12 +15,13 @@ const toldBy = (error: unknown): Told => (driverErrorOf(error) ?? error ?? {}) a
  * Whether `error` says that PostgreSQL cannot serve for now: refused, lost, silent, starting up or shutting down, without room on its
  * disk, in memory or for a connection (class 53), or a standby, which takes no writes (25006). One that lets us in no more is as much
  * away (class 28, and its certificate): a password or an authority that was replaced is the operator's, not the caller's. So is a database that
- * is renamed or closed to connections: whatever ends a connection is FATAL.
+ * is renamed or closed to connections: whatever ends a connection counts.
  */
 export function isOutage(error: unknown): boolean {
-  const { code = '', message = '', syscall, severity = '' } = toldBy(error);
+  const told = toldBy(error);
+  const { code = '', message = '', syscall } = told;
   return (
-    ends.test(severity) ||
+    endsConnection(told) ||
     codes.test(code) ||
     isTlsFault(code) ||
     messages.test(message) ||
@@ -27,7 +29,6 @@ export function isOutage(error: unknown): boolean {
   );
 }
 
-const ends = /^(FATAL|PANIC)$/;
 /** Of a socket in the file system, which PostgreSQL has taken away, or a certificate, whose file is being replaced: it is read for each connection. */
 const notThere = /^(ENOENT|EACCES|ENOTDIR)$/;
 /** 57014 is a statement that took longer than it may, 25P03 a transaction that nobody went on with and 25P04 one that took longer than it may, 58030 a disk that fails; EMFILE is our own end, without a descriptor for a connection. */

@@ -1,4 +1,6 @@
+import pg from 'pg';
 import { runInContext } from '../../src/platform/context.js';
+import { isRefusal } from '../../src/platform/database/run-statement.js';
 import { isOutage, noticingLoss } from '../../src/platform/outages.js';
 
 const coded = (code: string) => Object.assign(new Error('no'), { code });
@@ -15,6 +17,21 @@ test.each(['3D000', '55000', '42501'])('%s at a connection is away, in a stateme
   expect(isOutage(Object.assign(coded(code), { severity: 'FATAL' }))).toBe(true);
   expect(isOutage(Object.assign(coded(code), { severity: 'ERROR' }))).toBe(false);
 });
+
+test.each([
+  ['57P01', 'FATAL', 'ProcessInterrupts', true],
+  ['57P01', 'ВАЖНО', 'ProcessInterrupts', true],
+  ['42501', 'ВАЖНО', 'CheckMyDatabase', true],
+  ['3D000', '致命错误', 'InitPostgres', true],
+  ['23505', 'FEHLER', '_bt_check_unique', false],
+  ['42501', 'ОШИБКА', 'aclcheck_error', false],
+])(
+  '%s as a server of another language calls it, %s: whether it ends the connection',
+  (code, severity, routine, ends) => {
+    const error = Object.assign(new pg.DatabaseError('no', 0, 'error'), { code, severity, routine });
+    expect([isOutage(error), !isRefusal(error)]).toEqual([ends, ends]);
+  },
+);
 
 test.each(['23505', '22P02', '42P01', 'ERR_INVALID_ARG_TYPE', ''])('%s is no outage', (code) =>
   expect(isOutage(coded(code))).toBe(false),

@@ -15,6 +15,20 @@ const sqlStates = {
 export const driverErrorOf = (error: unknown): pg.DatabaseError | undefined =>
   (error as { driverError?: pg.DatabaseError })?.driverError ?? (error instanceof pg.DatabaseError ? error : undefined);
 
+/** Conditions with which PostgreSQL ends a connection, whatever it is at. */
+const onlyFatal = /^(08...|25P0[34]|28...|3D000|53300|57P0[1-5])$/;
+/** What in PostgreSQL looks whether a connection may begin. */
+const atBeginning = /^(InitPostgres|CheckMyDatabase)$/;
+
+/**
+ * Whether the connection is over, or none has begun. PostgreSQL calls that FATAL, in the language of its `lc_messages`: where that
+ * is none that we read, its codes tell nearly as much.
+ */
+export const endsConnection = ({ severity, code = '', routine = '' }: Partial<pg.DatabaseError>): boolean =>
+  severity !== undefined &&
+  severity !== 'ERROR' &&
+  (/^(FATAL|PANIC)$/.test(severity) || onlyFatal.test(code) || atBeginning.test(routine));
+
 /** Whether `error` is PostgreSQL's, with that condition. */
 export const hasCondition = (error: unknown, condition: keyof typeof sqlStates): boolean =>
   driverErrorOf(error)?.code === sqlStates[condition];

@@ -2,6 +2,7 @@ import pg from 'pg';
 import { noticingLoss } from '../outages.js';
 import { endAbandoned } from './abandoned.js';
 import { GivenUp, stopStatement, untilGivenUp } from './giving-up.js';
+import { endsConnection } from './postgres-errors.js';
 
 /**
  * Runs one statement on a connection of the pool. The connection outlives PostgreSQL's refusal of the statement, such as a
@@ -37,9 +38,9 @@ export async function runStatement<Row extends pg.QueryResultRow>(
 /** Of a lost connection the statement under way hears, too. */
 const isToldByQuery = () => {};
 
-/** The connection is as good as before; after `FATAL` there is none, and one that began read-only stays so. */
+/** The connection is as good as before; one that began read-only stays so. */
 export const isRefusal = (error: unknown) =>
-  error instanceof pg.DatabaseError && error.severity === 'ERROR' && error.code !== readOnly;
+  error instanceof pg.DatabaseError && !endsConnection(error) && error.code !== readOnly;
 
 /** `read_only_sql_transaction` */
 const readOnly = '25006';
