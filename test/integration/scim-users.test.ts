@@ -198,6 +198,24 @@ test('PUT replaces, PATCH changes; with a version that is old neither does', asy
   expect(await rowsOf(api, changed, [user.id])).toEqual([attributes, attributes]);
 });
 
+test('a full name goes with a part of it that is changed, unless it is said anew', async () => {
+  const user = await newUser(call, { name: { givenName: 'Ana', familyName: 'Kern', formatted: 'Dr. Ana Kern' } });
+  const nameAfter = async (...changes: object[]) =>
+    (await call('PATCH', `/Users/${user.id}`, operations(...changes))).json().name;
+  const replace = (path: string, value: unknown) => ({ op: 'replace', path, value });
+  expect(await nameAfter(replace('title', 'Engineer'), replace('name.givenName', 'Ana'))).toEqual(user.name);
+  expect(await nameAfter(replace('name.familyName', 'Berg'))).toEqual({ givenName: 'Ana', familyName: 'Berg' });
+  const said = { givenName: 'Ana', familyName: 'Kern', formatted: 'Kern, Ana' };
+  expect(await nameAfter(replace('name', said))).toEqual(said);
+  expect(await nameAfter(replace('name.givenName', 'Mia'), replace('name.formatted', 'Kern, Ana'))).toEqual({
+    ...said,
+    givenName: 'Mia',
+  });
+  expect(await nameAfter(replace('name', { familyName: 'Berg', formatted: 'Berg' }))).toMatchObject({
+    formatted: 'Berg',
+  });
+});
+
 test('an address out of bounds is refused, and who has one from before is changed and deactivated with it', async () => {
   const user = await newUser(call, { emails: [{ value: anAddress(), primary: true }, { value: anAddress() }] });
   const at = `/Users/${user.id}`;

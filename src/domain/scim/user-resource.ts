@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { broughtToOneLine, isVisible } from '../../platform/visible.js';
+import { isObject } from '../is-object.js';
 import { hasMailForm, isMailAddress } from '../logins/address.js';
 import { userKind } from './kinds.js';
 import { type PatchOperation, patched } from './patch.js';
@@ -130,7 +132,7 @@ const itself = [{ primary: true }];
  * @throws ScimRefused as `patched`, mutability where another address would come to be the main one without a word of it
  */
 export function patchedUser(before: Resource, operations: readonly PatchOperation[]): Resource {
-  const after = patched(userKind, before, operations);
+  const after = withoutStaleName(patched(userKind, before, operations), before, operations);
   const sent = valuesOf(after.emails);
   // Listed anew, their order says which is the main one; an empty list says nothing of it.
   const isListed = operations.some(({ op, target: { attribute, sub, filter } }) => {
@@ -145,6 +147,20 @@ export function patchedUser(before: Resource, operations: readonly PatchOperatio
       'The primary email address cannot be removed unless another one is made primary',
     );
   return after;
+}
+
+/** A full name that nobody has said anew goes with a part that has become another one: it would be the name of before. */
+function withoutStaleName(after: Resource, before: Resource, operations: readonly PatchOperation[]): Resource {
+  const { formatted, ...parts } = (after.name ?? {}) as Resource;
+  const { formatted: _, ...former } = (before.name ?? {}) as Resource;
+  const isSaid = operations.some(({ target: { attribute, sub }, value }) => {
+    if (attribute?.name !== 'name') return false;
+    return sub
+      ? sub.name === 'formatted'
+      : isObject(value) && Object.keys(value).some((key) => /^formatted$/i.test(key));
+  });
+  if (formatted === undefined || isSaid || isDeepStrictEqual(parts, former)) return after;
+  return { ...after, name: parts };
 }
 
 const mainOf = (emails: Resource[]) => emails.find(({ primary }) => primary === true) ?? emails[0];
