@@ -752,6 +752,15 @@ describe('documents', () => {
     expect([undefined, whole?.headers['content-length']]).toContain(head?.headers['content-length']);
   });
 
+  test.each(['/api/v1/nothing', '/oauth/authorize?client_id=none', '/.well-known/jwks.json', '/docs/static/index.css'])(
+    '%s is loaded as a part of no page of others, and of popups it says what it did',
+    async (url) => {
+      const { headers } = await api.app.inject({ url });
+      expect(headers['cross-origin-resource-policy']).toBe('same-origin');
+      expect([undefined, 'unsafe-none']).toContain(headers['cross-origin-opener-policy']);
+    },
+  );
+
   test('every operation is in the OpenAPI 3.0 document with its answers', async () => {
     const document = (await send(api.app, 200, { url: '/openapi.json' })).json();
     expect(document.openapi).toBe('3.0.3');
