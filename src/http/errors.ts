@@ -240,6 +240,7 @@ export function refusalOf(error: unknown): DomainError | null {
   }
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return new DomainError('body.too_large');
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return new DomainError('body.unsupported_media_type');
+  if (code === 'FST_STATIC_FORBIDDEN_PATH') return new DomainError('route.not_found'); // `..`, which whoever looks for holes asks for
   if (code === 'FST_ERR_BAD_URL') return new DomainError('validation.failed', { details: [undecodable], cause: error });
   if (statusCode === 400) return new DomainError('body.malformed', { cause: error });
   // Class 22, data exception: a text that PostgreSQL cannot hold, such as one with a NUL character.

@@ -801,6 +801,14 @@ describe('documents', () => {
     expect(yaml.json().error.code).toBe('route.not_found');
   });
 
+  test.each(['%2e%2e/%2e%2e/package.json', '/etc/passwd', '%00'])(
+    'nothing is read beside them, and no fault of ours is told of: %s',
+    async (path) => {
+      const { error } = (await send(api.app, 404, { url: `/docs/static/${path}` })).json();
+      expect(error.code).toBe('route.not_found');
+    },
+  );
+
   test('health and readiness say what is so', async () => {
     expect((await send(api.app, 200, { url: '/healthz' })).json()).toEqual({ status: 'ok' });
     // There is no Temporal in this test.
