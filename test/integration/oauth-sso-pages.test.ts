@@ -370,7 +370,9 @@ describe('somebody else than the session is of', () => {
     const away = await browser.get(authorizeUrl(client, { organization: organization.id }));
     expect([away.statusCode, locationOf(away).searchParams.get('prompt')]).toEqual([303, 'login']);
     expect(locationOf(away).searchParams.get('redirect_uri')).toContain(connection.id);
-    expect(codeIn(await comeBack(browser, locationOf(away), login))).toBeTruthy();
+    const question = await comeBack(browser, locationOf(away), login);
+    expect(question.body).toContain(`Stay signed in as ${stranger.email}`);
+    expect(codeIn(await browser.submit(question, {}))).toBeTruthy();
     // Without a provider the page says why, as ever.
     const other = await newOrganization(world, environment);
     const page = await browser.get(authorizeUrl(client, { organization: other.id }));

@@ -178,6 +178,14 @@ const everyPage = (value: string): Pages => ({
     otherUrl: `/oauth/authorize?state=${value}`,
     recoveryUrl: `/oauth/authorize?state=${value}`,
   },
+  'sso-someone-else': {
+    action: '/sso/complete',
+    params: { request: value, answer: value },
+    other: value,
+    email: value,
+    stayUrl: `/oauth/account?client_id=${value}`,
+    client: { name: value, logoUrl: null },
+  },
   'sso-test': { action: '/sso/test', token: value, connection: value },
   'sso-test-void': { code: value },
   'sso-test-done': {

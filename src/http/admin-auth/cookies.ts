@@ -6,6 +6,8 @@ export interface AdminCookies {
   clear(reply: FastifyReply): void;
   /** The refresh token; null when there is none. */
   read(request: FastifyRequest): string | null;
+  /** Whether an administrator is signed in, as far as it is seen on the way from another site, where the refresh token does not come along. */
+  isMarked(request: FastifyRequest): boolean;
   /** The refresh token in `set-cookie` lines of ours. */
   readSet(lines: string[]): string | null;
 }
@@ -30,5 +32,6 @@ export function createAdminCookies(baseUrl: string): AdminCookies {
       return line?.slice(refresh.name.length + 1).split(';', 1)[0] || null;
     },
     read: (request) => request.cookies[refresh.name] || null,
+    isMarked: (request) => request.cookies[marker.name] !== undefined,
   };
 }

@@ -10,6 +10,7 @@ import { errors } from '../operation.js';
 import { redirect } from '../pages/redirect.js';
 import { Id, OneOf, TypedEmail } from '../schemas.js';
 import { secretCookie } from '../secret-cookie.js';
+import { begunHere } from '../sso/begun-here.js';
 import { sendSsoRefused } from '../sso/failed-page.js';
 import { Html } from './answers.js';
 import type { AdminAuthOptions } from './options.js';
@@ -33,7 +34,8 @@ const startSchema = {
     '`prompt=login`, the provider authenticates the user again, whatever session it has, and a user with a second factor ' +
     'is asked for it even if the provider reports `mfa`: this is the sign-in within the last ten minutes that ' +
     '`auth.reauthentication_required` asks for. A response that does not confirm it is refused ' +
-    '(`sso.reauthentication_missing`, `sso.auth_time_missing`). With `Accept: application/json`, the responses are JSON. ' +
+    '(`sso.reauthentication_missing`, `sso.auth_time_missing`). If an administrator is signed in in the browser and no page of the same ' +
+    'site leads here, a page asks before that sign-in is replaced. With `Accept: application/json`, the responses are JSON. ' +
     '30 per 15 minutes and IP address.',
   tags,
   querystring: Type.Object({
@@ -84,6 +86,10 @@ const selectSchema = {
 /** A person, who is shown pages; what asks for nothing in particular is a program, as with every API. */
 const isBrowser = ({ headers: { accept = '' } }: FastifyRequest): boolean => /\btext\/html\b/i.test(accept);
 
+/** Whether a page of ours, or of the administrators', leads here: they are of one site. A link elsewhere, or in a mail, can be anybody's. */
+const isOurPages = ({ headers: { 'sec-fetch-site': site } }: FastifyRequest): boolean =>
+  site === 'same-origin' || site === 'same-site';
+
 /** Signing in by the Account's identity provider. What comes back goes by `/sso/complete`, as for end users. */
 export const sso: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, options) => {
   const { users, limits, baseUrl, now, sso: providers } = options;
@@ -112,7 +118,7 @@ export const sso: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, opti
       try {
         const started = await providers.signIn.start({
           connection,
-          parameters,
+          parameters: isOurPages(request) ? begunHere(parameters) : parameters,
           purpose: 'admin',
           loginHint: email,
           forceAuthn,

@@ -42,6 +42,7 @@ const oauthEvents: Readonly<Record<string, readonly EventAction[]>> = {
   'GET /sso/saml/:connection_id/slo': providerLogoutEvents,
   'POST /sso/saml/:connection_id/slo': providerLogoutEvents,
   'GET /sso/complete': [...ssoEvents, ...adminSsoEvents, 'sso_connection.tested'],
+  'POST /sso/complete': [...ssoEvents, ...adminSsoEvents],
   'GET /sso/test': [],
   'POST /sso/test': ['sso_connection.tested'],
   'POST /oauth/login/email-otp/start': ['auth.emailed_code_requested'],

@@ -8,6 +8,7 @@ import { redirect } from '../pages/redirect.js';
 import { sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
 import { secretCookie } from '../secret-cookie.js';
+import { begunHere } from '../sso/begun-here.js';
 import { sendSsoFailed } from '../sso/failed-page.js';
 import { pageOptions } from './page-options.js';
 import type { Visit } from './visit.js';
@@ -33,10 +34,11 @@ export function createSsoWay({ sso, baseUrl, now }: { sso: Sso; baseUrl: string;
   ) {
     const { method: _, ...same } = asked.parameters;
     const parameters = email === null ? same : { ...same, login_hint: email }; // so that it is not typed again
+    const isOurForm = request.method === 'POST';
     const started = await signIn.start({
       connection,
       purpose: 'identity',
-      parameters,
+      parameters: isOurForm ? begunHere(parameters) : parameters,
       browser: cookie.read(request),
       loginHint: email ?? asked.loginHint,
       forceAuthn: asked.prompt.login,

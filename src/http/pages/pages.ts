@@ -196,6 +196,16 @@ export interface Pages extends AccountPages, SignUpPages {
     /** The same, for who has a recovery code of an organization that requires its provider. */
     recoveryUrl: string | null;
   };
+  /** Somebody else is signed in than who comes back from a provider, where nobody here has asked for that. */
+  'sso-someone-else': {
+    action: string;
+    params: Params;
+    /** Whose session it is; null: an administrator's. */
+    other: string | null;
+    email: string;
+    stayUrl: string | null;
+    client: PageClient | null;
+  };
   /** The link of a test sign-in: only its button uses it. */
   'sso-test': { action: string; token: string; connection: string };
   /** A link that was used, has expired, or is none. */

@@ -29,6 +29,7 @@ const sentOnce: ReadonlySet<Name> = new Set([
   'sign-in',
   'sign-in-address',
   'sign-up',
+  'sso-someone-else',
   'verify-email',
 ]);
 

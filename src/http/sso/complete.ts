@@ -3,9 +3,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ComingBrowser, Completion, SsoPurpose } from '../../domain/sso-sign-in/requests.js';
 import type { Sso } from '../../domain/sso-sign-in/sso.js';
 import { isUuid } from '../../platform/uuid.js';
+import { readForms } from '../form-bodies.js';
+import { assertOwnOrigin } from '../origin.js';
 import { secretCookie } from '../secret-cookie.js';
 import { sendSsoLost } from './failed-page.js';
-import type { Answer, SsoFinisher, SsoFinishers } from './finishers.js';
+import { type Answer, type Arriving, type SsoFinisher, type SsoFinishers, Unconfirmed } from './finishers.js';
 import { textOf } from './parameters.js';
 
 /** More than as many people can be faster than one at the same address. */
@@ -21,6 +23,7 @@ export const complete: FastifyPluginAsyncTypebox<{ sso: Sso; baseUrl: string; fi
   { sso, baseUrl, finishers },
 ) => {
   const cookie = secretCookie(baseUrl, 'sso');
+  readForms(app);
   const finisherOf = (purpose: SsoPurpose): SsoFinisher => {
     const finisher = finishers[purpose];
     if (!finisher) throw new Error(`nobody finishes sign-ins for ${purpose}`);
@@ -28,19 +31,40 @@ export const complete: FastifyPluginAsyncTypebox<{ sso: Sso; baseUrl: string; fi
   };
 
   app.get('/sso/complete', async (request, reply) => {
-    const [id, deliverer] = [textOf(request.query, 'request'), textOf(request.query, 'answer')];
     if (request.method === 'HEAD') return reply.send(); // who only looks, spends nothing
-    if (!isUuid(id)) return sendSsoLost(request, reply);
-    return tell(request, reply, await completed(id, { cookie: cookie.read(request), deliverer }));
+    return come(reply, request.query, { request, isConfirmed: false });
   });
 
-  async function completed(id: string, browser: ComingBrowser, triesLeft = mostTries): Promise<Completion<Answer>> {
+  /** The form of the page that asks whether to go on, although somebody else is signed in. */
+  app.post('/sso/complete', async (request, reply) => {
+    assertOwnOrigin(request, baseUrl);
+    return come(reply, request.body, { request, isConfirmed: true });
+  });
+
+  async function come(reply: FastifyReply, fields: unknown, arriving: Arriving): Promise<FastifyReply> {
+    const { request } = arriving;
+    const [id, deliverer] = [textOf(fields, 'request'), textOf(fields, 'answer')];
+    if (!isUuid(id)) return sendSsoLost(request, reply);
+    try {
+      return await tell(request, reply, await completed(id, { cookie: cookie.read(request), deliverer }, arriving));
+    } catch (error) {
+      if (!(error instanceof Unconfirmed)) throw error;
+      return error.ask({ request: id, ...(deliverer !== null && { answer: deliverer }) })(request, reply);
+    }
+  }
+
+  async function completed(
+    id: string,
+    browser: ComingBrowser,
+    arriving: Arriving,
+    triesLeft = mostTries,
+  ): Promise<Completion<Answer>> {
     try {
       return await sso.signIn.complete(id, browser, (tx, answered) =>
-        finisherOf(answered.purpose).settle(tx, answered),
+        finisherOf(answered.purpose).settle(tx, answered, arriving),
       );
     } catch (error) {
-      if (triesLeft > 1 && sso.endUsers.losesARace(error)) return completed(id, browser, triesLeft - 1);
+      if (triesLeft > 1 && sso.endUsers.losesARace(error)) return completed(id, browser, arriving, triesLeft - 1);
       throw error;
     }
   }

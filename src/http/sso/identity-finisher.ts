@@ -1,14 +1,20 @@
+import { accountUrl } from '../../domain/oidc/account-request.js';
 import { readParameters } from '../../domain/oidc/parameters.js';
 import { factorOfProvider } from '../../domain/sessions/first-factor.js';
 import type { Arrival } from '../../domain/sso-sign-in/end-users.js';
 import type { ProviderDemands } from '../../domain/sso-sign-in/recency.js';
 import type { AnsweredSsoRequest } from '../../domain/sso-sign-in/requests.js';
+import { type SomeoneElse, someoneElse } from '../../domain/sso-sign-in/someone-else.js';
 import type { Sso } from '../../domain/sso-sign-in/sso.js';
 import type { Clock } from '../../platform/clock.js';
 import { type HostedLogin, unlessGone } from '../oauth/hosted-login.js';
+import { pageOptions } from '../oauth/page-options.js';
+import type { Visit } from '../oauth/visit.js';
 import { redirect } from '../pages/redirect.js';
+import { isBegunHere, withoutMark } from './begun-here.js';
 import { sendSsoFailed, sendSsoLost } from './failed-page.js';
-import type { Answer, SsoFinisher } from './finishers.js';
+import { type Answer, type SsoFinisher, Unconfirmed } from './finishers.js';
+import { askSomeoneElse } from './someone-else-page.js';
 
 /** End users: through the same gate as whoever has proved another first factor, and back to the client with a code. */
 export function createIdentityFinisher(deps: { sso: Sso; hosted: HostedLogin; now: Clock }): SsoFinisher {
@@ -16,25 +22,48 @@ export function createIdentityFinisher(deps: { sso: Sso; hosted: HostedLogin; no
 
   // Whoever has a session by now goes on at once; everybody else is sent to the provider anew, which mostly has one.
   const again: SsoFinisher['again'] = (parameters) => (request, reply) =>
-    redirect(request, reply, '/oauth/authorize', parameters);
+    redirect(request, reply, '/oauth/authorize', withoutMark(parameters));
 
-  const tell =
-    ({ environmentId, parameters }: AnsweredSsoRequest, arrival: Arrival): Answer =>
+  const inVisit =
+    ({ environmentId, parameters }: AnsweredSsoRequest, goOn: (visit: Visit) => ReturnType<Answer>): Answer =>
     async (request, reply) => {
-      const visit = await hosted.enter(request, reply, readParameters(parameters));
+      const visit = await hosted.enter(request, reply, readParameters(withoutMark(parameters)));
       if (!visit) return reply;
       // A client does not move; but what was said to one Environment is worth nothing in another.
-      if (visit.client.environmentId !== environmentId) return sendSsoLost(request, reply);
+      return visit.client.environmentId === environmentId ? goOn(visit) : sendSsoLost(request, reply);
+    };
+
+  const tell = (completed: AnsweredSsoRequest, arrival: Arrival): Answer =>
+    inVisit(completed, (visit) => {
       if ('refusal' in arrival) return sendSsoFailed(visit, arrival.refusal);
       const { identityId, amr, connectionId, ssoSessionId, authTime } = arrival;
       const first = factorOfProvider(identityId, amr, { connectionId, ssoSessionId, authTime, now: now() });
+      const { request, reply } = visit;
       // Gone since, the person, the connection or the session at the provider: the same from its beginning tells which.
-      return unlessGone(hosted.proved(visit, first), () => again(parameters, 'over')(request, reply));
-    };
+      return unlessGone(hosted.proved(visit, first), () => again(completed.parameters, 'over')(request, reply));
+    });
+
+  const asking =
+    (completed: AnsweredSsoRequest, found: SomeoneElse) =>
+    (fields: Record<string, string>): Answer =>
+      inVisit(completed, (visit) => {
+        const { request, reply, client } = visit;
+        const stayUrl = accountUrl('', 'account', { client_id: client.clientId });
+        const shown = { name: client.name, logoUrl: client.logoUrl };
+        return askSomeoneElse(request, reply, { fields, ...found, stayUrl, client: shown }, pageOptions(visit));
+      });
 
   return {
-    async settle(tx, completed) {
-      return tell(completed, await sso.endUsers.arrive(tx, completed, askedIn(completed.parameters)));
+    async settle(tx, completed, { request, isConfirmed }) {
+      const { parameters } = completed;
+      const arrival = await sso.endUsers.arrive(tx, completed, askedIn(parameters));
+      if ('identityId' in arrival && !isConfirmed && !isBegunHere(parameters)) {
+        const { identityId } = arrival;
+        const browser = hosted.cookies.browser.read(request);
+        const found = await someoneElse(tx, completed, { browser, identityId, now: now() });
+        if (found) throw new Unconfirmed(asking(completed, found));
+      }
+      return tell(completed, arrival);
     },
 
     again,

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import { adminAppOf } from '../../platform/admin-app.js';
+import { createAdminCookies } from '../admin-auth/cookies.js';
 import { createAdminLanding } from '../admin-auth/sso-landing.js';
 import { declareEvents } from '../event-lists/oauth.js';
 import { createHostedLogin } from '../oauth/hosted-login.js';
@@ -33,6 +34,7 @@ export const sso: FastifyPluginAsyncTypebox<SsoPagesOptions> = async (app, optio
     identity: createIdentityFinisher({ sso, hosted, now }),
     admin: createAdminFinisher({
       administrators: sso.administrators,
+      cookies: createAdminCookies(baseUrl),
       landing,
       appUrl: adminAppOf({ baseUrl, adminAppUrl }),
     }),

@@ -26,6 +26,18 @@ const Tested = Shared('SsoTested', {
 const changed = 'What was proved has changed in the meantime. In JSON also if the next step is asked for';
 const voidTest = Page('The link is unknown, has expired or has already been used');
 
+const comingBack = {
+  request: Type.String({ format: 'uuid' }),
+  answer: text('The value with which the browser that brought the response was sent here'),
+};
+const completed = {
+  303: { description: 'Back to the client, as from `/oauth/authorize`', type: 'null' },
+  400: stale,
+  401: Page(changed, ...goesOn[401]),
+  403: Page(lettingNobodyIn, ...goesOn[403]),
+  503: away,
+};
+
 /** What the OpenAPI document says of the way to an identity provider and back. */
 export const ssoDocumentation: Documentation = {
   'GET /oauth/sso': page('startSso', 'Sign in through an SSO connection', {
@@ -103,22 +115,30 @@ export const ssoDocumentation: Documentation = {
   'GET /sso/complete': page('completeSso', 'Complete a sign-in through an identity provider', {
     description:
       'Only the browser that was sent to the provider and has brought its answer goes on, once: with a code, a second factor, or a ' +
-      'refusal.',
-    querystring: Type.Object({
-      request: Type.String({ format: 'uuid' }),
-      answer: text('The value with which the browser that brought the response was sent here'),
-    }),
+      'refusal. If somebody else is signed in in it, and none of our pages started the sign-in, the person is asked first.',
+    querystring: Type.Object(comingBack),
     response: {
+      ...completed,
       200: Page(
-        "A second factor is required, or can be enrolled; or the result of a test sign-in, or of an administrator's sign-in",
+        "A second factor is required, or can be enrolled; or the result of a test sign-in, or of an administrator's sign-in; or " +
+          'the question whether to continue as somebody else than is signed in',
         single(LoginOutcome),
         Tested,
       ),
-      303: { description: 'Back to the client, as from `/oauth/authorize`', type: 'null' },
-      400: stale,
-      401: Page(changed, ...goesOn[401]),
-      403: Page(lettingNobodyIn, ...goesOn[403]),
-      503: away,
+      409: InJson('`confirmation_required`: the question', OAuthError),
+    },
+  }),
+  'POST /sso/complete': page('confirmSso', 'Continue as somebody else than is signed in', {
+    description: 'The form of the page that asks.',
+    consumes: ['application/x-www-form-urlencoded', 'application/json'],
+    body: Type.Object(comingBack),
+    response: {
+      ...completed,
+      200: Page(
+        "A second factor is required, or can be enrolled; or the result of an administrator's sign-in",
+        single(LoginOutcome),
+      ),
+      403: Page(`${lettingNobodyIn}. Or the form was sent from a foreign origin`, ...goesOn[403]),
     },
   }),
   'GET /sso/leave': page('leaveSso', 'Sign out at the identity provider', {
