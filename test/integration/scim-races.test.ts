@@ -2,7 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { changeIdentity } from '../../src/domain/identities/change.js';
 import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
+import { newRole } from '../support/api-organizations.js';
 import { callsOf } from '../support/calls.js';
+import { counted, interleaved } from '../support/interleaving.js';
+import { callsWith, newNode } from '../support/nodes.js';
 import { rowsOf } from '../support/rows.js';
 import { anAddress, newDirectory, newUser, operations, type ScimCall } from '../support/scim.js';
 import { comingUpon } from '../support/uncommitted.js';
@@ -78,4 +81,31 @@ test('whom an administrator keeps out meanwhile is not let in by the directory o
   ]);
   expect(membership).toEqual({ is_active: false });
   expect(outcomeOf(await owner('POST', `${environment}/identities/${user.id}/activate`))).toBe('200');
+});
+
+test('a mapping whose node is deleted at any moment of its own deletion is told to be deleted once', async () => {
+  const owner = callsOf(api, account.accountSlug, await account.as('owner'));
+  const key = callsWith(api, await account.apiKey());
+  const role_id = await newRole(key, `Role ${randomUUID()}`, []);
+  const setUp = async () => {
+    const { id: node_id } = await newNode(key, 'Ward', null);
+    const mapping = { environment_id: account.scope.environmentId, scim_group: randomUUID(), role_id, node_id };
+    const { id } = (await owner('POST', '/scim/group-mappings', mapping)).json().data;
+    return {
+      id,
+      removeNode: async () => outcomeOf(await key('DELETE', `/nodes/${node_id}`, undefined, 1)),
+      removeMapping: async () => outcomeOf(await owner('DELETE', `/scim/group-mappings/${id}`)),
+    };
+  };
+  const alone = await setUp();
+  const { statements } = await counted(alone.removeNode);
+  const came = new Set<string>();
+  for (let at = 1; at <= statements; at++) {
+    const { id, removeNode, removeMapping } = await setUp();
+    const [removed, mapping] = await interleaved(api.database.ownerUrl, at, removeNode, removeMapping);
+    came.add(mapping);
+    const told = "select from events where resource_id = $1 and action = 'scim_group_mapping.deleted'";
+    expect([at, removed, (await rowsOf(api, told, [id])).length]).toEqual([at, '204', 1]);
+  }
+  expect([...came].sort()).toEqual(['204', '404 scim_group_mapping.not_found']);
 });

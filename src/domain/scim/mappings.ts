@@ -169,10 +169,16 @@ async function findMapping(tx: EntityManager, scope: AccountScope, id: string): 
   return mapping;
 }
 
-/** With its directory, before it: in this order everywhere. @throws DomainError scim_group_mapping.not_found */
+/**
+ * With its directory, before it: in this order everywhere. Itself, too: whoever deletes its node ends it, and holds the directories of organizations
+ * only. @throws DomainError scim_group_mapping.not_found
+ */
 async function lockMapping(tx: EntityManager, scope: AccountScope, id: string): Promise<ScimGroupMapping> {
   await lockDirectory(tx, (await findMapping(tx, scope, id)).directoryId);
-  return findMapping(tx, scope, id);
+  const lock = { mode: 'pessimistic_write' } as const;
+  const mapping = await tx.findOne(ScimGroupMapping, { where: { ...within(scope), id }, lock });
+  if (!mapping) throw new DomainError('scim_group_mapping.not_found');
+  return mapping;
 }
 
 /** The group by its id, if there is one in the directory; else whatever is called so, now or later. */
