@@ -12,6 +12,16 @@ test('what says that it is not there yet says how long, and that counts, whateve
   expect(withWait({ status: 'completed' }, null)).toEqual({ status: 'completed' });
 });
 
+test('what was said before an outage of the workers is asked again at its moment, or within minutes of their return', () => {
+  const [minute, hour] = [60_000, 3_600_000];
+  const ahead = (ms: number) => new Date(Date.now() + ms).toISOString();
+  expect(msUntil(ahead(4 * hour), 10 * hour) / minute).toBeCloseTo(240, 1); // heard after six hours
+  expect(msUntil(ahead(-2 * hour), 10 * hour)).toBe(5 * minute); // or too late
+  expect(msUntil(ahead(-2 * hour), 20_000)).toBe(20_000);
+  expect(msUntil(ahead(10 * hour - 50_000), 10 * hour)).toBe(10 * hour); // as clocks differ
+  expect(msUntil(ahead(11 * hour), 10 * hour)).toBe(10 * hour); // Temporal's is behind
+});
+
 test('a worker of the release before tells only the moment', () => {
   expect(msUntil(new Date(Date.now() + 60_000).toISOString(), undefined)).toBeGreaterThan(55_000);
 });
