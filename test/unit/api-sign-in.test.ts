@@ -42,7 +42,7 @@ function after(decision: object, { rows = {}, issued = null as object | null } =
     selections: {} as never,
     now: () => now,
   });
-  const proved = (hasProvedFactor?: boolean) => signIn.proved(visit as unknown as ApiVisit, first, hasProvedFactor);
+  const proved = (hasProvedFactor?: boolean) => signIn.proved(visit as unknown as ApiVisit, first, { hasProvedFactor });
   return { signIn, proved, did, events, named: (name: string) => did.filter(([what]) => what === name) };
 }
 const refusalOf = async (work: Promise<unknown>) =>

@@ -8,7 +8,7 @@ import { DomainError } from '../errors.js';
 import type { Page } from '../paging.js';
 import { changeNode, type NodeChanges } from './changes.js';
 import { createNode, type NewNode, rootOf } from './nodes.js';
-import { removeInParts } from './removal-in-parts.js';
+import { type NodeRemoval, removeInParts } from './removal-in-parts.js';
 import type { Sight } from './sight.js';
 import {
   ancestors,
@@ -52,7 +52,7 @@ export function createHierarchy({ db, now }: { db: Db; now: Clock }) {
       retryingDeadlocks(() =>
         db.transaction(scope, (tx) => changeNode(tx, scope, { id, version, changes, at: now() })),
       ).catch(slugTaken),
-    remove: (scope: EnvironmentScope, id: string, version: number, cascade: boolean): Promise<void> =>
+    remove: (scope: EnvironmentScope, id: string, { version, cascade }: NodeRemoval): Promise<void> =>
       removeInParts((work) => db.transaction(scope, work), scope, { id, version, cascade, now }),
   };
 }

@@ -90,7 +90,7 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
       await retryingDeadlocks(() => inAccount(scope, (tx) => removeMember(tx, scope, id, now)));
     },
 
-    setActive: (scope: EnvironmentScope, id: string, isActive: boolean): Promise<MemberInDetail> =>
+    setActive: (scope: EnvironmentScope, id: string, { isActive }: { isActive: boolean }): Promise<MemberInDetail> =>
       changing(scope, id, (tx) => setActive(tx, scope, id, { isActive, at: now() })),
 
     /** @throws DomainError validation.failed, password.breached, password.context_specific */

@@ -81,7 +81,7 @@ export function createIdentityInvites({
         : error;
     });
 
-  async function find(tx: EntityManager, scope: EnvironmentScope, id: string, lock = false) {
+  async function find(tx: EntityManager, scope: EnvironmentScope, id: string, { lock = false } = {}) {
     const invite = await findInvite(tx, scope, id, { whose: {}, lock });
     if (!invite) throw new DomainError('identity_invite.not_found');
     return one(tx, invite);
@@ -106,7 +106,7 @@ export function createIdentityInvites({
 
     revoke: (scope, id) =>
       change(scope, async (tx) => {
-        const invite = await find(tx, scope, id, true);
+        const invite = await find(tx, scope, id, { lock: true });
         if (invite.status !== 'pending') throw notPending();
         await withdraw(tx, [invite], { reason: 'revoked', now: now() });
         return find(tx, scope, id);
@@ -130,7 +130,7 @@ export function createIdentityInvites({
 
   function resend(scope: EnvironmentScope, caller: Caller, id: string) {
     return change(scope, async (tx) => {
-      const invite = await find(tx, scope, id, true);
+      const invite = await find(tx, scope, id, { lock: true });
       if (invite.status !== 'pending' && invite.status !== 'expired') throw notPending();
       await assertStillMayGive(assignments, tx, { scope, caller, invite });
       await assertNew(tx, scope, invite as IdentityInvite & { intent: NewIdentityInvite['intent'] });

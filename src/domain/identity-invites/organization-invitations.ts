@@ -83,7 +83,7 @@ export function createOrganizationInvitations({
     tx: EntityManager,
     scope: EnvironmentScope,
     { organizationId, id }: WhichInvitation,
-    lock = false,
+    { lock = false } = {},
   ) {
     const invite = await findInvite(tx, scope, id, { whose: { organizationId }, lock });
     if (!invite) throw new DomainError('identity_invite.not_found');
@@ -115,7 +115,7 @@ export function createOrganizationInvitations({
 
     revoke: (scope, which) =>
       change(scope, which.organizationId, async (tx) => {
-        const invite = await find(tx, scope, which, true);
+        const invite = await find(tx, scope, which, { lock: true });
         if (invite.status === 'pending') await withdraw(tx, [invite], { reason: 'revoked', now: now() });
       }),
   };
@@ -135,7 +135,7 @@ export function createOrganizationInvitations({
 
   function resend(scope: EnvironmentScope, caller: Caller, which: WhichInvitation) {
     return change(scope, which.organizationId, async (tx) => {
-      const invite = await find(tx, scope, which, true);
+      const invite = await find(tx, scope, which, { lock: true });
       if (invite.status !== 'pending' && invite.status !== 'expired') throw notPending();
       await assertStillMayGive(assignments, tx, { scope, caller, invite });
       await assertNoMember(tx, scope, which.organizationId, invite.email);

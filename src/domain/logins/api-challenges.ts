@@ -77,7 +77,10 @@ export function createApiChallenges({ db, logins, clients, signIn }: ApiChalleng
         isTrusting ? { days, device, userAgent } : null,
       );
       const visit = { client, scope: givenScopes(pending.parameters.scope, client.scopes), requiresAal2, ...browser };
-      return { trusted, goOn: () => signIn.proved(visit, { ...provedIn(pending), ...proved }, true) };
+      return {
+        trusted,
+        goOn: () => signIn.proved(visit, { ...provedIn(pending), ...proved }, { hasProvedFactor: true }),
+      };
     },
 
     /**

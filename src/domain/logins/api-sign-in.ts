@@ -109,7 +109,7 @@ export function createApiSignIn({ db, passwords, logins, sessions, tokens, grant
    * @throws DomainError mfa.enrollment_required, login.consent_required, login.method_not_allowed, sso_required,
    *   auth.invalid_credentials
    */
-  async function proved(visit: ApiVisit, first: FirstFactor, hasProvedFactor = false): Promise<ApiLogin> {
+  async function proved(visit: ApiVisit, first: FirstFactor, { hasProvedFactor = false } = {}): Promise<ApiLogin> {
     assertFirstParty(visit);
     const { client, scope, device, requiresAal2, prefersAal2 } = visit;
     const decision = await gate.decide({ client, first, device, requiresAal2, prefersAal2, hasProvedFactor });

@@ -97,7 +97,7 @@ export function createClientManagement({
     },
     update: (scope, id, given) =>
       db.transaction(scope, async (tx) => {
-        const current = await find(tx, scope, id, true);
+        const current = await find(tx, scope, id, { lock: true });
         const changes = { ...given, ...(given.scopes && { scopes: inDeclaredOrder(scopes, given.scopes) }) };
         const changed = changedFields({ ...current, scopes: inDeclaredOrder(scopes, current.scopes) }, changes);
         if (changed.length === 0) return current;
@@ -119,7 +119,7 @@ export function createClientManagement({
       }),
     rotateSecret: (scope, id) =>
       db.transaction(scope, async (tx) => {
-        const client = await find(tx, scope, id, true);
+        const client = await find(tx, scope, id, { lock: true });
         if (!hasSecret(client)) throw new DomainError('oauth_client.has_no_secret');
         const secret = newSecret();
         const given = { secretHash: hashSecret(secret), updatedAt: now() };
@@ -129,7 +129,7 @@ export function createClientManagement({
       }),
     remove: (scope, id) =>
       db.transaction(scope, async (tx) => {
-        const { name } = await find(tx, scope, id, true);
+        const { name } = await find(tx, scope, id, { lock: true });
         await tx.insert(RemovedClient, { ...within(scope), id, removedAt: now() });
         await tx.delete(OAuthClient, { ...within(scope), id });
         await recordEvent(tx, 'oauth_client.deleted', { ...scope, resourceId: id, resourceLabel: name });
@@ -154,7 +154,12 @@ async function assertWithoutPkce(tx: EntityManager, scope: EnvironmentScope): Pr
     );
 }
 
-async function find(tx: EntityManager, scope: EnvironmentScope, id: string, lock = false): Promise<OAuthClient> {
+async function find(
+  tx: EntityManager,
+  scope: EnvironmentScope,
+  id: string,
+  { lock = false } = {},
+): Promise<OAuthClient> {
   const where = { ...within(scope), id };
   const client = await tx.findOne(OAuthClient, lock ? { where, lock: { mode: 'pessimistic_write' } } : { where });
   if (!client) throw new DomainError('oauth_client.not_found');

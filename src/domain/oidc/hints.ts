@@ -23,15 +23,15 @@ export interface Hint {
  */
 export async function readHint(keys: SigningKeys, token: string): Promise<Hint> {
   try {
-    return hintOf(await keys.verify(token, { typ: 'JWT', acceptExpired: true }), true);
+    return hintOf(await keys.verify(token, { typ: 'JWT', acceptExpired: true }), { isProven: true });
   } catch (error) {
-    if (isOfUnknownKey(error) && isLikeOurs(token, keys.issuer)) return hintOf(decodeJwt(token), false);
+    if (isOfUnknownKey(error) && isLikeOurs(token, keys.issuer)) return hintOf(decodeJwt(token), { isProven: false });
     if (isInvalidToken(error)) throw unreadable();
     throw error;
   }
 }
 
-function hintOf({ sub, aud, sid }: JWTPayload, isProven: boolean): Hint {
+function hintOf({ sub, aud, sid }: JWTPayload, { isProven }: Pick<Hint, 'isProven'>): Hint {
   if (sub === undefined || typeof aud !== 'string') throw unreadable();
   return { subject: sub, clientId: aud, sessionId: typeof sid === 'string' ? sid : null, isProven };
 }

@@ -11,7 +11,7 @@ import { DomainError } from '../errors.js';
 import { changeNode, type NodeChanges } from '../hierarchy/changes.js';
 import { createNode, type NewNode } from '../hierarchy/nodes.js';
 import type { Left } from '../hierarchy/removal.js';
-import { removeInParts } from '../hierarchy/removal-in-parts.js';
+import { type NodeRemoval, removeInParts } from '../hierarchy/removal-in-parts.js';
 import { organizationType } from '../hierarchy/rules.js';
 import type { Sight } from '../hierarchy/sight.js';
 import type { Page } from '../paging.js';
@@ -79,7 +79,7 @@ export function createOrganizations({ db, now }: { db: Db; now: Clock }) {
      * With `cascade` everything below it goes too.
      * @throws DomainError organization.not_found, nodes.has_children, version.conflict
      */
-    async remove(scope: EnvironmentScope, id: string, version: number, cascade: boolean): Promise<void> {
+    async remove(scope: EnvironmentScope, id: string, { version, cascade }: NodeRemoval): Promise<void> {
       const removing = (work: (tx: EntityManager) => Promise<Left>) =>
         db.transaction(scope, async (tx) => {
           await findOrganization(tx, scope, id);

@@ -45,8 +45,12 @@ export function createPresence({ assignments, now }: PresenceDeps) {
     if (await isOfAnother(tx, directory, row)) return;
     await endSessions(tx, scope, identityId, { reason: 'deprovisioned', at: now(), by: currentContext().actor });
   };
-  const suspend = (tx: EntityManager, { scope }: Directory, identityId: string, isSuspended: boolean) =>
-    tx.update(ScimUser, { ...within(scope), identityId }, { isSuspended, updatedAt: now() });
+  const setSuspended = (
+    tx: EntityManager,
+    { scope }: Directory,
+    identityId: string,
+    to: Pick<ScimUser, 'isSuspended'>,
+  ) => tx.update(ScimUser, { ...within(scope), identityId }, { ...to, updatedAt: now() });
 
   /** Sessions end with it, at once. */
   async function keepOut(tx: EntityManager, directory: Directory, row: UserRow): Promise<void> {
@@ -58,7 +62,7 @@ export function createPresence({ assignments, now }: PresenceDeps) {
       if (!row.isMember && row.isSuspended) return;
       await leave(tx, directory, row);
     }
-    await suspend(tx, directory, row.id, true);
+    await setSuspended(tx, directory, row.id, { isSuspended: true });
   }
 
   /** @throws ScimRefused forbidden where it was not the organization's directory that has kept them out, or their domain is another's */
@@ -73,7 +77,7 @@ export function createPresence({ assignments, now }: PresenceDeps) {
     }
     if (organizationId !== null && !row.isMember)
       await addMember(tx, scope, { organizationId, identityId: row.id, roleIds: [], at: now() });
-    await suspend(tx, directory, row.id, false);
+    await setSuspended(tx, directory, row.id, { isSuspended: false });
   }
 
   return {

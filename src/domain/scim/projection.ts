@@ -19,9 +19,11 @@ export function assertProjection({ attributes, excludedAttributes }: Projection)
 
 /** Whether an answer has this attribute at all: what it does not have need not be read. */
 export function wants(kind: ResourceKind, { attributes, excludedAttributes }: Projection, name: string): boolean {
-  const names = (paths: readonly string[], whole: boolean) =>
-    targetsOf(kind, paths).some(({ attribute, sub }) => attribute?.name === name && (!whole || sub === null));
-  return attributes.length > 0 ? names(attributes, false) : !names(excludedAttributes, true);
+  const targetsIn = (paths: readonly string[]) =>
+    targetsOf(kind, paths).filter(({ attribute }) => attribute?.name === name);
+  if (attributes.length > 0) return targetsIn(attributes).length > 0;
+  const isExcluded = targetsIn(excludedAttributes).some(({ sub }) => sub === null); // and not only a part of it
+  return !isExcluded;
 }
 
 const targetsOf = (kind: ResourceKind, paths: readonly string[]): Target[] =>

@@ -5,19 +5,20 @@ import { userKind } from './kinds.js';
 import type { Attribute } from './schema.js';
 import { expressions } from './user-rows.js';
 
-const text = (sql: string, isExact = false): Column => ({ type: isExact ? 'exact' : 'text', sql });
+const text = (sql: string): Column => ({ type: 'text', sql });
+const exact = (sql: string): Column => ({ type: 'exact', sql });
 
 /** How the attributes of Users are read in SQL, beside `peopleOf`. */
 export const userColumns = (directory: Directory): ColumnOf => {
   const { active, userName, created, lastModified } = expressions(directory);
   const own: Record<string, Column> = {
     id: { type: 'id', sql: 'i.id' },
-    externalid: text('s.external_id', true),
+    externalid: exact('s.external_id'),
     username: text(userName),
     active: { type: 'boolean', sql: active },
     'name.givenname': text('i.first_name'),
     'name.familyname': text('i.last_name'),
-    'meta.resourcetype': text(`'User'`, true),
+    'meta.resourcetype': exact(`'User'`),
     'meta.created': { type: 'instant', sql: created },
     'meta.lastmodified': { type: 'instant', sql: lastModified },
   };
@@ -40,7 +41,8 @@ export const userColumns = (directory: Directory): ColumnOf => {
     if (attribute.name === 'meta') return null;
     // Names from the schemas, so nothing of a request becomes part of the text.
     const at = [...(isCore ? [] : [target.schema.id]), attribute.name, ...(sub ? [sub.name] : [])];
-    return text(`s.attributes #>> '{${at.map((one) => `"${one}"`).join()}}'`, (sub ?? attribute).caseExact ?? false);
+    const sql = `s.attributes #>> '{${at.map((one) => `"${one}"`).join()}}'`;
+    return (sub ?? attribute).caseExact ? exact(sql) : text(sql);
   };
   return columnOf;
 };

@@ -67,7 +67,7 @@ export function createScimUsers({ db, broadReads, assignments, processes, now }:
 
     /** @throws ScimRefused notFound */
     get: (directory: Directory, id: string, withGroups: boolean): Promise<UserWithGroups> =>
-      db.transaction(directory.scope, (tx) => found(tx, directory, id, withGroups)),
+      db.transaction(directory.scope, (tx) => found(tx, directory, id, { withGroups })),
 
     /** @throws ScimRefused uniqueness, invalidValue */
     create: (directory: Directory, resource: Resource): Promise<UserWithGroups> => {
@@ -81,9 +81,9 @@ export function createScimUsers({ db, broadReads, assignments, processes, now }:
         if (joined.isKnown) await changeIdentity(tx, scope, joined.id, saidNamesOf(wanted), at);
         if (organizationId !== null)
           await addMember(tx, scope, { organizationId, identityId: joined.id, roleIds: [], at });
-        const { row } = await found(tx, directory, joined.id, false);
+        const row = await rowOf(tx, directory, joined.id);
         await presence.set(tx, directory, row, wanted.isActive ?? row.isActive);
-        return found(tx, directory, joined.id, true);
+        return found(tx, directory, joined.id, { withGroups: true });
       });
     },
 
@@ -101,7 +101,7 @@ export function createScimUsers({ db, broadReads, assignments, processes, now }:
       { isWhole }: { isWhole: boolean },
     ): Promise<UserWithGroups> =>
       change(directory, async (tx) => {
-        const { row } = await held(tx, directory, id);
+        const row = await lockedRowOf(tx, directory, id);
         assertExpected(isExpected, row);
         // What is not said of `active` is not meant: whoever left the organization is inactive without a word of the directory.
         const { active: _, ...before } = writableOf(row);
@@ -110,9 +110,9 @@ export function createScimUsers({ db, broadReads, assignments, processes, now }:
         await adoptPerson(tx, directory, row, at);
         await apply(tx, directory, row, await permitted(tx, directory, row, { wanted, isWhole }), at);
         // Whom another directory kept out is let in by taking them over.
-        const { row: standing } = row.userName === null ? await found(tx, directory, id, false) : { row };
-        if (wanted.isActive !== undefined) await presence.set(tx, directory, standing, wanted.isActive);
-        return found(tx, directory, id, true);
+        const current = row.userName === null ? await rowOf(tx, directory, id) : row;
+        if (wanted.isActive !== undefined) await presence.set(tx, directory, current, wanted.isActive);
+        return found(tx, directory, id, { withGroups: true });
       }),
 
     /**
@@ -122,7 +122,7 @@ export function createScimUsers({ db, broadReads, assignments, processes, now }:
     async remove(directory: Directory, id: string, isExpected: IsExpected | null): Promise<void> {
       if (isUuid(id)) await letErasureStop(db, processes, directory.scope, id);
       await change(directory, async (tx) => {
-        const { row } = await held(tx, directory, id);
+        const row = await lockedRowOf(tx, directory, id);
         assertExpected(isExpected, row);
         await adoptPerson(tx, directory, row, now());
         const { organizationId, scope } = directory;
@@ -149,25 +149,31 @@ function assertExpected(isExpected: IsExpected | null, row: UserRow): void {
     throw new ScimRefused('versionMismatch', 'The user has changed in the meantime; read it again');
 }
 
+/** @throws ScimRefused notFound */
+async function rowOf(tx: EntityManager, directory: Directory, id: string): Promise<UserRow> {
+  const [row] = isUuid(id) ? await readUsers(tx, directory, [id]) : [];
+  if (!row) throw new ScimRefused('notFound', 'No such user');
+  return row;
+}
+
+/** @throws ScimRefused notFound */
 async function found(
   tx: EntityManager,
   directory: Directory,
   id: string,
-  withGroups: boolean,
+  { withGroups }: { withGroups: boolean },
 ): Promise<UserWithGroups> {
-  const [row] = isUuid(id) ? await readUsers(tx, directory, [id]) : [];
-  if (!row) throw new ScimRefused('notFound', 'No such user');
-  const [one] = await withTheirGroups(tx, directory, [row], withGroups);
+  const [one] = await withTheirGroups(tx, directory, [await rowOf(tx, directory, id)], withGroups);
   return one as UserWithGroups;
 }
 
 /**
- * The same, and nobody else changes the person until the end: administrators, and people themselves, hold no directory. What a change
- * leaves as it is, and whether the directory may make it, is judged by what it finds.
+ * Locks the person for a change, which decides by this row what stays as it is and whether the directory may make it: the
+ * lock on the directory does not keep administrators, or people themselves, from changing them. @throws ScimRefused notFound
  */
-async function held(tx: EntityManager, directory: Directory, id: string): Promise<UserWithGroups> {
+async function lockedRowOf(tx: EntityManager, directory: Directory, id: string): Promise<UserRow> {
   if (isUuid(id)) await holdIdentity(tx, directory.scope, id);
-  return found(tx, directory, id, false);
+  return rowOf(tx, directory, id);
 }
 
 async function withTheirGroups(tx: EntityManager, directory: Directory, rows: UserRow[], isWanted: boolean) {

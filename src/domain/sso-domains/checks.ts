@@ -67,7 +67,7 @@ export function createDomainChecks({ db, dns, now, schedule, ofAccount = 25 }: D
       const seen = judgeAnswer(await dns.txt(name).finally(leave), value);
       domainLooks.inc({ outcome: seen.kind === 'found' ? 'found' : seen.reason });
       const wasFailed = claim.status === 'failed';
-      const follow = (heldByAnother: boolean) =>
+      const follow = ({ heldByAnother }: { heldByAnother: boolean }) =>
         change(
           id,
           async (tx, current) => {
@@ -78,9 +78,9 @@ export function createDomainChecks({ db, dns, now, schedule, ofAccount = 25 }: D
           async (tx) => wasFailed && takeTurns(tx, claim.accountId),
         );
       // Two that are found at once are told apart by an index, and nobody sees the rows of another Account.
-      return follow(false).catch((error: unknown) => {
+      return follow({ heldByAnother: false }).catch((error: unknown) => {
         if (!isHeld(error)) throw error;
-        return follow(true);
+        return follow({ heldByAnother: true });
       });
     },
 

@@ -132,7 +132,7 @@ export function createSsoDomains({ db, now, schedule, checks, processes }: SsoDo
     /** Gives it up: whoever else has proved the domain can have it at once. @throws DomainError as `get` */
     remove: (of: Claimant, domain: string): Promise<void> =>
       db.transaction(of.scope, async (tx) => {
-        await releaseClaim(tx, await find(tx, of, domain, true));
+        await releaseClaim(tx, await find(tx, of, domain, { lock: true }));
       }),
   };
 }
@@ -170,7 +170,7 @@ async function assertThere(tx: EntityManager, { scope, organizationId }: Claiman
 }
 
 /** With `lock`, it stays as it is. @throws DomainError organization.not_found, sso_domain.not_found */
-async function find(tx: EntityManager, of: Claimant, text: string, lock = false): Promise<SsoDomain> {
+async function find(tx: EntityManager, of: Claimant, text: string, { lock = false } = {}): Promise<SsoDomain> {
   await assertThere(tx, of);
   const query = claimsOf(tx, of).andWhere('claim.domain = :domain', { domain: domainIn(text) });
   const claim = await (lock ? query.setLock('pessimistic_write') : query).getOne();

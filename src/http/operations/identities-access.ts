@@ -17,7 +17,9 @@ export const activateIdentity = operation({
   events: ['identity.activated', 'identity.sessions_revoked', 'auth.identity_signed_out'],
   answers: detail,
   handle: ({ params, ...asking }) =>
-    detailAfter(asking, () => asking.services.identityAdministration.setActive(asking.scope, params.id, true)),
+    detailAfter(asking, () =>
+      asking.services.identityAdministration.setActive(asking.scope, params.id, { isActive: true }),
+    ),
 });
 
 export const deactivateIdentity = operation({
@@ -32,7 +34,9 @@ export const deactivateIdentity = operation({
   events: ['identity.deactivated', 'identity.sessions_revoked', 'auth.identity_signed_out'],
   answers: detail,
   handle: ({ params, ...asking }) =>
-    detailAfter(asking, () => asking.services.identityAdministration.setActive(asking.scope, params.id, false)),
+    detailAfter(asking, () =>
+      asking.services.identityAdministration.setActive(asking.scope, params.id, { isActive: false }),
+    ),
 });
 
 export const setIdentityPassword = operation({

@@ -229,7 +229,7 @@ export const deleteNode = operation({
     ),
   },
   async handle({ services, scope, params, query, version }) {
-    const removing = services.hierarchy.remove(scope, params.id, version, query.cascade ?? false);
+    const removing = services.hierarchy.remove(scope, params.id, { version, cascade: query.cascade ?? false });
     await removing.catch(conflictAs(presentNode));
   },
 });

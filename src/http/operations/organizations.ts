@@ -171,7 +171,7 @@ export const deleteOrganization = operation({
   events: nodeRemovalEvents,
   answers: { 204: Type.Null(), ...errors(...conditional, 'nodes.has_children') },
   async handle({ services, scope, params, query, version }) {
-    const removing = services.organizations.remove(scope, params.id, version, query.cascade ?? false);
+    const removing = services.organizations.remove(scope, params.id, { version, cascade: query.cascade ?? false });
     await removing.catch(conflictAs(presentOrganization));
   },
 });

@@ -19,7 +19,7 @@ export const removeFactor: FastifyPluginAsyncTypebox<AccountOptions> = async (ap
     const isRequired = await logins.factors.isLastRequired(visit.scope, visit.session.identityId, id);
     // Nobody signs in anew to be refused.
     if (!isRequired && !(await visits.isProven(visit, `account/factors/${id}`))) return reply;
-    return show(visit, found, isRequired);
+    return show(visit, found, { isRequired });
   });
 
   app.post<ById>('/oauth/account/factors/:id', async (request, reply) => {
@@ -33,7 +33,7 @@ export const removeFactor: FastifyPluginAsyncTypebox<AccountOptions> = async (ap
       await logins.factors.remove(personOf(visit), id);
     } catch (error) {
       const code = error instanceof DomainError ? error.code : null;
-      if (code === 'mfa.last_factor' && !wantsJson(request)) return show(visit, found, true);
+      if (code === 'mfa.last_factor' && !wantsJson(request)) return show(visit, found, { isRequired: true });
       if (code === 'mfa.factor_not_found') return visits.gone(visit, error);
       return visits.anew(visit, `account/factors/${id}`, error);
     }
@@ -49,7 +49,7 @@ export const removeFactor: FastifyPluginAsyncTypebox<AccountOptions> = async (ap
   async function show(
     visit: AccountVisit,
     { factor, factors }: NonNullable<Awaited<ReturnType<typeof find>>>,
-    isRequired: boolean,
+    { isRequired }: { isRequired: boolean },
   ) {
     const { addable } = addableBy(visit, factors, await logins.ownProfile(visit.scope, visit.session.identityId));
     const values = { factor: shownFactor(factor), isOnlyOne: factors.length === 1, isRequired, addable };
