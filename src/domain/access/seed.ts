@@ -13,8 +13,8 @@ export async function seedAccess(tx: EntityManager, environment: EnvironmentScop
   const permissionRows = permissions.map((key) => ({
     id: uuidv7(),
     ...scope,
-    key: key as string,
-    name: systemPermissions[key] as string,
+    key,
+    name: systemPermissions[key],
     description: null,
     category: key.slice(0, key.indexOf('.')),
     source: 'system' as const,

@@ -94,10 +94,9 @@ export function createSigningKeys({ db, sealing, issuer, keyBits = 2048, now }: 
       rows = await published(now());
     }
     const publicKeys = new Map<string, CryptoKey>();
-    for (const { kid, publicJwk } of rows)
-      publicKeys.set(kid, (await importJWK(publicJwk as JWK, 'RS256')) as CryptoKey);
+    for (const { kid, publicJwk } of rows) publicKeys.set(kid, (await importJWK(publicJwk, 'RS256')) as CryptoKey);
     const unchanged = known && sameKids(known.rows, rows);
-    const jwks = unchanged && known ? known.jwks : { keys: rows.map(({ publicJwk }) => publicJwk as JWK) };
+    const jwks = unchanged && known ? known.jwks : { keys: rows.map(({ publicJwk }) => publicJwk) };
     known = { readAt: at.getTime(), rows, jwks, publicKeys };
     return known;
   }

@@ -17,7 +17,7 @@ export function digestOf(hash: Argon2Hash | ScryptHash | Pbkdf2Hash, text: strin
   const { algorithm, version, memoryKib: memoryCost, passes: timeCost, lanes: parallelism, salt, digest } = hash;
   const hashLength = digest.length;
   const options = { version, memoryCost, timeCost, parallelism, salt, hashLength };
-  return argon2.hash(text, { ...options, type: argon2[algorithm] as 0 | 1 | 2, raw: true });
+  return argon2.hash(text, { ...options, type: argon2[algorithm], raw: true });
 }
 
 const pbkdf2Of = promisify(pbkdf2);

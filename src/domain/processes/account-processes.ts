@@ -61,7 +61,7 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
   const verbsOf = verbsByState(kinds);
 
   const standing = (row: ProcessStanding): StandingProcess => {
-    const kind = kinds[row.kind] as Kind;
+    const kind: Kind = kinds[row.kind];
     return {
       id: row.id,
       state: row.state,
@@ -70,7 +70,7 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
     };
   };
   const shown = (row: ProcessRow): ShownProcess => {
-    const kind = kinds[row.kind] as Kind;
+    const kind: Kind = kinds[row.kind];
     const { nextWakeUp, ...left } = standing(row);
     const verbs = row.endedReason !== null && row.endedReason === kind.overFor ? [] : left.verbs;
     const waitsFor = kind.open[row.state] ?? null;
@@ -88,7 +88,7 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
     retryingDeadlocks(() =>
       within(async (tx) => {
         const row = await findRow(tx, kinds, scope, { id, now: now(), lock: true });
-        const kind = kinds[row.kind] as Kind;
+        const kind: Kind = kinds[row.kind];
         assertPossible(kind, row, verb);
         await work(tx, row, kind);
         return shown(await findRow(tx, kinds, scope, { id, now: now() }));
@@ -165,7 +165,7 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
      */
     async resend(scope: AccountScope, userId: string, id: string): Promise<ShownProcess> {
       const row = await within((tx) => findRow(tx, kinds, scope, { id, now: now() }));
-      assertPossible(kinds[row.kind] as Kind, row, 'resend');
+      assertPossible(kinds[row.kind], row, 'resend');
       await administratorInvites.resend(scope, userId, row.subjectId).catch((error: unknown) => {
         throw error instanceof DomainError && error.code === 'administrator_invite.not_pending'
           ? new DomainError('process.not_running')

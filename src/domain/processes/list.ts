@@ -61,8 +61,9 @@ export async function findRow(
   };
   const row = await find();
   if (!lock) return row;
-  await (kinds[row.kind] as Kind).lockFirst?.(tx, id);
-  await tx.query(`select from ${kinds[row.kind].table} where account_id = $1 and id = $2 for update`, [accountId, id]);
+  const kind: Kind = kinds[row.kind];
+  await kind.lockFirst?.(tx, id);
+  await tx.query(`select from ${kind.table} where account_id = $1 and id = $2 for update`, [accountId, id]);
   return find(); // as it is under the lock
 }
 

@@ -148,7 +148,7 @@ export const settingsIn = (body: Static<typeof ConnectionChanges>): Partial<Conn
     oidcClientId: body.oidc_client_id,
     oidcClientSecret: body.oidc_client_secret,
     oidcScopes: body.oidc_scopes,
-    attributeMapping: body.attribute_mapping as Record<string, string> | undefined,
+    attributeMapping: body.attribute_mapping,
     jitProvisioningEnabled: body.jit_provisioning_enabled,
     defaultRoleId: body.default_role_id,
   } satisfies { [K in keyof ConnectionSettings]: ConnectionSettings[K] | undefined });

@@ -1,6 +1,5 @@
 import { Type } from 'typebox';
 import { webhookDeliveryStatuses } from '../../../entities/webhook-delivery.js';
-import type { WebhookScope } from '../../domain/webhooks/find.js';
 import { always, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { ById, listOf, OneOf, single } from '../schemas.js';
@@ -85,8 +84,7 @@ export const retryWebhookDelivery = ({ level, tag, prefix, owner, changing }: We
       'sent again with the same `webhook-id` and the same bytes. At most 50 attempts per delivery, and 600 retries per ' +
       'minute and webhook.',
     params: ByDelivery,
-    exists: ({ services, scope, params }) =>
-      services.webhookDeliveryLog.get(scope as WebhookScope, params.id, params.delivery_id),
+    exists: ({ services, scope, params }) => services.webhookDeliveryLog.get(scope, params.id, params.delivery_id),
     events: ['webhook.delivery_retried'],
     answers: {
       200: single(DeliveryView),

@@ -1,5 +1,4 @@
 import { Type } from 'typebox';
-import type { WebhookScope } from '../../domain/webhooks/find.js';
 import type { AccountScope, EnvironmentScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import type { Authorization } from '../operation.js';
@@ -45,4 +44,4 @@ export const exists = ({
   services: Services;
   scope: AccountScope | EnvironmentScope;
   params: { id: string };
-}) => services.webhooks.get(scope as WebhookScope, params.id);
+}) => services.webhooks.get(scope, params.id);

@@ -153,9 +153,9 @@ class TransactionRolledBack extends Error {
 
 /** One message: the values are literals, since several statements in one cannot have parameters. */
 function beginIn(scope: Scope): string {
-  const [kind, accountId, environmentId] =
+  const [kind, accountId, environmentId]: [string, string, string] =
     scope === 'system' ? ['system', '', ''] : ['tenant', scope.accountId, scope.environmentId ?? ''];
-  return `start transaction; set local gatehouse.scope = ${pg.escapeLiteral(kind as string)}; \
-set local gatehouse.account_id = ${pg.escapeLiteral(accountId as string)}; \
-set local gatehouse.environment_id = ${pg.escapeLiteral(environmentId as string)}`;
+  return `start transaction; set local gatehouse.scope = ${pg.escapeLiteral(kind)}; \
+set local gatehouse.account_id = ${pg.escapeLiteral(accountId)}; \
+set local gatehouse.environment_id = ${pg.escapeLiteral(environmentId)}`;
 }
