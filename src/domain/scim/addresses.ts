@@ -7,12 +7,13 @@ import { isElsewhere } from './standing.js';
 import type { UserRow } from './user-rows.js';
 
 /**
- * Another address is another way to sign in as somebody: whoever may change it could become them. So it is for who owns the
- * domain of the one that it was, or of somebody whom nobody has ever been and who is nothing elsewhere. And whom the new one belongs to
- * would come to be somebody whom its provider can be, too, with all that others give them later: an organization gives somebody who
- * is used no address of a domain that it has not verified, and nobody one of a domain that somebody else has.
+ * Checks that a directory may change somebody's address. Whoever can do that could become them, so it takes the domain
+ * of the old address, or a person who has never signed in and has nothing from elsewhere. And whoever has the domain of
+ * the new address could become them by its provider, with all that others give them later: so an organization gives
+ * somebody who is in use no address of a domain that it has not verified, and nobody an address whose domain somebody
+ * else has verified.
  * @param to the new address
- * @returns whose it is, held until the end of the transaction
+ * @returns the person, locked until the end of the transaction
  * @throws ScimRefused forbidden
  */
 export async function assertMayMove(
@@ -21,7 +22,7 @@ export async function assertMayMove(
   row: Pick<UserRow, 'id' | 'email' | 'madeMembership'>,
   to: string,
 ): Promise<Identity> {
-  const { identity } = await lockMember(tx, directory.scope, row.id); // whoever is just signing in for the first time is waited for
+  const { identity } = await lockMember(tx, directory.scope, row.id); // somebody who is just signing in for the first time is waited for
   const isVouchedFor = await vouchesFor(tx, directory, row.email);
   const holder = await holderOf(tx, directory, to);
   if (holder === 'another')
@@ -41,7 +42,7 @@ export async function assertMayMove(
 export const ownerOf = ({ organizationId }: Directory): string =>
   organizationId === null ? 'the account' : 'the organization';
 
-/** Whether somebody has signed in as the person, or the person has something that this directory has not given. */
+/** Whether somebody has signed in as the person, or the person has something that this directory did not give. */
 async function isUsed(tx: EntityManager, { scope, directoryId }: Directory, identityId: string): Promise<boolean> {
   const [row] = await tx.query<{ is: boolean }[]>(
     `select exists (select from sessions where account_id = $1 and identity_id = $3)

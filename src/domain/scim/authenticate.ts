@@ -28,8 +28,8 @@ interface Row {
 }
 
 /**
- * Whose directory a token is, asked of the database at every request: nothing is kept, so that a revoked token stops at once
- * everywhere. Null for anything that is no living token.
+ * The directory of a token, looked up at every request: nothing is cached, so that a revoked token is refused at once
+ * everywhere. Null for anything that is not a valid token.
  */
 export function createScimAuthentication({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }) {
   return async (token: string): Promise<AuthenticatedDirectory | null> => {

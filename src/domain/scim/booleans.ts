@@ -1,4 +1,4 @@
-/** What is meant where true or false is asked for: some directories write "True" and "False". Anything else stays as it is. */
+/** The boolean that is meant: some directories write "True" and "False". Anything else is returned as it is. */
 export const asBoolean = <T>(value: T): T | boolean =>
   (typeof value === 'string' ? booleans.get(value.toLowerCase()) : undefined) ?? value;
 

@@ -2,7 +2,7 @@ import type { Db } from '../../platform/database/db.js';
 import { recordEvent } from '../events/record.js';
 import type { AuthenticatedDirectory } from './authenticate.js';
 
-/** What a directory was refused as not its own to do is an audit row (contract §10). */
+/** A directory's attempt at something that is not its own to change is an audit row (contract §10). */
 export const createScimDenials =
   ({ db }: { db: Db }) =>
   async ({ scope, tokenId, tokenName }: AuthenticatedDirectory, operation: string): Promise<void> => {

@@ -10,7 +10,7 @@ import { holdersOf } from '../sso-connections/covering.js';
 
 export { type Directory, directoryOf } from '../scim-roles/directories.js';
 
-/** A change needs another directory as well, which somebody else is changing. */
+/** Thrown when a change also needs another directory, which somebody else is changing. */
 class Busy extends Error {
   constructor(readonly directoryId: string) {
     super('another directory is being changed');
@@ -18,10 +18,11 @@ class Busy extends Error {
 }
 
 /**
- * Makes a change in a directory, in a transaction of the Account: an Identity is the same in all of its Environments. The
- * changes of one directory come one after the other, so that what its groups amount to is never computed from half of them. A mapping
- * whose role or node goes meanwhile is over, and no reason to refuse the change; nor is somebody who comes in meanwhile, who holds the person
- * before the directory. A token that is revoked while its change waits for others changes nothing.
+ * Makes a change in a directory, in a transaction of the Account, since an Identity is the same in all of its
+ * Environments. Changes of one directory are made one after the other, so that the roles of its groups are never
+ * computed from half a change. It is tried again where a mapping's role or node is deleted meanwhile, and where
+ * somebody comes in meanwhile, who locks the person before the directory. A token that is revoked while its change
+ * waits changes nothing.
  * @throws DomainError auth.invalid_credentials, and what `work` throws
  */
 export function changing<T>(
@@ -44,22 +45,26 @@ export function changing<T>(
   return retryingDeadlocks(() => retryWhenRemoved(() => attempt([directoryId])));
 }
 
-/** How long it counts that a token was found (contract §5). */
+/** How long a look-up of a token counts (contract §5). */
 const goodForMs = seconds(1);
 
 async function assertNotRevoked(tx: EntityManager, { accountId }: Directory['scope'], id: string): Promise<void> {
   if (!(await tx.existsBy(ScimToken, { accountId, id }))) throw new DomainError('auth.invalid_credentials');
 }
 
-/** Another one, in a change of a directory. Where it would have to be waited for, the change begins anew, with both in their order. */
+/**
+ * Locks another directory during a change. If it would have to be waited for, the change begins again and locks both in
+ * order.
+ */
 export async function lockAlso(tx: EntityManager, directoryId: string): Promise<void> {
   const [one] = await tx.query<{ is: boolean }[]>(`select pg_try_advisory_xact_lock(${lockOf}) as is`, [directoryId]);
   if (!one?.is) throw new Busy(directoryId);
 }
 
 /**
- * Who has proved that the domain of an address is theirs, seen from a directory (docs/decisions/0040): its owner, which is the
- * organization, or for an Environment the Account; for an organization somebody else of the Account; or nobody.
+ * Who has verified the domain of an address, from a directory's point of view (docs/decisions/0040): its owner (the
+ * organization, or for an Environment's directory the Account), somebody else of the Account (from an organization's),
+ * or nobody.
  */
 export async function holderOf(
   tx: EntityManager,
@@ -68,10 +73,11 @@ export async function holderOf(
 ): Promise<'owner' | 'another' | 'nobody'> {
   const holders = await holdersOf(tx, scope, email);
   if (holders.includes(organizationId)) return 'owner';
-  // The Account's own directory keeps nobody from theirs: whoever has verified the domain takes them over.
+  // The Account's own directory does not keep people from an organization that has verified their domain: that one
+  // takes them over.
   return organizationId !== null && holders.length > 0 ? 'another' : 'nobody';
 }
 
-/** Whether the directory's owner has. */
+/** Whether the directory's owner has verified the domain of an address. */
 export const vouchesFor = async (tx: EntityManager, directory: Directory, email: string): Promise<boolean> =>
   (await holderOf(tx, directory, email)) === 'owner';

@@ -3,7 +3,7 @@ import type { Comparison, Filter, FilterValue } from './filter-syntax.js';
 import { ScimRefused } from './refusal.js';
 import { type Attribute, subAttribute } from './schema.js';
 
-/** Whether a value of a multi-valued attribute is what a filter of a PATCH path asks for. @throws ScimRefused invalidFilter */
+/** Whether a value of a multi-valued attribute matches the filter of a PATCH path. @throws ScimRefused invalidFilter */
 export function matchesFilter(filter: Filter, attribute: Attribute, value: Record<string, unknown>): boolean {
   switch (filter.op) {
     case 'and':

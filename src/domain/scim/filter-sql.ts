@@ -4,37 +4,40 @@ import { asBoolean } from './booleans.js';
 import type { Comparison, Filter, FilterValue } from './filter-syntax.js';
 import { ScimRefused } from './refusal.js';
 
-/** How an attribute is read in SQL. */
+/** An attribute as it is read in SQL. */
 export type Column =
   | { type: 'id' | 'text' | 'exact' | 'boolean' | 'instant'; sql: string }
   /**
-   * Several values: an expression that is a set of rows, `e` in what `of` says of their sub-attributes. `isOfSub`: one sub-attribute of
-   * all of them is meant (`ofSub`).
+   * Several values: SQL for a set of rows `e`, and what `of` says of their sub-attributes. `isOfSub`: a path to one
+   * sub-attribute of all of them (`ofSub`).
    */
   | { type: 'several'; rows: string; of(sub: string): Column | null; isOfSub?: boolean }
-  /** One value of several parts: it is there where one of them is (RFC 7644 §3.4.2.2, `pr`), and is compared by its parts. */
+  /**
+   * One value of several parts: it is present if one of them is (RFC 7644 §3.4.2.2, `pr`), and is compared by its
+   * parts.
+   */
   | { type: 'complex'; parts: readonly Column[] };
 
-/** The column of an attribute by its path; null where there is none. */
+/** The column for the path of an attribute; null if there is none. */
 export type ColumnOf = (path: string) => Column | null;
 
 type Several = Extract<Column, { type: 'several' }>;
 
-/** What `emails.value` is: any of the values, as is `emails[value …]`. */
+/** The column of `emails.value`: any of the values, as for `emails[value …]`. */
 export const ofSub = (several: Several, sub: string): Several => ({
   ...several,
   of: () => several.of(sub),
   isOfSub: true,
 });
 
-/** Collects the values that a statement is given, so that none of them becomes part of its text. */
+/** Collects the values of a statement, so that none of them becomes part of its text. */
 export interface Values {
   put(value: unknown): string;
 }
 
 /**
- * A filter as a condition, true or false and never null.
- * @throws ScimRefused invalidFilter for what is no attribute, or cannot be compared so
+ * A filter as an SQL condition that is never null.
+ * @throws ScimRefused invalidFilter for an unknown attribute, or one that cannot be compared like this
  */
 export function conditionOf(filter: Filter, columnOf: ColumnOf, values: Values): string {
   const inner = (one: Filter) => conditionOf(one, columnOf, values);
@@ -48,7 +51,7 @@ export function conditionOf(filter: Filter, columnOf: ColumnOf, values: Values):
   if (filter.op === 'pr') return presence(column, filter.path);
   if (column.type === 'complex') throw invalid(`${filter.path} can only be compared by its sub-attributes`);
   if (column.type !== 'several') return comparison(filter.op, column, filter.value, values);
-  // Without a sub-attribute, the value is meant (RFC 7644 §3.4.2.2).
+  // Without a sub-attribute, `value` is meant (RFC 7644 §3.4.2.2).
   return anyOf(column.rows, conditionOf({ ...filter, path: 'value' }, column.of, values));
 }
 
@@ -88,10 +91,10 @@ function comparison(op: Comparison, column: Single, value: FilterValue, values: 
   return column.type === 'instant' ? instant(op, column.sql, value, values) : text(op, column, value, values);
 }
 
-/** Compared as what it is, so that an index can find it. */
+/** An id is compared as a UUID, so that an index can find it. */
 function sameId(op: Comparison, sql: string, value: string, values: Values): string {
   if (op !== 'eq' && op !== 'ne') throw invalid('IDs can only be compared with eq and ne');
-  // As they are answered: in lower case (RFC 7643 §3.1, `caseExact`).
+  // Ids are answered in lower case (RFC 7643 §3.1, `caseExact`).
   if (!isUuid(value) || value !== value.toLowerCase()) return String(op === 'ne');
   return `${sql} ${op === 'eq' ? '=' : '<>'} ${values.put(value)}::uuid`;
 }
@@ -103,7 +106,7 @@ function instant(op: Comparison, sql: string, value: string, values: Values): st
   if (Number.isNaN(at.getTime())) throw invalid(`${value} is not a date and time`);
   if (op === 'co' || op === 'sw' || op === 'ew') throw invalid(`dates and times cannot be compared with ${op}`);
   const sign = op === 'eq' ? '=' : op === 'ne' ? '<>' : signs[op];
-  // As it is written: to the millisecond.
+  // To the millisecond, as moments are written.
   return `coalesce(date_trunc('milliseconds', ${sql}) ${sign} ${values.put(at)}::timestamptz, ${op === 'ne'})`;
 }
 

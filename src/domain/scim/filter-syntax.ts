@@ -3,7 +3,7 @@ import { ScimRefused } from './refusal.js';
 export type Comparison = 'eq' | 'ne' | 'co' | 'sw' | 'ew' | 'gt' | 'ge' | 'lt' | 'le';
 export type FilterValue = string | number | boolean | null;
 
-/** A filter of RFC 7644 §3.4.2.2. Paths are as they were written. */
+/** A parsed filter of RFC 7644 §3.4.2.2. Paths are kept as they were written. */
 export type Filter =
   | { op: 'and'; filters: Filter[] }
   | { op: 'or'; filters: Filter[] }
@@ -24,7 +24,7 @@ interface Token {
   at: number;
 }
 
-// Each alternative begins with another character, so that nothing is tried twice.
+// Each alternative begins with a different character, so that nothing is tried twice.
 const patterns = /\s+|[()[\]]|"(?:[^"\\\n]|\\.)*"|\.[\w$-]+|[\w$+-][\w$.:+%/-]*/y;
 
 function tokensOf(text: string): Token[] {
@@ -138,7 +138,7 @@ function literalOf({ kind, text, at }: Token): FilterValue {
   try {
     if (isJson) return JSON.parse(kind === 'text' ? text : text.toLowerCase());
   } catch {
-    // Said below: it is the same fault.
+    // Reported below, with the other faults of a literal.
   }
   throw invalid(`needs a JSON value at character ${at + 1}`);
 }

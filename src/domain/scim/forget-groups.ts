@@ -4,7 +4,7 @@ import { within } from '../../platform/database/db.js';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { recordEvents } from '../events/record.js';
 
-/** Deletes groups, each with its event. What they gave is the caller's to settle. */
+/** Deletes groups, each with its event. The roles that they gave are up to the caller. */
 export async function forgetGroups(
   tx: EntityManager,
   scope: EnvironmentScope,

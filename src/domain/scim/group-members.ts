@@ -35,7 +35,7 @@ export function memberIdsOf(value: unknown): string[] {
   ];
 }
 
-/** Has a group have exactly these members. */
+/** Sets the members of a group. */
 export async function setMembers(
   tx: EntityManager,
   directory: Directory,
@@ -55,7 +55,7 @@ export async function setMembers(
   return { added, removed };
 }
 
-/** What one operation of a PATCH does to the members (RFC 7644 §3.5.2). @throws ScimRefused */
+/** Applies one operation of a PATCH to the members (RFC 7644 §3.5.2). @throws ScimRefused */
 export async function patchMembers(
   tx: EntityManager,
   directory: Directory,
@@ -75,12 +75,12 @@ export async function patchMembers(
   const ids = memberIdsOf(value);
   if (op === 'add') return { added: await addMembers(tx, directory, groupId, ids, at), removed: [] };
   if (op === 'replace') return setMembers(tx, directory, groupId, ids, at);
-  // Without a value, all of them.
+  // Without a value, all members are removed.
   const gone = value === undefined || value === null ? await idsIn(tx, directory, groupId) : ids;
   return { added: [], removed: await removeMembers(tx, directory, groupId, gone) };
 }
 
-/** Nobody else is looked at where members are named. */
+/** If the operation names members, only those are read. */
 const byId: LookUpsOf<'value'> = (path, op, value) =>
   op === 'eq' && path.toLowerCase() === 'value' ? [{ by: 'value', value }] : null;
 
@@ -92,7 +92,7 @@ export async function idsIn(tx: EntityManager, { scope }: Directory, groupId: st
   return rows.map(({ id }) => id);
 }
 
-/** @returns who has come in @throws ScimRefused invalidValue, forbidden */
+/** @returns those who have become members @throws ScimRefused invalidValue, forbidden */
 async function addMembers(
   tx: EntityManager,
   directory: Directory,
@@ -113,7 +113,7 @@ async function addMembers(
 }
 
 /**
- * How many members a group has at the most after a change. They are counted only where they could be too many.
+ * Checks the number of members of a group after a change. They are only counted if there could be too many.
  * @throws ScimRefused invalidValue
  */
 export async function membersAfter(
@@ -129,7 +129,7 @@ export async function membersAfter(
   return counted;
 }
 
-/** Whoever is in a group is somebody whom the directory provisions: roles come with it. */
+/** A member of a group must be provisioned by the directory, since roles come with it. */
 async function assertProvisioned(tx: EntityManager, directory: Directory, ids: readonly string[], at: Date) {
   const rows = await readUsers(tx, directory, ids);
   const found = new Set(rows.map(({ id }) => id));
@@ -138,7 +138,7 @@ async function assertProvisioned(tx: EntityManager, directory: Directory, ids: r
   for (const row of rows) await adoptPerson(tx, directory, row, at);
 }
 
-/** @returns who has gone out */
+/** @returns those who have left */
 async function removeMembers(
   tx: EntityManager,
   { scope }: Directory,

@@ -10,7 +10,7 @@ export interface WantedGroup {
   externalId: string | null;
 }
 
-/** @param before the group that it takes the place of @throws ScimRefused invalidValue */
+/** @param before the group that it replaces @throws ScimRefused invalidValue */
 export function wantedGroupOf(
   { displayName, externalId: itsId }: Resource,
   before: Partial<WantedGroup> = {},
@@ -23,7 +23,7 @@ export function wantedGroupOf(
   return { displayName, externalId };
 }
 
-/** @param members null where they were not asked for @param baseUrl of `/scim/v2` */
+/** @param members null if they were not asked for @param baseUrl of `/scim/v2` */
 export function presentGroup(group: ScimGroup, members: readonly GroupMember[] | null, baseUrl: string): Resource {
   return {
     schemas: [groupKind.schema.id],

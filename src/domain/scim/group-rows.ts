@@ -52,11 +52,11 @@ const ofComparison: LookUpsOf<By> = (path, op, value) => {
   return op === 'eq' && by && (!sub || sub.name === 'value') ? [{ by, value }] : null;
 };
 
-/** Whether a list of groups has to wait for its turn (`isBroad`). */
+/** Whether a list of groups waits for its turn (`isBroad`). */
 export const isBroadForGroups = (request: ListRequest): boolean =>
   isBroad(request, ofComparison, ['id', 'displayName', 'externalId', 'members']);
 
-/** Ids of all that a filter can mean, as `meantBy`. */
+/** Ids of all groups that can match a filter, as `meantBy`. */
 const meantGroups = (tx: EntityManager, { scope, directoryId }: Directory, filter: Filter) =>
   meantBy(filter, ofComparison, (of) => {
     const uuids = (by: By) => of(by).filter((id) => isUuid(id));
@@ -118,7 +118,7 @@ async function countOf(tx: EntityManager, from: string, values: unknown[]): Prom
   return Number(row!.count);
 }
 
-/** Who is in some groups, in the order in which they were made. */
+/** The members of some groups, in the order in which they were created. */
 export const membersOf = (
   tx: EntityManager,
   { scope }: Directory,

@@ -36,11 +36,11 @@ export interface GroupWithMembers {
   members: GroupMember[] | null;
 }
 
-/** The groups of a directory (RFC 7643 §4.2); what their members hold by mappings changes with them. */
+/** The groups of a directory (RFC 7643 §4.2). The roles that members hold by mappings change with them. */
 export function createScimGroups({ db, broadReads, now }: { db: Db; broadReads: Turns; now: Clock }) {
   return {
     /**
-     * With members, so many groups at the most as have no more of them together than one group may have.
+     * With members, answers no more groups than have as many members together as one group may have.
      * @throws ScimRefused invalidFilter, invalidPath, tooMany
      */
     list: (directory: Directory, request: ListRequest, withMembers: boolean): Promise<Found<GroupWithMembers>> => {
@@ -53,7 +53,7 @@ export function createScimGroups({ db, broadReads, now }: { db: Db; broadReads: 
       return isBroadForGroups(request) ? broadReads(read, directory.scope.accountId) : read();
     },
 
-    /** @param wantsMembers of what has this version @throws ScimRefused notFound */
+    /** @param wantsMembers whether they are read, by the group's version @throws ScimRefused notFound */
     get: (directory: Directory, id: string, wantsMembers: IsExpected): Promise<GroupWithMembers> =>
       db.transaction(directory.scope, async (tx) => {
         const group = await findGroup(tx, directory, id);
@@ -105,7 +105,7 @@ export function createScimGroups({ db, broadReads, now }: { db: Db; broadReads: 
       }));
     },
 
-    /** The operations, one after the other. @throws ScimRefused as `replace`, and as the operations are refused */
+    /** Applies the operations in order. @throws ScimRefused as `replace`, and for what the operations refuse */
     patch: (
       directory: Directory,
       id: string,
@@ -170,7 +170,7 @@ const eventOf = ({ scope }: Directory, { id, displayName }: ScimGroup) => ({
   resourceLabel: displayName,
 });
 
-/** What all operations together have changed: who came and went again is not told of. */
+/** The changes of all operations together: somebody who was added and removed again is not mentioned. */
 function together(changes: readonly MemberChanges[]): MemberChanges {
   const [added, removed] = [new Set<string>(), new Set<string>()];
   for (const one of changes) {
@@ -192,10 +192,11 @@ async function store(
   if (changed.length + added.length + removed.length === 0) return;
   const where = { ...within(directory.scope), id: group.id };
   const membersAtMost = await membersAfter(tx, directory, group, members);
-  // Counted where the row is: who leaves the Environment at this moment counts up too, and does not hold the directory.
+  // The version is raised in the row: somebody who leaves the Environment at this moment raises it too, without a lock
+  // on the directory.
   const version = () => 'version + 1';
   await tx.update(ScimGroup, where, { ...rowOf(wanted), membersAtMost, version, updatedAt: at });
-  // Another name may be mapped to something else, for everybody in it.
+  // Another name may have another mapping, which changes the roles of all members.
   const isRenamed = changed.includes('display_name');
   const concerned = isRenamed ? [...(await idsIn(tx, directory, group.id)), ...removed] : [...added, ...removed];
   await settleRoles(tx, directory, concerned, at);
@@ -213,7 +214,7 @@ async function withMembersOf(tx: EntityManager, directory: Directory, group: Sci
   return (await withTheirMembers(tx, directory, [group], isWanted))[0] as GroupWithMembers;
 }
 
-/** One at the least: clients go on where a page has ended (RFC 7644 §3.4.2.4). */
+/** At least one: clients go on behind the last item of a page (RFC 7644 §3.4.2.4). */
 function howManyFit(groups: readonly ScimGroup[]): number {
   let members = 0;
   const tooMany = groups.findIndex(({ membersAtMost }) => {

@@ -3,7 +3,7 @@ import type { Filter } from './filter-syntax.js';
 import { comparisonsIn, type LookUpsOf, lookUpsOf } from './look-ups.js';
 import { ScimRefused } from './refusal.js';
 
-/** What a list is asked for (RFC 7644 §3.4.2). */
+/** The parameters of a list (RFC 7644 §3.4.2). */
 export interface ListRequest {
   filter: Filter | null;
   sortBy: string | null;
@@ -18,13 +18,12 @@ export interface Found<Row> {
   rows: Row[];
 }
 
-/** Of one request; each takes PostgreSQL some 3 µs (docs/decisions/0047). */
+/** Limit of comparisons in one request; each takes PostgreSQL some 3 µs (docs/decisions/0047). */
 const mostComparisons = 200_000;
 
 /**
- * What no index answers has everything compared: that may be so many at the most (RFC 7644 §3.12).
+ * Refuses a filter that no index answers, if comparing everything would be too much (RFC 7644 §3.12).
  * @param of how many people or groups there are
- * @throws ScimRefused tooMany
  */
 export function assertBounded({ filter, sortBy }: ListRequest, of: number): void {
   const each = (filter ? comparisonsIn(filter) : 0) + (sortBy === null ? 0 : 1);
@@ -36,9 +35,9 @@ export function assertBounded({ filter, sortBy }: ListRequest, of: number): void
 }
 
 /**
- * Whether a list may take PostgreSQL long: it is neither the first page of everything, nor looks for those with one key. A directory
- * asks for both before it changes anything, and waits for nobody's search.
- * @param keys what few have the same of
+ * Whether a list may take PostgreSQL long: it is neither the first page of everything nor a look-up by a key. A
+ * directory asks for those two before it changes anything, and waits for nobody's search.
+ * @param keys attributes with few people or groups for each value
  */
 export function isBroad<By extends string>(
   { filter, sortBy, startIndex }: ListRequest,
@@ -50,11 +49,11 @@ export function isBroad<By extends string>(
   return !first || !keys.includes(first.by) || others.some(({ value }) => value !== first.value);
 }
 
-/** The order as SQL, with the paths of attributes. @throws ScimRefused invalidPath */
+/** The sort order as SQL. @throws ScimRefused invalidPath */
 export function orderOf({ sortBy, sortOrder }: ListRequest, columnOf: ColumnOf, created: string): string {
   if (sortBy === null) return created;
   const column = columnOf(sortBy);
-  // Of several values the main one counts, else any (RFC 7644 §3.4.2.3), by its `value`.
+  // Of several values the primary one counts, or else any (RFC 7644 §3.4.2.3), by its `value`.
   const single = column?.type === 'several' ? sortedValue(column) : column;
   if (!single || single.type === 'complex')
     throw new ScimRefused('invalidPath', `Sorting by ${sortBy.slice(0, 200)} is not supported`);

@@ -1,25 +1,25 @@
 import type { Comparison, Filter } from './filter-syntax.js';
 
-/** Something that an index finds by a value: `by` is one of what a kind of resource has indexes for. */
+/** A look-up of a value in an index; `by` is one of the indexes that the kind of resource has. */
 export interface LookUp<By extends string = string> {
   by: By;
   value: string;
 }
 
 /**
- * What finds all that can meet a comparison of a path with a text, together; null where nothing does, short of looking at
- * everything.
+ * The look-ups that together find everything that can match a comparison of a path with a text; null if only looking at
+ * everything does.
  */
 export type LookUpsOf<By extends string> = (path: string, op: Comparison, value: string) => LookUp<By>[] | null;
 
-/** More of them would cost more than looking at everything. */
+/** More look-ups would cost more than looking at everything. */
 const most = 20;
-/** How many may be found by indexes: more are looked at like everybody. */
+/** The most that may be found by indexes; if there are more, everything is looked at. */
 export const mostFoundByIndexes = 20_000;
 
 /**
- * What finds all that a filter can mean: whatever meets it is found by one of these, and the filter has to be asked of them
- * still. Null where some of it is found by no index.
+ * The look-ups that find everything that can match a filter, which still has to be checked. Null if no index finds some
+ * of it.
  */
 export function lookUpsOf<By extends string>(filter: Filter, of: LookUpsOf<By>): LookUp<By>[] | null {
   const found = all(filter, of);
@@ -27,9 +27,9 @@ export function lookUpsOf<By extends string>(filter: Filter, of: LookUpsOf<By>):
 }
 
 /**
- * Ids of all that a filter can mean as far as indexes answer it, so that nobody else is looked at; null where they do not, or
- * find too many.
- * @param find asks the indexes, with the values for each of them, and for no more than `mostFoundByIndexes` and one
+ * Ids of everything that can match a filter, if indexes find it, so that nothing else is looked at. Null if they do
+ * not, or find too many.
+ * @param find runs the look-ups, with the values for each index, and finds at most `mostFoundByIndexes` and one
  */
 export async function meantBy<By extends string>(
   filter: Filter,
@@ -60,7 +60,10 @@ function all<By extends string>(filter: Filter, of: LookUpsOf<By>): LookUp<By>[]
   }
 }
 
-/** Of what each finds all of them by itself: the fewest, then those by the longest values, which the fewest have. */
+/**
+ * Of several sets of look-ups that each suffice, the smallest, and then the one with the longest values, which are the
+ * rarest.
+ */
 function cheapest<By extends string>(each: (LookUp<By>[] | null)[]): LookUp<By>[] | null {
   const shortest = (lookUps: LookUp<By>[]) => Math.min(...lookUps.map(({ value }) => value.length));
   const possible = each.filter((one) => one !== null);

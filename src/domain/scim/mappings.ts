@@ -23,9 +23,9 @@ import { environmentScope } from './tokens.js';
 
 export interface NewScimGroupMapping {
   environmentId: string;
-  /** Whose groups are meant; null: those of the Environment's directory. */
+  /** The organization whose groups are meant; null: those of the Environment's directory. */
   organizationId: string | null;
-  /** The id of a group, or what it is called, whatever the case. */
+  /** The id of a group, or its name in any case. */
   scimGroup: string;
   roleId: string;
   /** Null: the root, or the organization. */
@@ -43,8 +43,8 @@ export interface ScimGroupMappingsDeps {
 }
 
 /**
- * Which role at which node being in a group of a directory amounts to. Who makes a mapping gives to whoever is in the group, now
- * and later: they need the right to, as for any assignment (contract §5).
+ * The role at a node that members of a directory's group get. Whoever makes a mapping gives the role to the members,
+ * now and later, and needs the right to do so, as for any assignment (contract §5).
  */
 export function createScimGroupMappings({ db, assignments, now }: ScimGroupMappingsDeps) {
   const change = <T>(scope: AccountScope, work: (tx: EntityManager) => Promise<T>): Promise<T> =>
@@ -53,7 +53,7 @@ export function createScimGroupMappings({ db, assignments, now }: ScimGroupMappi
       throw isThere ? new DomainError('scim_group_mapping.exists') : error;
     });
 
-  /** Has those who are in the mapped group hold what they are to, after or before a change. */
+  /** Brings the roles of the mapped group's members up to date, after or before a change. */
   const settle = async (tx: EntityManager, mapping: ScimGroupMapping): Promise<void> =>
     settleRoles(tx, directoryIn(mapping), await peopleIn(tx, mapping), now());
 
@@ -85,7 +85,8 @@ export function createScimGroupMappings({ db, assignments, now }: ScimGroupMappi
         if (organizationId !== null) await findOrganization(tx, place, organizationId);
         const directory = directoryOf(place, organizationId);
         const wanted = { roleId, nodeId: input.nodeId ?? organizationId };
-        // Before the directory, as who moves a node takes them: nobody moves it out of the organization meanwhile.
+        // Locked before the directory, in the order of whoever moves a node: nobody moves it out of the organization
+        // meanwhile.
         await schemaFor(tx, place, 'places');
         const nodeId = await assertMayMap(tx, directory, caller, wanted);
         await lockDirectory(tx, directory.directoryId);
@@ -105,7 +106,7 @@ export function createScimGroupMappings({ db, assignments, now }: ScimGroupMappi
         return mapping;
       }),
 
-    /** Another role, or another node, for the same group. @throws DomainError as `create`, scim_group_mapping.not_found */
+    /** Changes role or node of a mapping. @throws DomainError as `create`, scim_group_mapping.not_found */
     update: (
       scope: AccountScope,
       caller: Caller,
@@ -124,7 +125,10 @@ export function createScimGroupMappings({ db, assignments, now }: ScimGroupMappi
         return mapping;
       }),
 
-    /** Takes what only this mapping was the reason of. @throws DomainError scim_group_mapping.not_found */
+    /**
+     * Removes a mapping, and the roles for which it was the only reason.
+     * @throws DomainError scim_group_mapping.not_found
+     */
     remove: (scope: AccountScope, id: string): Promise<void> =>
       change(scope, async (tx) => {
         const mapping = await lockMapping(tx, scope, id);
@@ -150,7 +154,7 @@ export function createScimGroupMappings({ db, assignments, now }: ScimGroupMappi
   }
 }
 
-/** Deletes mappings. What they gave is the caller's to settle, where it does not go with a node. */
+/** Deletes mappings. The roles that they gave are up to the caller, unless they are deleted with a node. */
 export async function forgetMappings(tx: EntityManager, mappings: readonly ScimGroupMapping[]): Promise<void> {
   for (const mapping of mappings) {
     await tx.delete(ScimGroupMapping, { accountId: mapping.accountId, id: mapping.id });
@@ -170,8 +174,9 @@ async function findMapping(tx: EntityManager, scope: AccountScope, id: string): 
 }
 
 /**
- * With its directory, before it: in this order everywhere. Itself, too: whoever deletes its node ends it, and holds the directories of organizations
- * only. @throws DomainError scim_group_mapping.not_found
+ * Locks a mapping's directory, then the mapping itself; in this order everywhere. The directory alone is not enough:
+ * deleting a node ends its mappings while it locks only directories of organizations.
+ * @throws DomainError scim_group_mapping.not_found
  */
 async function lockMapping(tx: EntityManager, scope: AccountScope, id: string): Promise<ScimGroupMapping> {
   await lockDirectory(tx, (await findMapping(tx, scope, id)).directoryId);
@@ -181,7 +186,7 @@ async function lockMapping(tx: EntityManager, scope: AccountScope, id: string): 
   return mapping;
 }
 
-/** The group by its id, if there is one in the directory; else whatever is called so, now or later. */
+/** The group with this id, if the directory has it; otherwise whichever group has this name, now or later. */
 async function groupMeant(tx: EntityManager, { scope, directoryId }: Directory, scimGroup: string) {
   const where = { ...within(scope), directoryId, id: scimGroup };
   const isId = isUuid(scimGroup) && (await tx.existsBy(ScimGroup, where));

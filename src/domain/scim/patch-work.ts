@@ -1,12 +1,15 @@
 import type { Filter } from './filter-syntax.js';
 import { ScimRefused } from './refusal.js';
 
-/** Of values, each as often as a filter has terms: a few tenths of a second, in which nobody else is answered. */
+/**
+ * Limit of values that are looked at, each counted once for each term of a filter: a few tenths of a second, in which
+ * nobody else is answered.
+ */
 const mostComparisons = 1_000_000;
 
-/** What the operations of one PATCH may look through together. */
+/** The amount of work for all operations of one PATCH. */
 export interface PatchWork {
-  /** Counts values that are looked at, by a filter or as they are. @throws ScimRefused tooMany */
+  /** Counts values that are looked at, by a filter or without one. @throws ScimRefused tooMany */
   count(values: number, filter: Filter | null): void;
 }
 

@@ -9,7 +9,7 @@ import { type Attribute, attributeOf, type Resource, type ResourceKind, subAttri
 import { gathered, isUnassigned, isUnsaid, readValue } from './values.js';
 
 export type PatchOp = 'add' | 'remove' | 'replace';
-/** One change to one place; what came without a path is one of these for each attribute that it names. */
+/** One change to one place. An operation without a path becomes one of these for each attribute that it names. */
 export interface PatchOperation {
   op: PatchOp;
   target: PatchTarget;
@@ -48,7 +48,7 @@ function readOperation(kind: ResourceKind, operation: unknown): PatchOperation[]
   if (op === 'remove') throw new ScimRefused('noTarget', 'A remove operation needs a path');
   if (!isObject(value)) throw new ScimRefused('invalidValue', 'Without a path, the value must be an object');
   return Object.entries(value).flatMap(([key, one]) => {
-    // Resources that are sent back have an id and more that nobody can change.
+    // Clients that send a resource back include its id and other read-only attributes.
     if (/^(id|schemas|meta)$/i.test(key)) return [];
     const target = patchTargetOf(kind, key);
     if (target.attribute?.mutability === 'readOnly') return [];
@@ -59,15 +59,15 @@ function readOperation(kind: ResourceKind, operation: unknown): PatchOperation[]
 function assertWritable(op: PatchOp, { attribute, sub, filter }: PatchTarget, value: unknown): void {
   if (attribute?.mutability === 'readOnly' || sub?.mutability === 'readOnly')
     throw new ScimRefused('mutability', `${(sub ?? attribute)?.name} cannot be changed`);
-  // What names the values that go (`changeAll`) leaves others.
+  // Naming the values to remove (`changeAll`) leaves the others.
   const isSome = sub || filter || (attribute?.multiValued && !isUnassigned(value));
   if (op === 'remove' && attribute?.required && !isSome)
     throw new ScimRefused('mutability', `${attribute.name} is required`);
 }
 
 /**
- * A resource as it is after the operations, one after the other; the given one stays as it is.
- * @param work of the whole request
+ * Applies the operations in order; answers the changed resource, and leaves the given one as it is.
+ * @param work counts what the whole request looks at
  * @throws ScimRefused
  */
 export function patched(
@@ -103,7 +103,7 @@ function apply(kind: ResourceKind, resource: Resource, { op, target, value }: Pa
 
 type Change = PatchTarget & { attribute: Attribute };
 
-/** Changes an attribute of `holder`: the resource, or one of its extensions. */
+/** Changes an attribute of `holder`, which is the resource or one of its extensions. */
 function change(
   holder: Resource,
   { attribute, sub, filter }: Change,
@@ -128,14 +128,14 @@ function changedValue(
   }
   if (op === 'remove') return undefined;
   const read = readValue(attribute, value);
-  // Sub-attributes that are not sent stay (RFC 7644 §3.5.2.3).
+  // Sub-attributes that are not sent stay as they are (RFC 7644 §3.5.2.3).
   return isObject(read) && isObject(current) && isSameOne(read, current) ? { ...current, ...read } : read;
 }
 
-/** Whether what is told is still about the one that it was about, such as the same manager. */
+/** Whether a value still refers to the same thing, such as the same manager. */
 const isSameOne = (told: Resource, current: Resource): boolean => !('value' in told) || told.value === current.value;
 
-/** Of another one nothing else was told yet, and of nobody there is nothing to tell. */
+/** Nothing else is known of another one yet; without one there is nothing to say. */
 const ofWhomItIs = (object: Resource, current: Resource | undefined): Resource | undefined =>
   isUnsaid(object) ? undefined : isSameOne(object, current ?? {}) ? object : { value: object.value };
 
@@ -165,13 +165,14 @@ function changeAll(before: Resource[], attribute: Attribute, op: PatchOp, value:
     const known = new Set(before.map(wholly));
     return [...before, ...given.filter((one) => !known.has(wholly(one)))];
   }
-  // Some directories remove values by naming them, without a filter. Addresses have no `value`, and are named whole.
+  // Some directories remove values by naming them, without a filter. Addresses have no `value`, and are named as a
+  // whole.
   const nameOf = (one: Resource) => (one.value === undefined ? wholly(one) : JSON.stringify(one.value));
   const named = new Set(given.map(nameOf));
   return given.length === 0 ? [] : before.filter((one) => !named.has(nameOf(one)));
 }
 
-/** The same text for the same value, in whatever order its parts came. */
+/** The same text for equal values, whatever the order of their parts. */
 const wholly = (one: Resource): string => JSON.stringify(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1)));
 
 function changeSome(
@@ -188,26 +189,28 @@ function changeSome(
     else Object.assign(result, (readValue({ ...attribute, multiValued: undefined } as never, value) ?? {}) as Resource);
     return result;
   };
-  // A value that is replaced as a whole (RFC 7644 §3.5.2.3) is still the one that the filter has found.
+  // A value that is replaced as a whole (RFC 7644 §3.5.2.3) is still the one that the filter found.
   const replaced = (one: Resource) => changed(op === 'replace' && !sub ? whichItIs(one) : one);
-  // What is left without its value is none any more. Whether an address can go, is for who knows which one is the main one.
+  // A value without its `value` does not exist any more. Whether an address may be removed is decided by whoever knows
+  // which one is primary.
   const isOver = (one: Resource) => sub?.name === 'value' && isUnsaid(one);
   if (before.some(isMeant)) {
     const after = before.map((one) => (isMeant(one) ? replaced(one) : one));
     return attribute.required ? after : after.filter((one, i) => one === before[i] || !isOver(one));
   }
   if (op === 'remove') return before;
-  // Entra ID replaces what is not there yet, against RFC 7644 §3.5.2.3, and tries a refused change again for ever.
+  // Entra ID replaces values that do not exist yet, against RFC 7644 §3.5.2.3, and would repeat a refused change for
+  // ever.
   if (!filter) throw new ScimRefused('noTarget', `The path matches no value of ${attribute.name}`);
   const added = changed(asAskedFor(filter, attribute));
   return isOver(added) ? before : [...before, added];
 }
 
-/** What tells a value from the others of its attribute, without all that it says beside. */
+/** What identifies a value among those of its attribute, without everything else that it has. */
 const whichItIs = (one: Resource): Resource =>
   Object.fromEntries(Object.entries(one).filter(([name]) => ['value', 'type', 'primary'].includes(name)));
 
-/** A value that is as a filter wants it: what is added where no value is, has to begin with something. */
+/** A value that matches a filter: the beginning of one that is added where none matches. */
 function asAskedFor(filter: Filter, attribute: Attribute): Resource {
   if (filter.op === 'and')
     return Object.assign({}, ...filter.filters.map((one) => asAskedFor(one, attribute))) as Resource;
@@ -216,7 +219,7 @@ function asAskedFor(filter: Filter, attribute: Attribute): Resource {
   return { [sub.name]: readValue(sub, filter.value) };
 }
 
-/** Where another value becomes the main one, the one of before is it no longer (RFC 7644 §3.5.2). */
+/** If another value becomes primary, the one before is not any more (RFC 7644 §3.5.2). */
 function onePrimary(before: Resource[], after: Resource[]): Resource[] {
   const isPrimary = (one: Resource) => one.primary === true;
   if (after.filter(isPrimary).length < 2) return after;

@@ -20,14 +20,14 @@ import type { UserRow } from './user-rows.js';
 
 export interface Joined {
   id: string;
-  /** Whether the Account's directory had the address already. */
+  /** Whether the person was in the Account's directory already. */
   isKnown: boolean;
   madeMembership: boolean;
 }
 
 /**
- * Makes somebody a member of the Environment, or finds who is one. Who is in the Account's directory already is somebody
- * else's person, unless the domain of their address is the owner's (docs/decisions/0040).
+ * Makes somebody a member of the Environment, or finds the member. Somebody who is in the Account's directory already
+ * belongs to somebody else, unless the domain of their address is the owner's (docs/decisions/0040).
  * @throws ScimRefused uniqueness
  */
 export async function joinByDirectory(
@@ -39,11 +39,11 @@ export async function joinByDirectory(
   const { scope } = directory;
   const { email, firstName, lastName } = wanted;
   const holder = await holderOf(tx, directory, email);
-  // Whether there is such a person or not: they would be somebody else's from the start.
+  // Refused whether or not there is such a person: they would be somebody else's from the start.
   if (holder === 'another') throw taken('The domain of this email address is verified by another owner');
   const isVouchedFor = holder === 'owner';
   const made = newIdentity(scope, { email, emailVerified: isVouchedFor, firstName, lastName }, null, at);
-  const identity = { ...made, verifiedByWord: false }; // the domain's owner says so
+  const identity = { ...made, verifiedByWord: false }; // the domain's owner vouches for the address
   const membership = newMembership(scope, identity.id, at);
   const isNew = await addNewcomer(inTransaction(tx), scope, { identity, membership });
   if (isNew) return { id: identity.id, isKnown: false, madeMembership: true };
@@ -86,8 +86,8 @@ const elsewhere = (refusal: 'uniqueness' | 'forbidden') =>
   new ScimRefused(refusal, 'Another directory provisions this user');
 
 /**
- * From now on the directory provisions this person.
- * @param refusal where another directory does so since this moment
+ * Makes the directory provision this person from now on.
+ * @param refusal if another directory has begun to do so in the same moment
  * @throws ScimRefused
  */
 export async function linkPerson(
@@ -122,8 +122,9 @@ export async function linkPerson(
 }
 
 /**
- * A person of the place whom the directory does not provision yet, and wants to change.
- * @throws ScimRefused forbidden where the domain of the address is not the owner's, or another directory provisions them
+ * Takes over a person of the place whom the directory wants to change and does not provision yet.
+ * @throws ScimRefused forbidden where the domain of the address is not the owner's, or another directory provisions
+ *   them
  */
 export async function adoptPerson(tx: EntityManager, directory: Directory, row: UserRow, at: Date): Promise<void> {
   if (row.userName !== null) return;

@@ -8,7 +8,7 @@ import type { WantedUser } from './user-resource.js';
 import type { UserRow } from './user-rows.js';
 
 /**
- * What is written of what is wanted.
+ * The part of a wanted change that the directory may write.
  * @throws ScimRefused forbidden for a name that is not the directory's to change
  */
 export async function permitted(
@@ -31,7 +31,7 @@ export async function permitted(
   return settled;
 }
 
-/** Whether a look refuses it as not the directory's to do. */
+/** Whether it was refused as not the directory's to do. */
 const refused = (look: () => Promise<unknown>): Promise<boolean> =>
   look().then(
     () => false,

@@ -30,7 +30,10 @@ export interface PresenceDeps {
  * as far as the person is its own (docs/decisions/0040).
  */
 export function createPresence({ assignments, now }: PresenceDeps) {
-  /** The organization, and every session; those of whose domain is another's are not this directory's to end. */
+  /**
+   * Ends membership in the organization and all sessions; but not the sessions of people whose domain somebody else has
+   * verified.
+   */
   const leave = async (tx: EntityManager, directory: Directory, row: UserRow) => {
     const { scope, organizationId } = directory;
     const { id: identityId } = row;
@@ -52,12 +55,12 @@ export function createPresence({ assignments, now }: PresenceDeps) {
     to: Pick<ScimUser, 'isSuspended'>,
   ) => tx.update(ScimUser, { ...within(scope), identityId }, { ...to, updatedAt: now() });
 
-  /** Sessions end with it, at once. */
+  /** Keeps somebody out; their sessions end at once. */
   async function keepOut(tx: EntityManager, directory: Directory, row: UserRow): Promise<void> {
     const { scope } = directory;
     if (directory.organizationId === null || (await isItsOwn(tx, directory, row))) {
       const isItsDoing = await setActive(tx, scope, row.id, { isActive: false, at: now() });
-      if (!isItsDoing) return; // the application was faster
+      if (!isItsDoing) return; // the application has deactivated them already
     } else {
       if (!row.isMember && row.isSuspended) return;
       await leave(tx, directory, row);
@@ -65,7 +68,11 @@ export function createPresence({ assignments, now }: PresenceDeps) {
     await setSuspended(tx, directory, row.id, { isSuspended: true });
   }
 
-  /** @throws ScimRefused forbidden where it was not the organization's directory that has kept them out, or their domain is another's */
+  /**
+   * Lets somebody in.
+   * @throws ScimRefused forbidden if it was not the organization's directory that has kept them out, or if somebody
+   *   else has verified their domain
+   */
   async function letIn(tx: EntityManager, directory: Directory, row: UserRow): Promise<void> {
     const { scope, organizationId } = directory;
     if (organizationId !== null && (await isOfAnother(tx, directory, row)))
@@ -82,17 +89,18 @@ export function createPresence({ assignments, now }: PresenceDeps) {
 
   return {
     async set(tx: EntityManager, directory: Directory, row: UserRow, isActive: boolean): Promise<void> {
-      // Who is no member any more is not active, and may be let in all the same: that it is to be so is news.
+      // Somebody who has left the organization is not active, but may still be let into the Environment: keeping them
+      // out changes something.
       if (isActive ? row.isActive : !row.isLetIn) return;
       await (isActive ? letIn : keepOut)(tx, directory, row);
       await settleRoles(tx, directory, [row.id], now());
     },
 
-    /** Ends what the directory has of a person: the membership in the Environment, too, where that is its making. */
+    /** Ends the provisioning of a person, and their membership in the Environment if the directory has made it. */
     async end(tx: EntityManager, directory: Directory, row: UserRow): Promise<void> {
       const { scope, organizationId } = directory;
       const goes = organizationId === null || (await isItsToEnd(tx, directory, row));
-      if (goes) return removeMember(tx, scope, row.id, now); // what SCIM has goes with it
+      if (goes) return removeMember(tx, scope, row.id, now); // SCIM's own rows are deleted with it
       await rememberSuspension(tx, directory, row.id);
       await leave(tx, directory, row);
       await leaveGroups(tx, directory, row.id, now());
@@ -102,11 +110,16 @@ export function createPresence({ assignments, now }: PresenceDeps) {
   };
 }
 
-/** Whether the membership in the Environment is an organization's directory's making, and nobody else's business by now. */
+/**
+ * Whether an organization's directory has made the membership in the Environment, and nobody else depends on it by now.
+ */
 const isItsToEnd = async (tx: EntityManager, directory: Directory, row: UserRow): Promise<boolean> =>
   row.madeMembership && !(await isElsewhere(tx, directory, row.id)) && !(await isOfAnother(tx, directory, row));
 
-/** Whether the directory has kept them out, also before it let go of them, or one did of whose owner their domain is no more. */
+/**
+ * Whether the directory has kept them out: now, before it stopped provisioning them, or by a directory whose owner does
+ * not have their domain any more.
+ */
 async function isItsDoing(tx: EntityManager, directory: Directory, { email, isSuspended, keptOutBy }: UserRow) {
   const { scope, organizationId } = directory;
   if (organizationId === null || isSuspended || keptOutBy === organizationId) return true;
@@ -114,9 +127,12 @@ async function isItsDoing(tx: EntityManager, directory: Directory, { email, isSu
   return !(await vouchesFor(tx, directoryOf(scope, keptOutBy), email));
 }
 
-/** Whom a directory keeps out stays out when it lets go of them, and it stays the one that may let them in. */
+/**
+ * Somebody whom a directory keeps out stays out when it stops provisioning them, and it remains the one that may let
+ * them in.
+ */
 async function rememberSuspension(tx: EntityManager, { scope, organizationId }: Directory, identityId: string) {
-  await lockMember(tx, scope, identityId); // whoever is just keeping them out for another reason is waited for
+  await lockMember(tx, scope, identityId); // somebody who is just keeping them out for another reason is waited for
   await tx.query(
     `update environment_memberships m set kept_out_by = $4 from scim_users s
      where m.account_id = $1 and m.environment_id = $2 and m.identity_id = $3 and not m.is_active

@@ -3,7 +3,7 @@ import { type Target, targetOf } from './attribute-path.js';
 import { ScimRefused } from './refusal.js';
 import type { Resource, ResourceKind } from './schema.js';
 
-/** Which attributes an answer is to have (RFC 7644 §3.9); at the most one of the two is given. */
+/** The attributes that an answer is to have (RFC 7644 §3.9); at most one of the two lists is given. */
 export interface Projection {
   attributes: readonly string[];
   excludedAttributes: readonly string[];
@@ -17,7 +17,7 @@ export function assertProjection({ attributes, excludedAttributes }: Projection)
     throw new ScimRefused('invalidValue', 'Send attributes or excludedAttributes, not both');
 }
 
-/** Whether an answer has this attribute at all: what it does not have need not be read. */
+/** Whether an answer has this attribute at all; if not, it need not be read. */
 export function wants(kind: ResourceKind, { attributes, excludedAttributes }: Projection, name: string): boolean {
   const targetsIn = (paths: readonly string[]) =>
     targetsOf(kind, paths).filter(({ attribute }) => attribute?.name === name);
@@ -29,7 +29,7 @@ export function wants(kind: ResourceKind, { attributes, excludedAttributes }: Pr
 const targetsOf = (kind: ResourceKind, paths: readonly string[]): Target[] =>
   paths.flatMap((path) => targetOf(kind, path.trim()) ?? []);
 
-/** The part of a resource that is asked for. Names that there are not are as if they had not been sent. */
+/** The part of a resource that is asked for. Unknown names are ignored. */
 export function projected(kind: ResourceKind, resource: Resource, projection: Projection): Resource {
   const { attributes, excludedAttributes } = projection;
   if (attributes.length > 0) return only(kind, resource, targetsOf(kind, attributes));
@@ -90,7 +90,7 @@ const drop = (one: Resource, name: string): Resource => {
   return rest;
 };
 
-/** Two sub-attributes of the same value, asked for one after the other. */
+/** Joins two sub-attributes of the same value that are asked for one by one. */
 function merged(first: unknown, second: unknown): unknown {
   if (Array.isArray(first) && Array.isArray(second))
     return second.map((one, i) => ({ ...(first[i] as Resource), ...(one as Resource) }));

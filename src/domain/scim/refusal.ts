@@ -1,4 +1,4 @@
-/** Why a SCIM request is refused: a `scimType` of RFC 7644 §3.12, or what has none there. */
+/** The reason for refusing a SCIM request: a `scimType` of RFC 7644 §3.12, or a name for what has none there. */
 export type ScimRefusalKind =
   | 'invalidFilter'
   | 'invalidPath'

@@ -3,7 +3,7 @@ import { createScimDenials, type ScimDenials } from './denials.js';
 import { createScimGroups, type ScimGroups } from './groups.js';
 import { createScimUsers, type ScimUsers, type ScimUsersDeps } from './users.js';
 
-/** What a directory reaches: who it is by its token, its people and its groups, and the record of what it was refused. */
+/** The services of a directory: its authentication, its people and groups, and the record of what it was refused. */
 export interface Scim {
   authenticate: ScimAuthentication;
   denied: ScimDenials;

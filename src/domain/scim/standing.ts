@@ -6,12 +6,12 @@ import { type Directory, holderOf, vouchesFor } from './directory.js';
 import { ScimRefused } from './refusal.js';
 import type { UserRow } from './user-rows.js';
 
-/** What a directory may decide of somebody whom it provisions (docs/decisions/0040). */
+/** What a directory may decide about a person whom it provisions (docs/decisions/0040). */
 
 type Person = Pick<UserRow, 'id' | 'email' | 'madeMembership'>;
 
 /**
- * Whether the person has an address whose domain is the owner's, or is the directory's alone: of its making, in no other
+ * Whether the address's domain is the owner's, or the person belongs to the directory alone: created by it, in no other
  * organization, and with a domain that nobody else has verified since.
  */
 export async function isItsOwn(tx: EntityManager, directory: Directory, person: Person): Promise<boolean> {
@@ -20,13 +20,17 @@ export async function isItsOwn(tx: EntityManager, directory: Directory, person: 
   return person.madeMembership && !(await isElsewhere(tx, directory, person.id));
 }
 
-/** Whether somebody else has the domain: sessions, and the membership in the Environment, are none of the directory's business. */
+/**
+ * Whether somebody else has the domain. Then sessions, and the membership in the Environment, are not the directory's
+ * to end.
+ */
 export const isOfAnother = async (tx: EntityManager, directory: Directory, { email }: Pick<Person, 'email'>) =>
   (await holderOf(tx, directory, email)) === 'another';
 
 /**
- * The profile is one for all organizations, so it is written by who has the person to itself; and for all Environments, so that one for
- * tests writes it only for the owner of the domain where they are in production (docs/decisions/0077).
+ * Checks that a directory may write the profile. It is shared by all organizations, so only the directory that has the
+ * person to itself may write it; and by all Environments, so a directory of a test Environment may only if its owner
+ * has the domain, where the person is in production (docs/decisions/0077).
  * @throws ScimRefused forbidden
  */
 export async function assertMayRename(tx: EntityManager, directory: Directory, person: Person): Promise<void> {

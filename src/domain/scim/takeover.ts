@@ -8,9 +8,9 @@ import { leaveGroups } from '../scim-roles/leaving-groups.js';
 import { type Directory, directoryOf, lockAlso, vouchesFor } from './directory.js';
 
 /**
- * Ends that another directory provisions somebody whose domain is this one's, and not that one's: with what its groups gave, and
- * its word that they are kept out. What they are in its organization is left to that.
- * @returns false where it goes on, since it has verified the domain, too
+ * Takes a person over from another directory, if their domain is this one's owner's and not that one's: what that one's
+ * groups gave ends, and so does its keeping them out. Their membership in its organization stays.
+ * @returns false where that one has verified the domain, too, and goes on
  */
 export async function takeOver(
   tx: EntityManager,
@@ -24,12 +24,12 @@ export async function takeOver(
   const from = directoryOf(scope, seen.organizationId);
   if (await vouchesFor(tx, from, email)) return false;
   await lockAlso(tx, from.directoryId);
-  const row = await tx.findOneBy(ScimUser, where); // it may have been let go, or suspended, until the lock was there
+  const row = await tx.findOneBy(ScimUser, where); // it may have stopped, or been suspended, before the lock was there
   if (!row) return true;
   if (row.directoryId !== from.directoryId) return false;
   await leaveGroups(tx, from, id, at);
   await settleRoles(tx, from, [id], at);
-  // Whom the Environment's own directory keeps out stays out.
+  // Somebody whom the Environment's own directory keeps out stays out.
   if (row.isSuspended && from.organizationId !== null) await setActive(tx, scope, id, { isActive: true, at });
   await tx.delete(ScimUser, where);
   const metadata = { organization_id: from.organizationId };

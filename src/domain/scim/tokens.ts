@@ -15,7 +15,7 @@ import { environmentStands, holdEnvironment } from '../standing-environment.js';
 export interface NewScimToken {
   name: string;
   environmentId: string;
-  /** Null: it provisions the whole Environment. */
+  /** The organization whose people it provisions; null: all of the Environment. */
   organizationId: string | null;
   expiresAt: Date | null;
 }
@@ -25,7 +25,7 @@ export type ScimTokenPage = PageRequest<'created_at' | 'name'> & { environmentId
 const prefix = 'ghscim_';
 const columns = { created_at: ['token.createdAt', 'token.id'], name: ['token.name', 'token.id'] };
 
-/** Tokens with which directories provision: made and revoked by the Account's administrators, stored as hashes. */
+/** Tokens with which directories provision: created and revoked by the Account's administrators, stored as hashes. */
 export function createScimTokens({ db, now }: { db: Db; now: Clock }) {
   return {
     list: (scope: AccountScope, { environmentId, ...page }: ScimTokenPage): Promise<Page<ScimToken>> =>
@@ -49,13 +49,16 @@ export function createScimTokens({ db, now }: { db: Db; now: Clock }) {
         return token;
       }),
 
-    /** The secret is answered here and never again. @throws DomainError environment.not_found, organization.not_found */
+    /**
+     * Creates a token. Its secret is answered here and never again.
+     * @throws DomainError environment.not_found, organization.not_found
+     */
     async create(scope: AccountScope, input: NewScimToken): Promise<{ token: ScimToken; secret: string }> {
       const at = now();
       if (input.expiresAt && input.expiresAt <= at) throw invalidField('expires_at', 'past', 'has already passed');
       return db.transaction(scope, async (tx) => {
         const place = await environmentScope(tx, scope, input.environmentId);
-        // Held against its deletion, which revokes the tokens that it finds, and tells of each.
+        // Locked against its deletion, which revokes the tokens that it finds, with an event each.
         if (input.organizationId !== null) await lockOrganization(tx, place, input.organizationId);
         const secret = `${prefix}${newSecret()}`;
         const token: ScimToken = {
@@ -79,7 +82,7 @@ export function createScimTokens({ db, now }: { db: Db; now: Clock }) {
         if (!(await tx.existsBy(ScimToken, { ...within(scope), id }))) throw new DomainError('scim_token.not_found');
       }),
 
-    /** It is refused from the next request on, by every process. @throws DomainError scim_token.not_found */
+    /** Revokes a token; every process refuses it from the next request on. @throws DomainError scim_token.not_found */
     revoke: (scope: AccountScope, id: string): Promise<void> =>
       db.transaction(scope, async (tx) => {
         const where = { ...within(scope), id };
@@ -90,7 +93,7 @@ export function createScimTokens({ db, now }: { db: Db; now: Clock }) {
   };
 }
 
-/** Revokes a token that the caller holds, alone or with its organization. */
+/** Revokes a token that the caller has locked, by itself or with its organization. */
 export async function revokeToken(tx: EntityManager, token: ScimToken): Promise<void> {
   await tx.delete(ScimToken, { accountId: token.accountId, id: token.id });
   await recordEvent(tx, 'scim_token.revoked', eventOf(token));
@@ -98,7 +101,7 @@ export async function revokeToken(tx: EntityManager, token: ScimToken): Promise<
 
 export type ScimTokens = ReturnType<typeof createScimTokens>;
 
-/** Whether a text can be a token at all: anything else is not looked up. */
+/** Whether a text can be a token; anything else is not looked up. */
 export const isScimToken = (text: string): boolean => text.startsWith(prefix) && isSecret(text.slice(prefix.length));
 
 /** The scope of an Environment of the Account, which stays until the end of the transaction. @throws DomainError environment.not_found */

@@ -8,7 +8,7 @@ import { expressions } from './user-rows.js';
 const text = (sql: string): Column => ({ type: 'text', sql });
 const exact = (sql: string): Column => ({ type: 'exact', sql });
 
-/** How the attributes of Users are read in SQL, beside `peopleOf`. */
+/** The attributes of Users as they are read in SQL, beside `peopleOf`. */
 export const userColumns = (directory: Directory): ColumnOf => {
   const { active, userName, created, lastModified } = expressions(directory);
   const own: Record<string, Column> = {
@@ -59,7 +59,7 @@ function severalOf(attribute: Attribute): Extract<Column, { type: 'several' }> {
   if (attribute.name !== 'emails')
     return { type: 'several', rows: `jsonb_array_elements(coalesce(${stored}, '[]')) e`, of: subColumn };
   const rows = `jsonb_array_elements(coalesce(${stored}, '[{"primary":true}]')) e`;
-  // The main address is the Identity's.
+  // The primary address is the Identity's.
   return {
     type: 'several',
     rows,

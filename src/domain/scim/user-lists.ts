@@ -22,7 +22,7 @@ export async function listUsers(
   return { total, rows: ids.flatMap((id) => found.get(id) ?? []) };
 }
 
-/** By age. */
+/** The order by age. */
 async function pageOfAll(tx: EntityManager, directory: Directory, { startIndex, count }: ListRequest): Promise<Ids> {
   const total = await countPeople(tx, directory);
   const stretch = fromNearerEnd(total, { before: startIndex - 1, take: count, order: 'asc' });

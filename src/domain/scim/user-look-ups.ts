@@ -8,10 +8,10 @@ import { userKind } from './kinds.js';
 import { isBroad, type ListRequest } from './lists.js';
 import { type LookUp, type LookUpsOf, meantBy, mostFoundByIndexes } from './look-ups.js';
 
-/** `kept` and `named`: whose texts in `scim_users`, or in `identities`, have the value somewhere. */
+/** `kept` and `named`: people with the value somewhere in their texts in `scim_users`, or in `identities`. */
 type By = 'id' | 'userName' | 'externalId' | 'group' | 'address' | 'kept' | 'named';
 
-/** Where the text of an attribute is: what the indexes of trigrams have (migrations 0034 and 0084). */
+/** The place of an attribute's text, in the indexes of trigrams (migrations 0034 and 0084). */
 const texts: Record<string, readonly By[]> = {
   userName: ['kept', 'named'],
   externalId: ['kept'],
@@ -32,7 +32,7 @@ const ofComparison: LookUpsOf<By> = (path, op, value) => {
   if (op === 'eq' && isValue) {
     if (name === 'id' || name === 'userName' || name === 'externalId') return by(name);
     if (name === 'groups') return by('group');
-    // The main address is the Identity's, and has an index of its own.
+    // The primary address is the Identity's, and has an index of its own.
     if (name === 'emails' && isSearched(value)) return by('address', 'kept');
   }
   const ways = texts[name];
@@ -41,19 +41,19 @@ const ofComparison: LookUpsOf<By> = (path, op, value) => {
 };
 
 /**
- * Without three letters or digits in a row an index of trigrams says nothing, and is read as a whole. Quotes and such stand
- * otherwise in the texts of lists, which are JSON.
+ * Without three letters or digits in a row, an index of trigrams says nothing and is read as a whole. Quotes and such
+ * look different in lists, whose texts are JSON.
  */
 const isSearched = (value: string): boolean =>
   /[a-z0-9]{3}/i.test(value) && JSON.stringify(value).length === value.length + 2;
 
-/** Whether a list of users has to wait for its turn (`isBroad`). */
+/** Whether a list of users waits for its turn (`isBroad`). */
 export const isBroadForUsers = (request: ListRequest): boolean =>
   isBroad(request, ofComparison, ['id', 'userName', 'externalId', 'address']);
 
 /**
- * Ids of all who can be meant by a filter, as `meantBy`. Row-level security and expressions over two tables would keep the
- * planner from finding this by itself.
+ * Ids of everybody who can match a filter, as `meantBy`. Row-level security, and expressions over two tables, would
+ * keep the planner from finding them by itself.
  */
 export const meantUsers = (tx: EntityManager, { scope, directoryId }: Directory, filter: Filter) =>
   meantBy(filter, ofComparison, (of) => {

@@ -10,24 +10,24 @@ import type { Resource } from './schema.js';
 import type { UserRow } from './user-rows.js';
 import { assertIndexable, isUnsaid } from './values.js';
 
-/** What a User says, sorted to where it is kept. */
+/** The contents of a User, by where they are stored. */
 export interface WantedUser {
   email: string;
   firstName: string | null;
   lastName: string | null;
   userName: string;
   externalId: string | null;
-  /** Undefined: nothing was said. */
+  /** Undefined if it was not sent. */
   isActive: boolean | undefined;
   attributes: Resource;
 }
 
 const longestName = 200;
-/** In bytes of JSON, of what is kept of one User beside its columns: a page of a list has two hundred of them. */
+/** The most bytes of JSON that are stored of one User, beside its columns: a page of a list has two hundred of them. */
 const mostAttributes = 65_536;
 
 /**
- * @param before the resource that it takes the place of: addresses in it are kept as they are
+ * @param before the resource that it replaces: addresses in it are kept as they are
  * @throws ScimRefused invalidValue
  */
 export function wantedOf(resource: Resource, before: Resource = {}): WantedUser {
@@ -55,14 +55,17 @@ export function wantedOf(resource: Resource, before: Resource = {}): WantedUser 
   };
 }
 
-/** What is there already may be more, from before this was bounded, while nothing is added to it. @throws ScimRefused invalidValue */
+/** Stored values from before the limit may be larger, as long as nothing is added. @throws ScimRefused invalidValue */
 function assertKeepable(resource: Resource, before: Resource): void {
   const size = sizeOf(resource);
   if (size > mostAttributes && size > sizeOf(before))
     throw invalid(`All attributes together are longer than ${mostAttributes} bytes`);
 }
 
-/** Without what has columns and bounds of its own, and without an only address, which is read where nobody has said one. */
+/**
+ * Without attributes that have columns and bounds of their own, and without an only address, which is derived if none
+ * was sent.
+ */
 function sizeOf({ name, emails, ...resource }: Resource): number {
   const kept = {
     ...resource,
@@ -73,7 +76,10 @@ function sizeOf({ name, emails, ...resource }: Resource): number {
   return Buffer.byteLength(JSON.stringify(kept));
 }
 
-/** As other ways take names, on one line and trimmed (contract §1): nobody is kept out for a line break that somebody once typed. */
+/**
+ * On one line and trimmed, as names are taken elsewhere (contract §1): nobody is kept out for a line break that
+ * somebody once typed.
+ */
 function nameOf(field: string, value: string | undefined): string | null {
   const name = broughtToOneLine(value ?? '');
   if ([...name].length > longestName) throw invalid(`name.${field} is longer than ${longestName} characters`);
@@ -82,9 +88,10 @@ function nameOf(field: string, value: string | undefined): string | null {
 
 const valuesOf = (emails: unknown) => (emails ?? []) as Resource[];
 
-/** The address to sign in with: the main one, else the first one, else the name. It is not kept twice. */
+/** The address to sign in with: the primary one, else the first one, else the name. It is not stored twice. */
 function addresses(userName: string, emails: Resource[], before: Resource): { email: string; kept: Resource[] } {
-  // Without this, who has one from before addresses were bounded could not even be deactivated: clients send the whole User.
+  // Otherwise somebody with an address from before they were bounded could not even be deactivated, since clients send
+  // the whole User.
   const known = [before.userName, ...valuesOf(before.emails).map(({ value }) => value)];
   const isAddress = (text: string) => isMailAddress(text) || (known.includes(text) && hasMailForm(text));
   const main = mainOf(emails);
@@ -92,7 +99,7 @@ function addresses(userName: string, emails: Resource[], before: Resource): { em
     if (isAddress(userName)) return { email: userName, kept: [] };
     throw invalid('If userName is not an email address, emails must have one');
   }
-  // A further address whose value is taken away goes with it; the main one has to stay one.
+  // A further address is removed with its value; the primary one must stay valid.
   const said = emails.filter((one) => one === main || !isUnsaid(one));
   for (const { value } of said) {
     if (typeof value !== 'string' || !isAddress(value)) throw invalid('A value of emails is not an email address');
@@ -103,7 +110,7 @@ function addresses(userName: string, emails: Resource[], before: Resource): { em
 
 const invalid = (detail: string) => new ScimRefused('invalidValue', detail);
 
-/** The part of a User that clients write, as PATCH changes it and PUT replaces it. */
+/** The part of a User that clients write: changed by PATCH, replaced by PUT. */
 export function writableOf(row: UserRow): Resource {
   const { name, emails, ...others } = row.attributes ?? {};
   const names = {
@@ -112,7 +119,7 @@ export function writableOf(row: UserRow): Resource {
     ...(row.lastName !== null && { familyName: row.lastName }),
   };
   const userName = row.userName ?? row.email;
-  // Where the name is the address and nothing else was said, a new name is a new address.
+  // If the name is the address and nothing else was sent, a new name is a new address.
   const isName = userName.toLowerCase() === row.email.toLowerCase();
   const kept = (emails as Resource[] | undefined) ?? (isName ? undefined : itself);
   return {
@@ -128,13 +135,13 @@ export function writableOf(row: UserRow): Resource {
 const itself = [{ primary: true }];
 
 /**
- * What operations make of what clients write of a User.
- * @throws ScimRefused as `patched`, mutability where another address would come to be the main one without a word of it
+ * Applies operations to the part that clients write.
+ * @throws ScimRefused as `patched`; mutability if another address would silently become the primary one
  */
 export function patchedUser(before: Resource, operations: readonly PatchOperation[]): Resource {
   const after = withoutStaleName(patched(userKind, before, operations), before, operations);
   const sent = valuesOf(after.emails);
-  // Listed anew, their order says which is the main one; an empty list says nothing of it.
+  // In a new list, the order tells which is primary; an empty list says nothing about it.
   const isListed = operations.some(({ op, target: { attribute, sub, filter } }) => {
     return op === 'replace' && attribute?.name === 'emails' && !sub && !filter && sent.length > 0;
   });
@@ -192,6 +199,6 @@ export function presentUser(row: UserRow, groups: { id: string; name: string }[]
   };
 }
 
-/** Of what clients write; a weak ETag, since answers differ in what of it they show. */
+/** Computed from what clients write; a weak ETag, since answers differ in which part they show. */
 export const versionOf = (row: UserRow): string =>
   `W/"${hash('sha256', JSON.stringify([row.id, writableOf(row)]), 'base64url').slice(0, 22)}"`;

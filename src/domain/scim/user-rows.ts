@@ -4,7 +4,7 @@ import type { Directory } from './directory.js';
 import type { Values } from './filter-sql.js';
 import type { Resource } from './schema.js';
 
-/** A person of a directory's place as the database has them; what only SCIM knows is null where it does not provision them. */
+/** A person of a directory's place, as stored; what only SCIM knows is null if it does not provision them. */
 export interface UserRow {
   id: string;
   email: string;
@@ -12,10 +12,10 @@ export interface UserRow {
   hasPassword: boolean;
   firstName: string | null;
   lastName: string | null;
-  /** In the Environment, and in the organization where the directory is one's. */
+  /** Member of the Environment, and of the organization if the directory is an organization's. */
   isActive: boolean;
   isLetIn: boolean;
-  /** Which organization's directory did that before it let go of them. */
+  /** The organization whose directory kept them out before it stopped provisioning them. */
   keptOutBy: string | null;
   isMember: boolean;
   createdAt: Date;
@@ -27,13 +27,16 @@ export interface UserRow {
   madeMembership: boolean;
 }
 
-/** Collects what a statement is given; the first three are always account, Environment and directory. */
+/** Collects the values of a statement; the first three are always account, Environment and directory. */
 export function createValues({ scope, directoryId }: Directory): Values & { all: unknown[] } {
   const all: unknown[] = [scope.accountId, scope.environmentId, directoryId];
   return { all, put: bindInto(all) };
 }
 
-/** Whether a membership `m` is of a directory's place: the Environment, or an organization with whom it provisions and keeps out. */
+/**
+ * SQL: whether a membership `m` belongs to a directory's place: the Environment, or an organization together with the
+ * people whom it provisions or keeps out.
+ */
 export const isOfPlace = ({ organizationId }: Directory): string =>
   `m.account_id = $1 and m.environment_id = $2 and ${
     organizationId === null
@@ -42,14 +45,14 @@ export const isOfPlace = ({ organizationId }: Directory): string =>
     union select identity_id from scim_users where directory_id = $3 and environment_id = $2)`
   }`;
 
-/** The people of a directory's place, as `from … where …`. */
+/** SQL: the people of a directory's place, as `from … where …`. */
 export const peopleOf = (directory: Directory): string => `
 from environment_memberships m
   join identities i on i.id = m.identity_id and i.account_id = m.account_id
   left join scim_users s on s.environment_id = m.environment_id and s.identity_id = m.identity_id and s.directory_id = $3
 where ${isOfPlace(directory)}`;
 
-/** Whether they are in the place now. */
+/** SQL: whether they are in the place now. */
 const memberOf = ({ organizationId }: Directory): string =>
   organizationId === null
     ? 'true'
@@ -64,7 +67,7 @@ export const expressions = (directory: Directory) => ({
   lastModified,
 });
 
-/** Those of some ids who are there, in no order. */
+/** The people with some ids who are in the place, in no order. */
 export async function readUsers(tx: EntityManager, directory: Directory, ids: readonly string[]): Promise<UserRow[]> {
   if (ids.length === 0) return [];
   const values = createValues(directory);
@@ -80,7 +83,7 @@ export async function readUsers(tx: EntityManager, directory: Directory, ids: re
   );
 }
 
-/** Which groups of the directory people are in; by their ids. */
+/** The directory's groups of some people, by their ids. */
 export async function groupsOf(
   tx: EntityManager,
   { scope, directoryId }: Directory,

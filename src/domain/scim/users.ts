@@ -31,11 +31,11 @@ import { groupsOf, readUsers, type UserRow } from './user-rows.js';
 
 export interface UserWithGroups {
   row: UserRow;
-  /** Null where they were not asked for. */
+  /** Null if they were not asked for. */
   groups: { id: string; name: string }[] | null;
 }
 
-/** Whether a version, or any, is what a client has sent in If-Match; null: it has sent none. */
+/** Whether the If-Match of a client names this version, or any; null: it has sent none. */
 export type IsExpected = (version: string) => boolean;
 
 export interface ScimUsersDeps {
@@ -88,10 +88,11 @@ export function createScimUsers({ db, broadReads, assignments, processes, now }:
     },
 
     /**
-     * Makes of a User what `change` makes of what clients write of it. A name that the directory may not write is left as it is where the whole
-     * is replaced; and a name and an address where it deactivates: nobody stays in for how they are spelt.
-     * @param isWhole whether it was sent whole, and not what changes of it
-     * @throws ScimRefused notFound, versionMismatch, forbidden, uniqueness, and what `change` refuses
+     * Changes a User: `changed` gets what clients write of it and answers it as wanted. A name that the directory may
+     * not write is left as it is if the User was sent whole; so are name and address if it is deactivated, so that
+     * nobody stays in because of a spelling.
+     * @param isWhole whether the User was sent whole, and not just its changes
+     * @throws ScimRefused notFound, versionMismatch, forbidden, uniqueness, and what `changed` refuses
      */
     update: (
       directory: Directory,
@@ -103,13 +104,14 @@ export function createScimUsers({ db, broadReads, assignments, processes, now }:
       change(directory, async (tx) => {
         const row = await lockedRowOf(tx, directory, id);
         assertExpected(isExpected, row);
-        // What is not said of `active` is not meant: whoever left the organization is inactive without a word of the directory.
+        // `active` only counts if it was sent: somebody who has left the organization is inactive without the directory
+        // having said so.
         const { active: _, ...before } = writableOf(row);
         const wanted = wantedOf(changed(before), before);
         const at = now();
         await adoptPerson(tx, directory, row, at);
         await apply(tx, directory, row, await permitted(tx, directory, row, { wanted, isWhole }), at);
-        // Whom another directory kept out is let in by taking them over.
+        // Somebody whom another directory kept out is let in by taking them over.
         const current = row.userName === null ? await rowOf(tx, directory, id) : row;
         if (wanted.isActive !== undefined) await presence.set(tx, directory, current, wanted.isActive);
         return found(tx, directory, id, { withGroups: true });
@@ -138,7 +140,7 @@ export type ScimUsers = ReturnType<typeof createScimUsers>;
 
 const nameTaken = () => new ScimRefused('uniqueness', 'There is already a user with this userName');
 const namesOf = ({ firstName, lastName }: WantedUser) => ({ firstName, lastName });
-/** Of somebody who is known already, what is not said is not taken away. */
+/** For somebody who is known already, names that were not sent stay. */
 const saidNamesOf = ({ firstName, lastName }: WantedUser) => ({
   ...(firstName !== null && { firstName }),
   ...(lastName !== null && { lastName }),
@@ -168,8 +170,9 @@ async function found(
 }
 
 /**
- * Locks the person for a change, which decides by this row what stays as it is and whether the directory may make it: the
- * lock on the directory does not keep administrators, or people themselves, from changing them. @throws ScimRefused notFound
+ * Locks the person for a change, which decides by this row what stays as it is and whether the directory may make it:
+ * the lock on the directory does not keep administrators, or people themselves, from changing them.
+ * @throws ScimRefused notFound
  */
 async function lockedRowOf(tx: EntityManager, directory: Directory, id: string): Promise<UserRow> {
   if (isUuid(id)) await holdIdentity(tx, directory.scope, id);
@@ -217,7 +220,8 @@ async function move(
   const verified = isVouchedFor && !isNews && { emailVerified: true, isVouchedFor };
   await changeIdentity(tx, scope, row.id, { ...wanted, ...verified }, at);
   if (!isNews) return;
-  // Whoever made it had not shown that the address is theirs, and may know its password: the owner of the domain has given it to somebody.
+  // Whoever created the Identity had not proved the address, and may know its password: the owner of the domain has now
+  // given it to somebody.
   const owner = { ...scope, identityId: row.id, membershipId: null };
   const by = currentContext().actor;
   const hadPassword = passwordHash !== null;

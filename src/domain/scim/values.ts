@@ -5,17 +5,17 @@ import { ScimRefused } from './refusal.js';
 import { type Attribute, attributeOf, type Resource, type ResourceKind, schemaOf, subAttribute } from './schema.js';
 
 const longestText = 1000;
-/** Of one attribute in one request. */
+/** The most values of one attribute in one request. */
 export const mostValues = 1000;
 
-/** In bytes, of what PostgreSQL has an index of: that has room for 2704, less what else is in it. */
+/** The most bytes of a text with an index: PostgreSQL has room for 2704, less what else is in it. */
 const longestIndexed = 2500;
 
 const invalid = (problem: string) => new ScimRefused('invalidValue', problem);
 
 /**
- * A resource as a client sends it, with names as in the schemas. What is read-only or unknown is left out: clients may send
- * back what they have read (RFC 7644 §3.5.1).
+ * Reads a resource that a client sends, with names as in the schemas. Read-only and unknown attributes are left out:
+ * clients may send back what they have read (RFC 7644 §3.5.1).
  * @throws ScimRefused invalidSyntax, invalidValue
  */
 export function readResource(kind: ResourceKind, body: unknown): Resource {
@@ -41,14 +41,14 @@ function assign(into: Resource, attribute: Attribute, value: unknown): void {
   if (read !== undefined) into[attribute.name] = read;
 }
 
-/** Null, an empty list and an empty object are as if they were not there (RFC 7643 §2.5). */
+/** Null, an empty list and an empty object mean unassigned (RFC 7643 §2.5). */
 export const isUnassigned = (value: unknown): boolean =>
   value === undefined ||
   value === null ||
   (Array.isArray(value) && value.length === 0) ||
   (isObject(value) && Object.keys(value).length === 0);
 
-/** Whether one of several values has none: it was taken away, or is the empty text. */
+/** Whether one of several values has no `value`: it was removed, or is the empty text. */
 export const isUnsaid = ({ value }: Resource): boolean => value === undefined || value === '';
 
 /**
@@ -63,7 +63,10 @@ export function readValue(attribute: Attribute, value: unknown): unknown {
   return gathered(attribute, many.map((one) => readOne(attribute, one)) as Resource[]);
 }
 
-/** Values that were read already, as those of one attribute; undefined where none is left. @throws ScimRefused invalidValue */
+/**
+ * Values that were read already, as those of one attribute; undefined if none is left.
+ * @throws ScimRefused invalidValue
+ */
 export function gathered({ name }: Attribute, values: readonly Resource[]): Resource[] | undefined {
   if (values.length > mostValues) throw invalid(`${name} has more than ${mostValues} values`);
   const left = values.filter((one) => !isUnassigned(one));
@@ -75,11 +78,11 @@ export function gathered({ name }: Attribute, values: readonly Resource[]): Reso
 function readOne(attribute: Attribute, value: unknown): unknown {
   const { name, type, subAttributes } = attribute;
   if (type === 'complex') {
-    // A manager or an address that is only a text is its value, as some directories send them.
+    // A manager or an address that is sent as a text is its value, as some directories do.
     const object = typeof value === 'string' && subAttribute(attribute, 'value') ? { value } : value;
     if (!isObject(object)) throw invalid(`${name} must be an object`);
     const read = readSubs(subAttributes ?? [], object, name);
-    // Entra ID clears a manager so.
+    // This is how Entra ID clears a manager.
     return !attribute.multiValued && read.value === '' ? undefined : read;
   }
   if (type === 'boolean') {
@@ -94,8 +97,8 @@ function readOne(attribute: Attribute, value: unknown): unknown {
 }
 
 /**
- * Of a text by which people and groups are found, as it is and in lower case: which can be longer.
- * @param before the one that it takes the place of, which stays
+ * Checks a text by which people and groups are found, also in lower case, which can be longer.
+ * @param before the text that it replaces, which may stay
  * @throws ScimRefused invalidValue
  */
 export function assertIndexable(name: string, text: string | null, before: unknown): void {
