@@ -4008,7 +4008,7 @@ export interface components {
              * @description Stable; null if only the status matters. New codes may be added: go by the status if the code is unknown.
              * @enum {string|null}
              */
-            code: "account.capability_required" | "account.confirmation_required" | "account.has_applications" | "account.limit_reached" | "account.not_found" | "account.other_sign_in_required" | "account.owner_required" | "account.password_required" | "account.slug_taken" | "account_intent.not_failed" | "account_intent.not_found" | "admin_sso.not_available" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.expired" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.limit_reached" | "application.not_found" | "application.slug_taken" | "audit.row_not_found" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_encoding" | "body.unsupported_media_type" | "captcha.failed" | "changes.cursor_expired" | "changes.cursor_invalid" | "environment.confirmation_required" | "environment.limit_reached" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.answer_lost" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.in_production" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.already_pending" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.consent_required" | "login.method_not_allowed" | "member.already_member" | "member.in_other_accounts" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.challenge_required" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.own_factors" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.not_in_access_model" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | null | "oauth_client.has_no_secret" | "oauth_client.not_found" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "organization.sso_connection_exists" | "organization.sso_connection_not_owned" | "origin.foreign" | "password.breached" | "password.context_specific" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "registration.password_required" | "request.headers_too_large" | "request.malformed" | "request.timed_out" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "scim_group_mapping.exists" | "scim_group_mapping.not_found" | "scim_token.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_connection.incomplete" | "sso_connection.limit_reached" | "sso_connection.metadata_unreadable" | "sso_connection.not_active" | "sso_connection.not_found" | "sso_connection.test_not_found" | "sso_domain.limit_reached" | "sso_domain.malformed" | "sso_domain.not_found" | "sso_domain.public_provider" | "sso_domain.public_suffix" | "sso_required" | "validation.failed" | "version.conflict" | "webhook.delivery_not_found" | "webhook.inactive" | "webhook.limit_reached" | "webhook.not_found" | "webhook.too_many_attempts";
+            code: "account.capability_required" | "account.confirmation_required" | "account.has_applications" | "account.limit_reached" | "account.not_found" | "account.other_sign_in_required" | "account.owner_required" | "account.password_required" | "account.slug_taken" | "account_intent.not_failed" | "account_intent.not_found" | "admin_sso.not_available" | "administrator_invite.already_pending" | "administrator_invite.not_found" | "administrator_invite.not_pending" | "administrator_invite.role_deleted" | "administrator_role.built_in" | "administrator_role.cannot_grant" | "administrator_role.in_use" | "administrator_role.name_taken" | "administrator_role.not_found" | "api_key.cannot_grant" | "api_key.expired" | "api_key.not_found" | "api_key.scope_required" | "application.confirmation_required" | "application.limit_reached" | "application.not_found" | "application.slug_taken" | "audit.row_not_found" | "auth.multiple_credentials" | "auth.reauthentication_required" | "body.malformed" | "body.too_large" | "body.unsupported_encoding" | "body.unsupported_media_type" | "captcha.failed" | "changes.cursor_expired" | "changes.cursor_invalid" | "environment.confirmation_required" | "environment.limit_reached" | "environment.not_found" | "environment.slug_taken" | "environment.unknown_slug" | "idempotency.answer_lost" | "idempotency.in_progress" | "idempotency.key_invalid" | "idempotency.key_reused" | "identity.email_taken" | "identity.email_unverified" | "identity.external_id_taken" | "identity.holds_more" | "identity.in_production" | "identity.link_invalid" | "identity.not_found" | "identity_invite.already_member" | "identity_invite.already_pending" | "identity_invite.not_found" | "identity_invite.not_pending" | "identity_invite.role_deleted" | "if_match.invalid" | "if_match.required" | "invite.link_invalid" | "login.consent_required" | "login.method_not_allowed" | "member.already_member" | "member.in_other_accounts" | "member.last_owner" | "member.not_found" | "member.owner_required" | "mfa.already_enrolled" | "mfa.challenge_invalid" | "mfa.challenge_locked" | "mfa.challenge_required" | "mfa.code_invalid" | "mfa.email_unavailable" | "mfa.enrollment_expired" | "mfa.enrollment_required" | "mfa.factor_not_allowed" | "mfa.factor_not_found" | "mfa.last_factor" | "mfa.not_enrolled" | "mfa.own_factors" | "mfa.too_many_factors" | "mfa.trusted_device_not_found" | "node_type_schema.breaks_nodes" | "nodes.has_children" | "nodes.node_not_found" | "nodes.not_in_access_model" | "nodes.root_fixed" | "nodes.slug_taken" | "nodes.too_deep" | "nodes.tree_too_large" | "nodes.type_not_allowed" | "nodes.type_unknown" | "nodes.would_cycle" | "oauth_client.has_no_secret" | "oauth_client.not_found" | "organization.already_member" | "organization.confirmation_required" | "organization.member_not_found" | "organization.not_found" | "organization.production_environment" | "organization.slug_taken" | "organization.sso_connection_exists" | "organization.sso_connection_not_owned" | "origin.foreign" | "password.breached" | "password.context_specific" | "password.hash_out_of_bounds" | "password.hash_unreadable" | "password.link_invalid" | "password.too_short" | "password.wrong" | "permission.key_taken" | "permission.not_found" | "permission.required" | "permission.system" | "process.not_failed" | "process.not_found" | "process.not_running" | "process.verb_not_supported" | "rate_limit.exceeded" | "registration.link_invalid" | "registration.password_required" | "request.headers_too_large" | "request.malformed" | "request.timed_out" | "role.cannot_grant" | "role.in_use" | "role.name_taken" | "role.not_found" | "role.system" | "role_assignments.not_found" | "role_assignments.overlapping" | "role_assignments.window_empty" | "route.method_not_allowed" | "route.not_found" | "scim_group_mapping.exists" | "scim_group_mapping.not_found" | "scim_token.not_found" | "service.unavailable" | "session.not_found" | "sign_up.daily_cap_reached" | "sso_connection.incomplete" | "sso_connection.limit_reached" | "sso_connection.metadata_unreadable" | "sso_connection.not_active" | "sso_connection.not_found" | "sso_connection.test_not_found" | "sso_domain.limit_reached" | "sso_domain.malformed" | "sso_domain.not_found" | "sso_domain.public_provider" | "sso_domain.public_suffix" | "sso_required" | "validation.failed" | "version.conflict" | "webhook.delivery_not_found" | "webhook.inactive" | "webhook.limit_reached" | "webhook.not_found" | "webhook.too_many_attempts" | null;
             message: string;
             /** Format: date-time */
             timestamp: string;
@@ -5346,7 +5346,10 @@ export interface components {
         ProcessOfResource: {
             /** Format: uuid */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description Known values, to which more may be added: `pending`, `running`, `accepted`, `sent`, `succeeded`, `completed`, `verified`, `lapsed`, `enrolled`, `reset`, `expired`, `revoked`, `removed`, `cancelled`, `failed`.
+             * @enum {string}
+             */
             state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
             /** Format: date-time */
             next_wake_up: string | null;
@@ -5771,7 +5774,7 @@ export interface components {
             /** Format: date-time */
             next_check_at: string | null;
             /**
-             * @description Why the latest check did not confirm the claim, or why the claim has failed. Null if there is nothing to report.
+             * @description Why the latest check did not confirm the claim, or why the claim has failed. Null if there is nothing to report. Known values, to which more may be added: `record_not_found`, `record_mismatch`, `dns_unavailable`, `verified_by_another_account`, `verified_by_another_organization`, `cancelled_by_operator`.
              * @enum {string|null}
              */
             failure_reason: "record_not_found" | "record_mismatch" | "dns_unavailable" | "verified_by_another_account" | "verified_by_another_organization" | "cancelled_by_operator" | null;
@@ -6061,7 +6064,10 @@ export interface components {
             /** Format: date-time */
             finished_at: string | null;
             refusal: {
-                /** @enum {string} */
+                /**
+                 * @description Known values, to which more may be added: `malformed`, `too_large`, `unsigned`, `signature_invalid`, `algorithm_refused`, `issuer_mismatch`, `audience_mismatch`, `recipient_mismatch`, `destination_mismatch`, `in_response_to_mismatch`, `idp_initiated_disabled`, `relay_state_unknown`, `expired`, `not_yet_valid`, `replayed`, `status_not_success`, `subject_missing`, `auth_time_missing`, `nonce_mismatch`, `state_mismatch`, `provider_error`, `provider_unreachable`, `client_refused`, `configuration_incomplete`, `connection_disabled`, `encryption_unsupported`, `decryption_failed`.
+                 * @enum {string}
+                 */
                 code: "malformed" | "too_large" | "unsigned" | "signature_invalid" | "algorithm_refused" | "issuer_mismatch" | "audience_mismatch" | "recipient_mismatch" | "destination_mismatch" | "in_response_to_mismatch" | "idp_initiated_disabled" | "relay_state_unknown" | "expired" | "not_yet_valid" | "replayed" | "status_not_success" | "subject_missing" | "auth_time_missing" | "nonce_mismatch" | "state_mismatch" | "provider_error" | "provider_unreachable" | "client_refused" | "configuration_incomplete" | "connection_disabled" | "encryption_unsupported" | "decryption_failed";
                 /** @description For whoever manages the connection, in English. */
                 message: string;
@@ -6093,7 +6099,10 @@ export interface components {
              * @enum {string|null}
              */
             would: "sign_in_linked" | "link" | "create" | "refuse" | null;
-            /** @enum {string|null} */
+            /**
+             * @description Known values, to which more may be added: `malformed`, `too_large`, `unsigned`, `signature_invalid`, `algorithm_refused`, `issuer_mismatch`, `audience_mismatch`, `recipient_mismatch`, `destination_mismatch`, `in_response_to_mismatch`, `idp_initiated_disabled`, `relay_state_unknown`, `expired`, `not_yet_valid`, `replayed`, `status_not_success`, `subject_missing`, `auth_time_missing`, `nonce_mismatch`, `state_mismatch`, `provider_error`, `provider_unreachable`, `client_refused`, `configuration_incomplete`, `connection_disabled`, `encryption_unsupported`, `decryption_failed`, `email_missing`, `email_unverified`, `domain_not_verified`, `subject_mismatch`, `identity_unknown`, `not_a_member`, `identity_inactive`, `reauthentication_missing`.
+             * @enum {string|null}
+             */
             would_refuse_code: "malformed" | "too_large" | "unsigned" | "signature_invalid" | "algorithm_refused" | "issuer_mismatch" | "audience_mismatch" | "recipient_mismatch" | "destination_mismatch" | "in_response_to_mismatch" | "idp_initiated_disabled" | "relay_state_unknown" | "expired" | "not_yet_valid" | "replayed" | "status_not_success" | "subject_missing" | "auth_time_missing" | "nonce_mismatch" | "state_mismatch" | "provider_error" | "provider_unreachable" | "client_refused" | "configuration_incomplete" | "connection_disabled" | "encryption_unsupported" | "decryption_failed" | "email_missing" | "email_unverified" | "domain_not_verified" | "subject_mismatch" | "identity_unknown" | "not_a_member" | "identity_inactive" | "reauthentication_missing" | null;
         };
         GetOrganizationSsoTestResponse: {
@@ -6535,7 +6544,10 @@ export interface components {
             /** Format: uuid */
             environment_id: string | null;
             actor_id: string | null;
-            /** @enum {string} */
+            /**
+             * @description Known values, to which more may be added: `platform_admin`, `identity`, `api_key`, `scim_token`, `system`, `anonymous`.
+             * @enum {string}
+             */
             actor_type: "platform_admin" | "identity" | "api_key" | "scim_token" | "system" | "anonymous";
             /** @description The name that the API key had at the time, or the name that the person has now; null once the person is erased. */
             actor_label: string | null;
@@ -6580,7 +6592,10 @@ export interface components {
             /** Format: uuid */
             environment_id: string | null;
             actor_id: string | null;
-            /** @enum {string} */
+            /**
+             * @description Known values, to which more may be added: `platform_admin`, `identity`, `api_key`, `scim_token`, `system`, `anonymous`.
+             * @enum {string}
+             */
             actor_type: "platform_admin" | "identity" | "api_key" | "scim_token" | "system" | "anonymous";
             /** @description The name that the API key had at the time, or the name that the person has now; null once the person is erased. */
             actor_label: string | null;
@@ -6662,7 +6677,7 @@ export interface components {
             description: string | null;
             is_active: boolean;
             /**
-             * @description Why the service disabled it: its receiver answered 410, or nothing but failures for five days. Null if an administrator disabled it.
+             * @description Why the service disabled it: its receiver answered 410, or nothing but failures for five days. Null if an administrator disabled it. Known values, to which more may be added: `gone`, `failing`.
              * @enum {string|null}
              */
             disabled_reason: "gone" | "failing" | null;
@@ -6709,7 +6724,7 @@ export interface components {
             description: string | null;
             is_active: boolean;
             /**
-             * @description Why the service disabled it: its receiver answered 410, or nothing but failures for five days. Null if an administrator disabled it.
+             * @description Why the service disabled it: its receiver answered 410, or nothing but failures for five days. Null if an administrator disabled it. Known values, to which more may be added: `gone`, `failing`.
              * @enum {string|null}
              */
             disabled_reason: "gone" | "failing" | null;
@@ -7248,7 +7263,7 @@ export interface components {
             /** @enum {string} */
             status: "pending" | "accepted" | "expired" | "revoked";
             /**
-             * @description Why the invite has expired or was revoked.
+             * @description Why the invite has expired or was revoked. Known values, to which more may be added: `not_accepted_in_time`, `revoked_by_administrator`, `cancelled_by_operator`.
              * @enum {string|null}
              */
             ended_reason: "not_accepted_in_time" | "revoked_by_administrator" | "cancelled_by_operator" | null;
@@ -7388,7 +7403,10 @@ export interface components {
         Process: {
             /** Format: uuid */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description Known values, to which more may be added: `invite`, `identity_invite`, `email`, `mfa_grace`, `identity_erasure`, `environment_removal`, `role_assignment`, `sso_domain`, `webhook_delivery`.
+             * @enum {string}
+             */
             kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
             environment_id: string | null;
             /** @description The kind of its subject: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
@@ -7396,12 +7414,12 @@ export interface components {
             /** Format: uuid */
             subject_id: string;
             /**
-             * @description The current state of its row in the database.
+             * @description The current state of its row in the database. Known values, to which more may be added: `pending`, `running`, `accepted`, `sent`, `succeeded`, `completed`, `verified`, `lapsed`, `enrolled`, `reset`, `expired`, `revoked`, `removed`, `cancelled`, `failed`.
              * @enum {string}
              */
             state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
             /**
-             * @description Null once it has ended.
+             * @description Null once it has ended. Known values, to which more may be added: `acceptance`, `mail_server`, `factor_enrollment`, `dns_record`, `receiver`, `its_next_step`, `its_next_moment`.
              * @enum {string|null}
              */
             waits_for: "acceptance" | "mail_server" | "factor_enrollment" | "dns_record" | "receiver" | "its_next_step" | "its_next_moment" | null;
@@ -7433,7 +7451,10 @@ export interface components {
         ProcessDetail: {
             /** Format: uuid */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description Known values, to which more may be added: `invite`, `identity_invite`, `email`, `mfa_grace`, `identity_erasure`, `environment_removal`, `role_assignment`, `sso_domain`, `webhook_delivery`.
+             * @enum {string}
+             */
             kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
             environment_id: string | null;
             /** @description The kind of its subject: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
@@ -7441,12 +7462,12 @@ export interface components {
             /** Format: uuid */
             subject_id: string;
             /**
-             * @description The current state of its row in the database.
+             * @description The current state of its row in the database. Known values, to which more may be added: `pending`, `running`, `accepted`, `sent`, `succeeded`, `completed`, `verified`, `lapsed`, `enrolled`, `reset`, `expired`, `revoked`, `removed`, `cancelled`, `failed`.
              * @enum {string}
              */
             state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
             /**
-             * @description Null once it has ended.
+             * @description Null once it has ended. Known values, to which more may be added: `acceptance`, `mail_server`, `factor_enrollment`, `dns_record`, `receiver`, `its_next_step`, `its_next_moment`.
              * @enum {string|null}
              */
             waits_for: "acceptance" | "mail_server" | "factor_enrollment" | "dns_record" | "receiver" | "its_next_step" | "its_next_moment" | null;
@@ -7505,7 +7526,10 @@ export interface components {
         CancelledProcess: {
             /** Format: uuid */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description Known values, to which more may be added: `invite`, `identity_invite`, `email`, `mfa_grace`, `identity_erasure`, `environment_removal`, `role_assignment`, `sso_domain`, `webhook_delivery`.
+             * @enum {string}
+             */
             kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
             environment_id: string | null;
             /** @description The kind of its subject: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
@@ -7513,12 +7537,12 @@ export interface components {
             /** Format: uuid */
             subject_id: string;
             /**
-             * @description The current state of its row in the database.
+             * @description The current state of its row in the database. Known values, to which more may be added: `pending`, `running`, `accepted`, `sent`, `succeeded`, `completed`, `verified`, `lapsed`, `enrolled`, `reset`, `expired`, `revoked`, `removed`, `cancelled`, `failed`.
              * @enum {string}
              */
             state: "pending" | "running" | "accepted" | "sent" | "succeeded" | "completed" | "verified" | "lapsed" | "enrolled" | "reset" | "expired" | "revoked" | "removed" | "cancelled" | "failed";
             /**
-             * @description Null once it has ended.
+             * @description Null once it has ended. Known values, to which more may be added: `acceptance`, `mail_server`, `factor_enrollment`, `dns_record`, `receiver`, `its_next_step`, `its_next_moment`.
              * @enum {string|null}
              */
             waits_for: "acceptance" | "mail_server" | "factor_enrollment" | "dns_record" | "receiver" | "its_next_step" | "its_next_moment" | null;

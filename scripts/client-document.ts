@@ -3,6 +3,7 @@ import {
   type MediaType,
   type OpenApiDocument,
   operationsOf,
+  type Schema,
 } from '../src/http/openapi/document.js';
 
 const environmentPrefix = '/portal/v1/accounts/{accountSlug}/applications/{appSlug}/environments/{envSlug}';
@@ -48,7 +49,7 @@ export function clientDocument(whole: object): object {
     info: document.info,
     paths,
     components: {
-      schemas: Object.fromEntries(Object.entries(schemas).filter(([name]) => kept.has(name))),
+      schemas: enumerated(Object.fromEntries(Object.entries(schemas).filter(([name]) => kept.has(name)))),
       parameters,
       responses: { Refusal: refusal },
     },
@@ -57,6 +58,15 @@ export function clientDocument(whole: object): object {
 
 function withoutExamples(content: Record<string, MediaType> = {}): void {
   for (const media of Object.values(content)) delete media.example;
+}
+
+/** In types, the known values of what may become more are a help, and refuse no answer. */
+function enumerated<P>(part: P): P {
+  if (Array.isArray(part)) return part.map(enumerated) as P;
+  if (typeof part !== 'object' || part === null) return part;
+  const { 'x-extensible-enum': values, ...rest } = part as Schema;
+  const same = Object.fromEntries(Object.entries(rest).map(([name, one]) => [name, enumerated(one)]));
+  return { ...same, ...(values && { enum: rest.nullable ? [...values, null] : values }) } as P;
 }
 
 /** The names of the schemas that a part refers to, and those refer to. */

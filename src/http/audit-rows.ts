@@ -7,7 +7,7 @@ import { eventCategories, eventOutcomes, eventSeverities } from '../domain/event
 import { isUuid } from '../platform/uuid.js';
 import { listQuery } from './lists.js';
 import { inBytes } from './proofs.js';
-import { Id, instantOf, Metadata, Nullable, OneOf, Resource, single, Timestamp } from './schemas.js';
+import { Growing, Id, instantOf, Metadata, Nullable, OneOf, Resource, single, Timestamp } from './schemas.js';
 import { worded } from './validation-words.js';
 
 /** The specification's audit row, its filters and its exports: alike for an Environment and an Account. */
@@ -18,7 +18,7 @@ const fields = {
   application_id: Nullable(Id),
   environment_id: Nullable(Id),
   actor_id: Nullable(Type.String()),
-  actor_type: OneOf(['platform_admin', 'identity', 'api_key', 'scim_token', 'system', 'anonymous']),
+  actor_type: Growing(['platform_admin', 'identity', 'api_key', 'scim_token', 'system', 'anonymous']),
   actor_label: Nullable(
     Type.String({
       description:

@@ -17,6 +17,16 @@ export const OneOf = <const V extends string>(
   options: { description?: string; default?: V } = {},
 ) => Type.Unsafe<V>({ type: 'string', enum: [...values], ...options });
 
+/**
+ * One of some strings in an answer, to which a release may add. The document names them and calls them no enumeration: what generators
+ * make of one refuses the whole answer for the sake of a value that it does not know.
+ */
+export const Growing = <const V extends string>(values: readonly V[], description = '') => {
+  const known = values.map((value) => `\`${value}\``).join(', ');
+  const told = `${description} Known values, to which more may be added: ${known}.`.trim();
+  return Type.Unsafe<V>({ type: 'string', 'x-extensible-enum': [...values], description: told });
+};
+
 export const Id = Type.String({ format: 'uuid' });
 /** The parameters of a path that ends with an id. */
 export const ById = Type.Object({ id: Id });

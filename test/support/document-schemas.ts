@@ -42,10 +42,20 @@ export function resolved(document: OpenApiDocument, part: object): unknown {
 function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== 'object' || schema === null) return schema;
-  const { properties, items, anyOf, example: _, default: __, $ref, ...rest } = schema as Schema;
+  const {
+    properties,
+    items,
+    anyOf,
+    example: _,
+    default: __,
+    $ref,
+    'x-extensible-enum': known,
+    ...rest
+  } = schema as Schema;
   if ($ref) return { $ref: `${named}${$ref}` };
   return {
     ...rest,
+    ...(known && { enum: rest.nullable ? [...known, null] : known }), // of this release, there are no others
     ...(items && { items: closed(items) }),
     ...(anyOf && { anyOf: closed(anyOf) }),
     ...(properties && {

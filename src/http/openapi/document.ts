@@ -51,6 +51,8 @@ export interface Schema {
   format?: string;
   pattern?: string;
   enum?: unknown[];
+  /** Values that are known, and may become more: no `enum`, which generated clients hold an answer to. */
+  'x-extensible-enum'?: string[];
   default?: unknown;
   example?: unknown;
   nullable?: boolean;

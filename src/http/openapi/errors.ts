@@ -24,7 +24,7 @@ export const errorSchemas = {
       code: {
         type: 'string',
         nullable: true,
-        enum: [...new Set(errorCodes.map(shownCode))].sort(),
+        'x-extensible-enum': [...new Set(errorCodes.map(shownCode))].filter((code) => code !== null).sort(),
         description:
           'Stable; null if only the status matters. New codes may be added: go by the status if the code is unknown.',
       },

@@ -88,7 +88,8 @@ const formats: Record<string, string> = {
 export function exampleOf(schema: Schema, name = ''): unknown {
   if (schema.example !== undefined) return schema.example;
   if (schema.default !== undefined) return schema.default;
-  if (schema.enum) return schema.enum[0];
+  const [value] = schema.enum ?? schema['x-extensible-enum'] ?? [];
+  if (value !== undefined) return value;
   if (schema.anyOf?.[0]) return exampleOf(schema.anyOf[0], name);
   switch (schema.type) {
     case 'object':

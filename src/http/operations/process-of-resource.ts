@@ -3,7 +3,7 @@ import type { StandingProcess } from '../../domain/processes/account-processes.j
 import { verbs } from '../../domain/processes/kind.js';
 import { states } from '../../domain/processes/kinds.js';
 import type { Services } from '../../services.js';
-import { Id, Nullable, OneOf, Resource } from '../schemas.js';
+import { Growing, Id, Nullable, OneOf, Resource } from '../schemas.js';
 
 /** What presenters of such resources need. */
 export type Presenting = Pick<Services, 'accountProcesses'>;
@@ -13,7 +13,7 @@ export const ProcessOfResource = Resource(
   'ProcessOfResource',
   {
     id: Id,
-    state: OneOf(states),
+    state: Growing(states),
     next_wake_up: Nullable(Type.String({ format: 'date-time' })),
     verbs: Type.Array(OneOf(verbs)),
   },

@@ -3,7 +3,7 @@ import { type SsoDomain, ssoDomainReasons, ssoDomainStatuses } from '../../../en
 import { standingOfDomain } from '../../domain/processes/kind-sso-domain.js';
 import { recordOf } from '../../domain/sso-domains/challenge.js';
 import { listQuery } from '../lists.js';
-import { Body, Id, Nullable, OneOf, Resource, Timestamp } from '../schemas.js';
+import { Body, Growing, Id, Nullable, OneOf, Resource, Timestamp } from '../schemas.js';
 import { type Presenting, ProcessOfResource, presentProcess } from './process-of-resource.js';
 
 export const SsoDomainView = Resource('SsoDomain', {
@@ -18,10 +18,10 @@ export const SsoDomainView = Resource('SsoDomain', {
   last_checked_at: Nullable(Timestamp),
   next_check_at: Nullable(Timestamp),
   failure_reason: Nullable(
-    OneOf(ssoDomainReasons, {
-      description:
-        'Why the latest check did not confirm the claim, or why the claim has failed. Null if there is nothing to report.',
-    }),
+    Growing(
+      ssoDomainReasons,
+      'Why the latest check did not confirm the claim, or why the claim has failed. Null if there is nothing to report.',
+    ),
   ),
   created_at: Timestamp,
   process: ProcessOfResource,

@@ -3,7 +3,7 @@ import { ssoRefusals } from '../../domain/sso-protocols/assertion.js';
 import { personRefusals } from '../../domain/sso-sign-in/recognition.js';
 import { type SsoTestReport, ssoTestEffects, ssoTestStatuses } from '../../domain/sso-sign-in/test-report.js';
 import type { NewSsoTest } from '../../domain/sso-sign-in/tests.js';
-import { Id, Nullable, OneOf, Resource, Timestamp } from '../schemas.js';
+import { Growing, Id, Nullable, OneOf, Resource, Timestamp } from '../schemas.js';
 
 export const NewTestView = Resource('StartedSsoTest', {
   test_id: Id,
@@ -31,7 +31,7 @@ export const TestView = Resource('SsoTest', {
   finished_at: Nullable(Timestamp),
   refusal: Nullable(
     Type.Object({
-      code: OneOf(ssoRefusals),
+      code: Growing(ssoRefusals),
       message: Type.String({ description: 'For whoever manages the connection, in English.' }),
     }),
   ),
@@ -67,7 +67,7 @@ export const TestView = Resource('SsoTest', {
         'links an identity found by its email address, a new identity, or nothing.',
     }),
   ),
-  would_refuse_code: Nullable(OneOf([...ssoRefusals, ...personRefusals])),
+  would_refuse_code: Nullable(Growing([...ssoRefusals, ...personRefusals])),
 });
 
 export const presentTest = ({ assertion, mapped, would, ...report }: SsoTestReport) => ({

@@ -4,7 +4,7 @@ import { webhookDeliveryStatuses } from '../../../entities/webhook-delivery.js';
 import { standingOfDelivery } from '../../domain/processes/kind-webhook.js';
 import type { WholeDelivery } from '../../domain/webhooks/delivery-log.js';
 import type { ShownAttempt, ShownDelivery } from '../../domain/webhooks/delivery-rows.js';
-import { Id, Nullable, OneOf, Resource, Timestamp, Url } from '../schemas.js';
+import { Growing, Id, Nullable, OneOf, Resource, Timestamp, Url } from '../schemas.js';
 import { type Presenting, ProcessOfResource, presentProcess } from './process-of-resource.js';
 
 export const WebhookUrl = Type.String({
@@ -28,11 +28,11 @@ const WebhookFields = {
   description: Nullable(Type.String()),
   is_active: Type.Boolean(),
   disabled_reason: Nullable(
-    OneOf(['gone', 'failing'], {
-      description:
-        'Why the service disabled it: its receiver answered 410, or nothing but failures for five days. Null if an ' +
+    Growing(
+      ['gone', 'failing'],
+      'Why the service disabled it: its receiver answered 410, or nothing but failures for five days. Null if an ' +
         'administrator disabled it.',
-    }),
+    ),
   ),
   failing_since: Nullable(
     Type.String({ format: 'date-time', description: 'The first failure since the last success.' }),

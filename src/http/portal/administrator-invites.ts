@@ -7,7 +7,20 @@ import { listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
 import { InviteState } from '../operations/invite-state.js';
 import { ProcessOfResource, presentProcess } from '../operations/process-of-resource.js';
-import { Body, ById, Email, Id, listOf, Name, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
+import {
+  Body,
+  ById,
+  Email,
+  Growing,
+  Id,
+  listOf,
+  Name,
+  Nullable,
+  OneOf,
+  Resource,
+  single,
+  Timestamp,
+} from '../schemas.js';
 import { adminCallerOf } from './admin-caller.js';
 import { Limits, WantedLimits } from './role-limits.js';
 
@@ -22,9 +35,10 @@ const InviteView = Resource('AdministratorInvite', {
   locale: OneOf(['en', 'de']),
   status: InviteState,
   ended_reason: Nullable(
-    OneOf([notAcceptedInTime, 'revoked_by_administrator', 'cancelled_by_operator'], {
-      description: 'Why the invite has expired or was revoked.',
-    }),
+    Growing(
+      [notAcceptedInTime, 'revoked_by_administrator', 'cancelled_by_operator'],
+      'Why the invite has expired or was revoked.',
+    ),
   ),
   expires_at: Timestamp,
   ended_at: Nullable(Timestamp),

@@ -7,7 +7,7 @@ import type { AccountScope } from '../../platform/scope.js';
 import type { Services } from '../../services.js';
 import { always, listQuery, paginated } from '../lists.js';
 import { errors, operation } from '../operation.js';
-import { Body, Id, listOf, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
+import { Body, Growing, Id, listOf, Nullable, OneOf, Resource, single, Timestamp } from '../schemas.js';
 import { worded } from '../validation-words.js';
 import { extenderOf, extensionOf } from './process-extension.js';
 
@@ -16,7 +16,7 @@ const Duration = (description: string) =>
 
 const fields = {
   id: Id,
-  kind: OneOf(kindNames),
+  kind: Growing(kindNames),
   environment_id: Nullable(Type.String()),
   subject_type: Type.String({
     description:
@@ -24,8 +24,8 @@ const fields = {
       '`webhook`, `sso_domain`, `other`.',
   }),
   subject_id: Id,
-  state: OneOf(states, { description: 'The current state of its row in the database.' }),
-  waits_for: Nullable(OneOf(waitsFor, { description: 'Null once it has ended.' })),
+  state: Growing(states, 'The current state of its row in the database.'),
+  waits_for: Nullable(Growing(waitsFor, 'Null once it has ended.')),
   since: Timestamp,
   next_wake_up: Nullable(
     Type.String({
