@@ -218,7 +218,7 @@ export async function composeApi(
     explanations: createExplanations({ db, now }),
     hierarchy: createHierarchy({ db, now }),
     nodeTypeSchemas: createNodeTypeSchemas({ db, now }),
-    idempotentRequests: createIdempotentRequests({ db, sealing, requestMs: config.requestTimeoutMs, now }),
+    idempotentRequests: createIdempotentRequests({ db, sealing, requestMs: config.requestTimeoutMs }),
     identities: createIdentities({ db, now, passwords }),
     identityAdministration: createIdentityAdministration({ ...logins, db, sealing, passwords, processes, now }),
     identityInvites,

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { after, type Clock, hours, minutes, seconds } from '../platform/clock.js';
+import { minutes, seconds } from '../platform/clock.js';
 import { currentContext } from '../platform/context.js';
 import type { Sealing } from '../platform/crypto/sealing.js';
 import type { Db } from '../platform/database/db.js';
@@ -58,17 +58,22 @@ const doneBy = (actorType: string, actorId: string) =>
   `outcome = 'success' and actor_type = ${actorType}::text and actor_id is not distinct from ${actorId}::text`;
 
 // The conflict target's row is taken over when its time is up, or when its first request died without an answer. Whatever that
-// has changed it has told in the same transaction: then only what is repeatable is done once more.
+// has changed it has told in the same transaction: then only what is repeatable is done once more. The time is PostgreSQL's: an api that is
+// ahead would take the key of a request that another one is working on, and do it, too. In milliseconds, as the driver reads it.
 const claimStatement = {
   name: 'claim_idempotent_request',
-  text: `insert into idempotent_requests as kept (credential, key, request_hash, locked_until, expires_at, headers, request_key_id, canonical_hash)
-values ($1, $2, $3, $4, $5, jsonb_build_object('${requestId}', $7::text), $11, $12)
-on conflict (credential, key) do update
-  set request_hash = excluded.request_hash, canonical_hash = excluded.canonical_hash, locked_until = excluded.locked_until, expires_at = excluded.expires_at,
-      status_code = null, headers = excluded.headers, body_sealed = null, request_key_id = excluded.request_key_id
-  where kept.expires_at <= $6 or (kept.status_code is null and kept.locked_until <= $6 and ($8::boolean or not exists (
-    select from events where correlation_id = (kept.headers ->> '${requestId}')::uuid and ${doneBy('$9', '$10')})))
-returning 1`,
+  text: `with now as materialized (select date_trunc('milliseconds', clock_timestamp()) as at),
+claimed as (
+  insert into idempotent_requests as kept (credential, key, request_hash, locked_until, expires_at, headers, request_key_id, canonical_hash)
+  select $1, $2, $3, at + $4 * interval '1 ms', at + interval '24 hours', jsonb_build_object('${requestId}', $5::text), $9, $10 from now
+  on conflict (credential, key) do update
+    set request_hash = excluded.request_hash, canonical_hash = excluded.canonical_hash, locked_until = excluded.locked_until, expires_at = excluded.expires_at,
+        status_code = null, headers = excluded.headers, body_sealed = null, request_key_id = excluded.request_key_id
+    where kept.expires_at <= (select at from now) or (kept.status_code is null and kept.locked_until <= (select at from now) and ($6::boolean or not exists (
+      select from events where correlation_id = (kept.headers ->> '${requestId}')::uuid and ${doneBy('$7', '$8')})))
+  returning locked_until
+)
+select at, (select locked_until from claimed) as "lockedUntil" from now`,
 };
 const doneStatement = {
   name: 'find_what_an_idempotent_request_did',
@@ -82,7 +87,7 @@ where credential = $1 and key = $2`,
 };
 const findStatement = {
   name: 'find_idempotent_request',
-  text: `${readStatement.text} and expires_at > $3 and (status_code is not null or locked_until > $3)`,
+  text: `${readStatement.text} and expires_at > clock_timestamp() and (status_code is not null or locked_until > clock_timestamp())`,
 };
 const stillClaimed = 'credential = $1 and key = $2 and locked_until = $3 and status_code is null';
 const settleStatement = {
@@ -117,13 +122,11 @@ export function createIdempotentRequests({
   db,
   sealing,
   requestMs = seconds(25),
-  now,
 }: {
   db: Db;
   sealing: Sealing;
   /** How long a request may take. */
   requestMs?: number;
-  now: Clock;
 }): IdempotentRequests {
   // Longer than a request and what it leaves behind in PostgreSQL last (docs/decisions/0061).
   const lockMs = Math.max(minutes(1), 2.4 * requestMs);
@@ -176,23 +179,20 @@ export function createIdempotentRequests({
   return {
     async claim({ isRepeatable, ...request }) {
       const { credential, key } = request;
-      const at = now();
       const hashed = hash(request, request.textAsSent);
-      const lockedUntil = after(at, lockMs);
-      const claimed = await db.statement(claimStatement, [
+      const [claim] = await db.statement<{ at: Date; lockedUntil: Date | null }>(claimStatement, [
         credential,
         key,
         hashed.secret,
-        lockedUntil,
-        after(at, hours(24)),
-        at,
+        lockMs,
         currentContext().correlationId,
         isRepeatable,
         ...callerOf(),
         hashed.keyId,
         canonicalHash(request, hashed.secret, hashed.keyId),
       ]);
-      if (claimed.length > 0) return { earlier: null, lockedUntil };
+      const { at, lockedUntil } = claim!; // one row, always
+      if (lockedUntil) return { earlier: null, lockedUntil };
       const [row] = await db.statement<Row>(readStatement, [credential, key]);
       if (row && !isOf(request, row)) throw new DomainError('idempotency.key_reused');
       if (!row) throw new DomainError('idempotency.in_progress', { retryAfter: 1 }); // released a moment ago
@@ -200,10 +200,10 @@ export function createIdempotentRequests({
       return { earlier: open({ credential, key }, row) };
     },
     async isKnown({ credential, key }) {
-      return (await db.statement(findStatement, [credential, key, now()])).length > 0;
+      return (await db.statement(findStatement, [credential, key])).length > 0;
     },
     async find(request) {
-      const [row] = await db.statement<Row>(findStatement, [request.credential, request.key, now()]);
+      const [row] = await db.statement<Row>(findStatement, [request.credential, request.key]);
       return row && isOf(request, row) ? open(request, row) : null;
     },
     async settle(claim, { statusCode, headers, body, cookies = [] }) {

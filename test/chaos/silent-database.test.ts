@@ -1,4 +1,5 @@
 import { openDb } from '../../src/platform/database/open-db.js';
+import { ageKeys } from '../support/age-keys.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { newDatabase, rowsAsOwner, type TestDatabase } from '../support/database.js';
 import { type SilentProxy, startSilentProxy } from '../support/silent-proxy.js';
@@ -95,7 +96,7 @@ test('a change whose commit was done without an answer is not done again under i
     return [answer.statusCode, answer.json().error.code];
   };
   expect(await again()).toEqual([409, 'idempotency.in_progress']);
-  api.clock.advance(61_000);
+  await ageKeys(database.ownerUrl, 61_000);
   expect(await again()).toEqual([409, 'idempotency.answer_lost']);
   expect(await rolesNamed(`once ${tries}`)).toHaveLength(1);
 });

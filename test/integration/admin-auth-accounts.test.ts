@@ -6,6 +6,7 @@ import { OutboxMessage } from '../../entities/outbox-message.js';
 import { PasswordLink } from '../../entities/password-link.js';
 import { hours } from '../../src/platform/clock.js';
 import { type AdminAuth, bearer, cookieHeader, cookieOf, newAdminAuth } from '../support/admin-auth.js';
+import { ageKeys } from '../support/age-keys.js';
 
 let auth: AdminAuth;
 beforeAll(async () => {
@@ -196,6 +197,7 @@ describe('Idempotency-Key', () => {
       ]);
       expect(await create()).toEqual(first); // whose answer was lost
       own.pass(hours(24));
+      await ageKeys(own.database.ownerUrl, hours(24));
       const second = await create();
       expect([second[0], second[1] === first[1]]).toEqual([201, false]);
       expect(await intentsOf(user.id, own)).toHaveLength(2);

@@ -105,7 +105,7 @@ export async function newAdminAuth({
   const sso = createSso({ ...deps, users, outbound: createOutbound({ allowedNetworks: [] }) });
   const perMinute = { apiKey: 12_000, jwt: 1_200, anonymous: anonymousPerMinute };
   const limits = createRateLimits({ enabled: rateLimits, db, perMinute });
-  const idempotentRequests = createIdempotentRequests({ db, sealing, now });
+  const idempotentRequests = createIdempotentRequests({ db, sealing });
   const admins = createAdminPrincipals({ tokens: users.tokens, portal: users.portal, limits });
   const app = await buildApp({
     baseUrl,

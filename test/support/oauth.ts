@@ -115,7 +115,7 @@ export async function newProvider({
       async (surface) => void (await surface.register(ssoPages, { provider, logins, sso, limits, captcha })),
       async (surface) => void (await surface.register(wellKnown, { baseUrl, keys })),
       async (surface) => {
-        const idempotentRequests = createIdempotentRequests({ db, sealing, now });
+        const idempotentRequests = createIdempotentRequests({ db, sealing });
         const options = { provider, logins, api, leaving: sso.leaving, captcha, limits, idempotentRequests };
         await surface.register(identityAuth, { prefix: '/v1/identity/auth', ...options });
       },
