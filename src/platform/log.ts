@@ -45,7 +45,7 @@ let lost = 0;
  * and again while the process ends, which then never ends.
  */
 function writeLine(line: string): void {
-  const deadline = Date.now() + (lost > 0 ? 0 : longestWaitMs);
+  const deadline = performance.now() + (lost > 0 ? 0 : longestWaitMs);
   const whole = Buffer.from(lost > 0 ? lostLine(lost) + line : line);
   begun = writeUntil(deadline, begun);
   const rest = begun.length > 0 ? whole : writeUntil(deadline, whole);
@@ -63,7 +63,7 @@ function writeUntil(deadline: number, whole: Buffer): Buffer {
     try {
       rest = rest.subarray(writeSync(stdout, rest));
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || Date.now() >= deadline) return rest;
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || performance.now() >= deadline) return rest;
       Atomics.wait(pause, 0, 0, 5);
     }
   }

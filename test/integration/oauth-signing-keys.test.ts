@@ -271,3 +271,14 @@ test('no token may outlive its key', async () => {
   await expect(process().sign({ ...claims(), exp: time / 1000 + 90_000 }, { typ: 'JWT' })).rejects.toThrow(RangeError);
   await expect(process().sign({ sub: 'ana' }, { typ: 'JWT' })).rejects.toThrow(RangeError);
 });
+
+test('a process whose clock is days ahead removes no key that still signs', async () => {
+  time = Date.now() - days(90) + hours(1);
+  const first = await kidOf(process());
+  time += days(83);
+  await process().rotate();
+  time = Date.now() + days(3);
+  await process().rotate();
+  time = Date.now();
+  expect(await kidOf(process())).toBe(first);
+});

@@ -76,9 +76,9 @@ function compile(schema: object, text: string): CompiledSchema {
   let restsUntil = 0;
   return {
     check(metadata) {
-      if (Date.now() < restsUntil) return 'too slow';
+      if (performance.now() < restsUntil) return 'too slow';
       const isValid = withinLimit(() => validate(metadata));
-      if (isValid === 'too slow') restsUntil = Date.now() + restMs;
+      if (isValid === 'too slow') restsUntil = performance.now() + restMs;
       return isValid === 'too slow' ? isValid : isValid ? null : ((validate.errors?.[0] as ErrorObject) ?? null);
     },
   };

@@ -201,9 +201,10 @@ export function createSigningKeys({ db, sealing, issuer, keyBits = 2048, now }: 
   async function forgetOld() {
     const at = now();
     await db.transaction('system', (tx) =>
-      // Never the newest: were the service off for a year, it goes on with the key that relying parties know.
+      // Never the newest: were the service off for a year, it goes on with the key that relying parties know. And by no clock that is ahead: the
+      // key that signs now would be gone.
       tx.query(
-        `delete from signing_keys where published_until <= $1 and signs_from < (select max(signs_from) from signing_keys)`,
+        `delete from signing_keys where published_until <= least($1::timestamptz, clock_timestamp()) and signs_from < (select max(signs_from) from signing_keys)`,
         [at],
       ),
     );

@@ -49,7 +49,7 @@ export function createKeySets({ outbound, unreadable, now }: KeySetsDeps): KeySe
 
   async function fetched(uri: string, maxAge: number): Promise<JWTVerifyGetKey> {
     const known = keptOf(uri);
-    if (known.read && now().getTime() - known.read.at < maxAge) return known.read.keys;
+    if (known.read && ageOf(known.read.at) < maxAge) return known.read.keys;
     if (known.reading && timeSince(known.reading) < sharedFor) return known.reading.keys;
     return begin(uri, known);
   }
@@ -75,12 +75,14 @@ export function createKeySets({ outbound, unreadable, now }: KeySetsDeps): KeySe
     }
   }
 
-  const timeSince = ({ endedAt }: { endedAt: number | null }) => (endedAt === null ? 0 : now().getTime() - endedAt);
+  /** Of a moment ahead, too: where the clock was set back, nothing is young for as long as that. */
+  const ageOf = (at: number) => Math.abs(now().getTime() - at);
+  const timeSince = ({ endedAt }: { endedAt: number | null }) => (endedAt === null ? 0 : ageOf(endedAt));
 
   /** Those that are fresh, or, where none can be read, the last ones. */
   async function current(uri: string): Promise<JWTVerifyGetKey> {
     const { read: last, reading, isFailing } = keptOf(uri);
-    const isUsable = last !== null && now().getTime() - last.at < countOnFor;
+    const isUsable = last !== null && ageOf(last.at) < countOnFor;
     if (isUsable && isFailing && reading) {
       if (timeSince(reading) >= rereadAfterFailure) fetched(uri, keptFor).catch(() => {}); // it failed once more, and may again
       return last.keys;

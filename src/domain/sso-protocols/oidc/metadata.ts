@@ -40,7 +40,7 @@ const wellKnown = '/.well-known/openid-configuration';
  * @param fetch the guarded one
  */
 export function createMetadata({ fetch, now }: { fetch: CustomFetch; now: Clock }) {
-  const kept = new Map<string, { server: ServerMetadata; until: number }>();
+  const kept = new Map<string, { server: ServerMetadata; at: number }>();
 
   async function read(url: URL): Promise<ServerMetadata> {
     const options = { [customFetch]: fetch, execute: [allowInsecureRequests] }; // the guard decides on http
@@ -60,12 +60,12 @@ export function createMetadata({ fetch, now }: { fetch: CustomFetch; now: Clock 
       const url = urlOf(discoveryUrl);
       const at = now().getTime();
       const known = kept.get(url.href);
-      if (known && at < known.until) return known.server;
+      if (known && Math.abs(at - known.at) < life) return known.server; // also after the clock was set back
       const server = await read(url);
       kept.delete(url.href);
       const [oldest] = kept.keys();
       if (oldest !== undefined && kept.size >= most) kept.delete(oldest);
-      kept.set(url.href, { server, until: at + life });
+      kept.set(url.href, { server, at });
       return server;
     },
   };

@@ -1,0 +1,44 @@
+import { exportJWK, generateKeyPair } from 'jose';
+import { minutes } from '../../src/platform/clock.js';
+import { OutboundError } from '../../src/platform/outbound/errors.js';
+import { createKeySets } from '../../src/platform/outbound/key-sets.js';
+
+const uri = 'https://client.example/jwks';
+const start = Date.parse('2026-01-01T00:00:00Z');
+
+/** A site that is asked for its keys, and the clock of who asks. */
+async function newSite() {
+  const key = { ...(await exportJWK((await generateKeyPair('RS256')).publicKey)), kid: 'one', alg: 'RS256' };
+  const site = { time: start, isAway: false, asked: 0 };
+  const sets = createKeySets({
+    now: () => new Date(site.time),
+    unreadable: (why) => new Error(why),
+    outbound: {
+      get: async () => {
+        site.asked++;
+        if (site.isAway) throw new OutboundError('timeout');
+        return { status: 200, body: Buffer.from(JSON.stringify({ keys: [key] })) };
+      },
+    },
+  });
+  return { site, sets };
+}
+
+test('a failure from before the clock was set back an hour is no reason not to ask', async () => {
+  const { site, sets } = await newSite();
+  site.isAway = true;
+  await expect(sets.at(uri)).rejects.toThrow('away');
+  site.isAway = false;
+  site.time -= minutes(60);
+  await expect(sets.at(uri)).resolves.toBeInstanceOf(Function);
+});
+
+test('keys from before the clock was set back an hour are read again', async () => {
+  const { site, sets } = await newSite();
+  await sets.at(uri);
+  await sets.at(uri);
+  expect(site.asked).toBe(1);
+  site.time -= minutes(60);
+  await sets.at(uri);
+  expect(site.asked).toBe(2);
+});
