@@ -7498,7 +7498,7 @@ export interface components {
             temporal: {
                 workflow_id: string;
                 run_id: string;
-                /** @description For example `running`, `completed`, `canceled`, `terminated`, `failed`. */
+                /** @description For example `running`, `paused`, `completed`, `cancelled`, `terminated`, `failed`. */
                 status: string;
                 history_length: number;
                 /** Format: date-time */

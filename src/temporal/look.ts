@@ -3,6 +3,9 @@ import { isErrorCode } from '../domain/errors.js';
 import type { PendingStep, ProcessLook } from '../domain/running-processes.js';
 import { hasEnded } from './errors.js';
 
+/** Whether a run has not ended: what somebody has paused goes on when it is unpaused. */
+export const isOpen = ({ name }: { name: string }): boolean => name === 'RUNNING' || name === 'PAUSED';
+
 /** Looks at the latest run of a workflow; null where the server knows none (any more). */
 export async function lookAt(client: Client, workflowId: string): Promise<ProcessLook | null> {
   try {
@@ -14,7 +17,7 @@ export async function lookAt(client: Client, workflowId: string): Promise<Proces
       status: described.status.name.toLowerCase(),
       historyLength: described.historyLength,
       startedAt: described.startTime,
-      isStopping: isAskedToStop && described.status.name === 'RUNNING',
+      isStopping: isAskedToStop && isOpen(described.status),
       pending: [
         ...stuckTask(described),
         ...(described.raw.pendingActivities ?? []).map((step) => ({

@@ -16,7 +16,7 @@ import {
 import { connectionOptions, type TemporalServer } from '../platform/temporal-connection.js';
 import { createAnswers, type Waits } from './answers.js';
 import { hasEnded, isTemporalAway, processError } from './errors.js';
-import { lookAt } from './look.js';
+import { isOpen, lookAt } from './look.js';
 import { tracedClient } from './tracing-client.js';
 
 export type Processes = ReturnType<typeof createProcesses>;
@@ -104,7 +104,7 @@ export function createProcesses(
         if (hasEnded(error)) return { status: { name: 'NOT_FOUND' } };
         throw error;
       });
-      if (status.name === 'RUNNING') return false;
+      if (isOpen(status)) return false; // also one that is paused, which is in no list of those that run
       const again = { ...options, workflowIdReusePolicy: 'ALLOW_DUPLICATE' } as const;
       await within(answerWithinMs, () => client.workflow.start(name, again));
       return true;
@@ -177,7 +177,7 @@ async function tell<P extends ProcessName>(client: Client, name: P, input: Proce
 async function cancelRunning(client: Client, workflowId: string): Promise<boolean> {
   const handle = client.workflow.getHandle(workflowId);
   try {
-    if ((await handle.describe()).status.name !== 'RUNNING') return false;
+    if (!isOpen((await handle.describe()).status)) return false;
     await handle.cancel();
     return true;
   } catch (error) {

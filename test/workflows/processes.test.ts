@@ -167,6 +167,31 @@ test('a terminated process does not spoil the link', async () => {
   expect(await worker.confirm(id)).toMatchObject({ userId: expect.any(String) });
 });
 
+/** The server of most tests cannot pause a workflow: its answer is given that status. @returns what ends that */
+function pausedInTemporal(): () => void {
+  const { workflowService } = processes.connection;
+  const describe = workflowService.describeWorkflowExecution;
+  const pausedDescribe = async (request: object) => {
+    const answer = await describe.call(workflowService, request);
+    return { ...answer, workflowExecutionInfo: { ...answer.workflowExecutionInfo, status: 8 } };
+  };
+  Object.assign(workflowService, { describeWorkflowExecution: pausedDescribe });
+  return () => void Object.assign(workflowService, { describeWorkflowExecution: describe });
+}
+
+test('one that somebody has paused in Temporal goes on: it is not begun again, and a cancel reaches it and is waited for', async () => {
+  const worker = startWorker();
+  const { id, request } = await worker.park();
+  await worker.mailTo(request);
+  const input = (await worker.found(id)).process;
+  await stopAll(); // so that it cannot hear of the cancel
+  const unpause = pausedInTemporal();
+  expect(await processes.startAgain('registrationVerification', input)).toBe(false);
+  expect(await processes.cancel(`registration/${id}`)).toBe(true);
+  expect(await processes.describe(`registration/${id}`)).toMatchObject({ status: 'paused', isStopping: true });
+  unpause();
+});
+
 test('a process that has ended is not started by a message that is read again', async () => {
   const worker = startWorker();
   const { id, request } = await worker.park();

@@ -62,7 +62,9 @@ const LookedAt = Resource('ProcessDetail', {
     Type.Object({
       workflow_id: Type.String(),
       run_id: Type.String(),
-      status: Type.String({ description: 'For example `running`, `completed`, `canceled`, `terminated`, `failed`.' }),
+      status: Type.String({
+        description: 'For example `running`, `paused`, `completed`, `cancelled`, `terminated`, `failed`.',
+      }),
       history_length: Type.Integer(),
       started_at: Timestamp,
       pending: Type.Array(
