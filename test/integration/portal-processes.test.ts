@@ -533,14 +533,22 @@ test('the events of a role assignment are stopped and taken up again; its window
     await api.app.inject({ url: account.portalPath('/roles'), headers: await account.as('owner') })
   ).json();
   const identityId = await anIdentity();
-  const deadline = new Date(api.clock.now.getTime() + 24 * hour).toISOString();
+  const inHours = (count: number) => new Date(api.clock.now.getTime() + count * hour).toISOString();
+  const [beginning, deadline] = [inHours(2), inHours(95)];
   const made = await api.app.inject({
     method: 'POST',
     url: account.portalPath(`/identities/${identityId}/role-assignments`),
     headers: await account.as('owner'),
-    payload: { role_id: items[0].id, effective_to: deadline },
+    payload: { role_id: items[0].id, effective_from: beginning, effective_to: deadline },
   });
   const id = made.json().data.assignment_id;
+  const nextEvent = async () => (await itemsOf('?kind=role_assignment'))[0]?.next_wake_up;
+  expect(await nextEvent()).toBe(beginning);
+  const toldUntil = (at: string) =>
+    rowsOf(api, 'update role_assignment_windows set told_until = $2 where id = $1', [id, at]);
+  await toldUntil(beginning);
+  expect(await nextEvent()).toBe(inHours(71)); // the notice of a day; for the one of a week there was no time
+  await toldUntil(inHours(71));
   const [listed] = await itemsOf('?kind=role_assignment');
   expect(listed).toMatchObject({
     id,
@@ -548,6 +556,7 @@ test('the events of a role assignment are stopped and taken up again; its window
     subject_type: 'identity',
     subject_id: identityId,
     deadline,
+    next_wake_up: deadline,
     state: 'running',
     waits_for: 'its_next_moment',
     workflow_id: `role-assignment/${id}`,

@@ -1,6 +1,7 @@
 import { RoleAssignmentWindow } from '../../../entities/role-assignment-window.js';
 import { dbWithin } from '../../platform/database/db-within.js';
 import { workflowIdOf } from '../../platform/process-kinds.js';
+import { momentsOf } from '../access/window-moments.js';
 import { roleWindowInput } from '../access/window-rows.js';
 import { createRoleWindows } from '../access/windows.js';
 import { startLater } from '../outbox.js';
@@ -16,14 +17,17 @@ export const roleWindowKind = (notices: readonly number[]): Kind => ({
   sql: `
 select w.id, 'role_assignment' as kind, w.account_id as "accountId", w.environment_id as "environmentId", 'identity' as "subjectType",
   a.identity_id as "subjectId", w.status as state, w.told_until as since, coalesce(a.effective_to, a.effective_from) as deadline,
-  w.created_at as "createdAt", w.ended_at as "endedAt", w.ended_reason as "endedReason", null::timestamptz as "nextAt",
-  w.status as stored
+  w.created_at as "createdAt", w.ended_at as "endedAt", w.ended_reason as "endedReason",
+  case when a.effective_from > w.told_until then a.effective_from end as "nextAt", w.status as stored
 from role_assignment_windows w join role_assignments a on a.id = w.id where w.account_id = $1`,
   open: { running: 'its_next_moment' },
   ended: ['completed', 'removed', 'cancelled'],
   verbs: { cancel: ['running'], retry: ['cancelled'] },
   workflowId: (row) => workflowIdOf('roleAssignmentWindow', inputOf(row)),
-  wakesUpAt: () => null,
+  wakesUpAt: ({ nextAt: beginning, since: toldUntil, deadline }) =>
+    beginning ??
+    momentsOf({ effectiveFrom: null, effectiveTo: deadline, createdAt: toldUntil }, notices)[0]?.at ??
+    null,
   async cancel(tx, row, now) {
     await createRoleWindows({ db: dbWithin(tx), now, notices }).cancel(row.id, 'cancelled_by_operator');
     await startLater(tx, 'roleAssignmentWindow', { ...inputOf(row), news: 'changed' }); // it looks at the row, and ends
