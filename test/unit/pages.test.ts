@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import QRCode from 'qrcode';
+import { factorInMails } from '../../src/domain/mfa/factor-in-mails.js';
 import type { AccountPages } from '../../src/http/pages/account-pages.js';
 import { chooseLocale, locales } from '../../src/http/pages/locale.js';
 import type { Pages } from '../../src/http/pages/pages.js';
@@ -704,6 +705,16 @@ describe('colors', () => {
     expect(html).toMatch(/h1:lang\(de\), .* \{ hyphens: auto; -webkit-hyphens: auto;/);
   });
 
+  test('a long German word in a button says where it may break: not every browser knows', () => {
+    const words = /Wiederherstellungscode|Sicherheitsschlüssel|Identitätsanbieter/;
+    for (const [name, data] of Object.entries(everyPage('Acme')) as [keyof Pages, never][]) {
+      const html = render(name, data, acme, 'de').replace(/<script[\s\S]*?<\/script>/g, '');
+      const buttons = [...html.matchAll(/<(a|button) class="(?:button|choice)[^>]*>([\s\S]*?)<\/\1>/g)];
+      for (const [, , button] of buttons) expect([name, button]).not.toEqual([name, expect.stringMatching(words)]);
+    }
+    expect(factorInMails('de', 'recovery_code')).toBe('Wiederherstellungscode');
+  });
+
   test('a hyphen that is only for the page is not in the tab, nor in a file that is named after it: both are searched for the word', () => {
     const all = Object.entries(everyPage('ana@example.com')) as [keyof Pages, never][];
     const pages = all.map(([name, data]) => render(name, data, acme, 'de'));
@@ -815,6 +826,10 @@ test('with large letters nothing is wider than a telephone: codes, the words of 
   // At 200 % on 360 pixels “Authenticator” and “Herunterladen” were broken: the margins had grown with the letters.
   expect(styles).toContain('padding: 2rem min(1.25rem, 5.6vw) 1.5rem;');
   expect(styles).toContain('padding: .5625rem min(1rem, 4.5vw);');
+  // “Umbenennen”, “verwenden”
+  expect(styles).toMatch(/^\.row \{.* padding: \.75rem min\(1rem, 4\.5vw\); \}/m);
+  expect(styles).toMatch(/^\.button\.small \{.* padding: \.25rem min\(\.75rem, 3\.4vw\);/m);
+  expect(styles).toMatch(/^\.choice \{.* padding: \.75rem min\(\.875rem, 3\.9vw\);/m);
 });
 
 describe('language', () => {

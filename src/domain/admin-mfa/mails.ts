@@ -6,6 +6,7 @@ import { type TextKey, text } from '../../platform/mail/texts.js';
 import { inWords } from '../emails/in-words.js';
 import { queueEmail } from '../emails/queue.js';
 import type { EmailSubjects } from '../emails/subjects.js';
+import { factorInMails } from '../mfa/factor-in-mails.js';
 
 export interface AdminNotice {
   userId: string;
@@ -39,7 +40,7 @@ export const adminMfaMails = ({ signInUrl }: { signInUrl: string | null }) =>
         values: {
           first_name: user.firstName,
           what: text(locale, `email.security_notice.what_${what}` as TextKey, {
-            factor: text(locale, `factor.${factor ?? 'recovery_code'}`),
+            factor: factorInMails(locale, factor ?? 'recovery_code'),
             account_name: event.resourceLabel ?? '',
           }),
           happened_at_text: inWords(event.createdAt, locale),

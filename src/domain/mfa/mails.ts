@@ -11,6 +11,7 @@ import { greetingOf } from '../emails/greeting.js';
 import { hasPasswordIn } from '../emails/has-password.js';
 import { inWords } from '../emails/in-words.js';
 import type { EmailSubjects } from '../emails/subjects.js';
+import { factorInMails } from './factor-in-mails.js';
 
 /** The contents of the mails about second factors. Null once the grace has ended or moved to another status. */
 export const mfaMails = ({ now, baseUrl }: { now: Clock; baseUrl: string }) =>
@@ -47,7 +48,7 @@ export const mfaMails = ({ now, baseUrl }: { now: Clock; baseUrl: string }) =>
           first_name: greetingOf(identity),
           application_name: await applicationNameOf(tx, event.environmentId),
           what: text(locale, `email.security_notice.what_${what}` as TextKey, {
-            factor: text(locale, `factor.${factor ?? 'recovery_code'}`),
+            factor: factorInMails(locale, factor ?? 'recovery_code'),
           }),
           happened_at_text: inWords(event.createdAt, locale),
           advice: text(locale, `email.security_notice.${hasPassword ? 'advice' : 'advice_passwordless'}`),
