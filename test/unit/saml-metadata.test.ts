@@ -91,6 +91,7 @@ describe('the metadata of a provider', () => {
     refused('', /well-formed/);
     refused('{}', /well-formed/);
     refused(`<a>${'x'.repeat(1_100_000)}</a>`, /longer/);
+    refused(all('<md:X/>'.repeat(11_000)), /too many elements; send the metadata of one identity provider$/);
     refused(`${'<a>'.repeat(100)}${'</a>'.repeat(100)}`, /deeply/);
   });
 });

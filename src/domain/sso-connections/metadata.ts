@@ -3,7 +3,7 @@ import type { Outbound } from '../../platform/outbound/fetch.js';
 import type { Guard } from '../../platform/outbound/guard.js';
 import { DomainError, invalidField } from '../errors.js';
 import { certificatesIn } from '../sso-protocols/saml/certificates.js';
-import { MetadataRefused, parseMetadata } from '../sso-protocols/saml/provider-metadata.js';
+import { MetadataRefused, parseMetadata, sendOne } from '../sso-protocols/saml/provider-metadata.js';
 import { usableOf } from './certificates.js';
 import { type ConnectionSettings, faultOfUrl } from './settings.js';
 
@@ -58,8 +58,9 @@ async function fetched({ outbound, guard }: MetadataDeps, url: string): Promise<
     if (status === 200) return body.toString('utf8');
     throw unreadable('metadata_url', 'unreachable', `returned status ${status}; redirects are not followed`);
   } catch (error) {
-    if (error instanceof OutboundError) throw unreadable('metadata_url', error.reason, error.message);
-    throw error;
+    if (!(error instanceof OutboundError)) throw error;
+    const { reason, message } = error;
+    throw unreadable('metadata_url', reason, reason === 'size' ? `${message}; ${sendOne}` : message);
   }
 }
 

@@ -17,6 +17,9 @@ export interface SamlSettings {
   samlNameIdFormat: string | null;
 }
 
+/** What to do about a document that is too much: mostly it is a whole federation's. */
+export const sendOne = 'send the metadata of one identity provider';
+
 /** Metadata that is not taken. The message is for whoever imports it. */
 export class MetadataRefused extends Error {}
 
@@ -47,8 +50,8 @@ function read(xml: string): XmlElement {
   try {
     return readXml(xml, { maxLength });
   } catch (refusal) {
-    if (refusal instanceof XmlRefused) throw new MetadataRefused(refusal.message);
-    throw refusal;
+    if (!(refusal instanceof XmlRefused)) throw refusal;
+    throw new MetadataRefused(refusal.reason === 'too_large' ? `${refusal.message}; ${sendOne}` : refusal.message);
   }
 }
 
@@ -66,7 +69,7 @@ function providerIn(root: XmlElement, now: Date): { entity: XmlElement; role: Xm
   look(root);
   const [only] = found;
   if (!only) throw new MetadataRefused('It describes no identity provider that supports SAML 2.0');
-  if (found.length > 1) throw new MetadataRefused('It describes several identity providers; send the metadata of one');
+  if (found.length > 1) throw new MetadataRefused(`It describes several identity providers; ${sendOne}`);
   return only;
 }
 
