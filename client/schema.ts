@@ -1321,7 +1321,7 @@ export interface paths {
         put?: never;
         /**
          * Create an API key
-         * @description A `full` key may do everything in the environment; a `scoped` key only what its `scopes` name, which is at least one system permission. Callers can only grant permissions that they hold themselves.
+         * @description A `full` key may do everything in the environment; a `scoped` key only what its `scopes` name, which is at least one system permission. Callers can only grant permissions that they hold themselves. A key can also assign the permissions that the application has registered, and manage people who hold them: an end user who creates one with `rbac.assign_roles`, `rbac.manage_roles` or `identity.manage` needs all of these permissions, too.
          *
          *     Requires `api_key.manage` at the environment's root.
          */

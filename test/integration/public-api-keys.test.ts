@@ -138,6 +138,33 @@ test('an end user gives keys what their roles allow at the root, and never every
   expect(codeOf(await call('POST', '/api-keys', 403, full, admin.headers))).toBe('api_key.cannot_grant');
 });
 
+test('an end user makes no key that deals with what the application has registered, unless they hold all of it', async () => {
+  const mine = await newAccount(api);
+  const full = await mine.apiKey();
+  await call('POST', '/permissions', 201, { key: 'vault.open', name: 'Open the vault' }, full);
+  await call('POST', '/roles', 201, { name: 'Keeper', permission_keys: ['vault.open'] }, full);
+  const admin = await newIdentityCaller(api, mine, [{ role: 'Administrator' }]);
+  const make = (scope: string, headers: Record<string, string>, status: number) =>
+    call('POST', '/api-keys', status, { name: scope, access_mode: 'scoped', scopes: [scope, 'api_key.view'] }, headers);
+  for (const scope of ['rbac.assign_roles', 'rbac.manage_roles', 'identity.manage']) {
+    const { error } = (await make(scope, admin.headers, 403)).json();
+    expect([error.code, error.details]).toEqual([
+      'api_key.cannot_grant',
+      [{ field: 'scopes', code: 'lacking', message: 'You do not hold vault.open yourself' }],
+    ]);
+    const { id } = (await make(scope, full, 201)).json().data;
+    const refused = [
+      await call('POST', `/api-keys/${id}/rotate`, 403, {}, admin.headers),
+      await call('PATCH', `/api-keys/${id}`, 200, { is_active: false }, admin.headers),
+      await call('PATCH', `/api-keys/${id}`, 403, { is_active: true }, admin.headers),
+    ];
+    expect([refused[0], refused[2]].map((one) => codeOf(one!))).toEqual(Array(2).fill('api_key.cannot_grant'));
+  }
+  await make('hierarchy.manage', admin.headers, 201);
+  const both = await newIdentityCaller(api, mine, [{ role: 'Administrator' }, { role: 'Keeper' }]);
+  await make('rbac.assign_roles', both.headers, 201);
+});
+
 test("another account's key is 404, a stranger 401 and a key without the scope 403", async () => {
   const { id } = await newKey();
   const theirs = await (await newAccount(api)).apiKey();

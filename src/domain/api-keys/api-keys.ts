@@ -18,6 +18,7 @@ import { containing, type Page, type PageRequest, readPage } from '../paging.js'
 import { readRowCount } from '../row-counts.js';
 import { holdEnvironment } from '../standing-environment.js';
 import { announceApiKeys } from './announce.js';
+import { beyondScopes } from './beyond-scopes.js';
 import { newApiKey } from './format.js';
 
 export interface NewApiKey {
@@ -92,7 +93,10 @@ export function createApiKeyManagement({
   now,
   onChanged = () => {},
 }: ApiKeyManagementDeps): ApiKeyManagement {
-  /** Callers can only grant what they hold themselves (contract §5). */
+  /**
+   * Callers can only grant what they hold themselves (contract §5). An end user would else give by a key of their own what they may not
+   * give: keys hold what the application has registered, too.
+   */
   async function assertMayGrant(
     scope: EnvironmentScope,
     caller: Caller,
@@ -102,7 +106,8 @@ export function createApiKeyManagement({
       if (!holdsEverything(caller)) throw cannotGrant('api_key.cannot_grant', 'access_mode', ['everything']);
       return;
     }
-    const lacking = await lackingAt(evaluation, scope, caller, scopes, null);
+    const more = caller.type === 'identity' ? await beyondScopes(db, scope, scopes) : [];
+    const lacking = await lackingAt(evaluation, scope, caller, [...scopes, ...more], null);
     if (lacking.length > 0) throw cannotGrant('api_key.cannot_grant', 'scopes', lacking);
   }
 
