@@ -263,8 +263,8 @@ type Asked = Pick<Operation, 'capability' | 'level'> & { inPart?: true | undefin
 
 function isCapable({ capability, inPart, level }: Asked, admin: AuthorizedAdmin): boolean {
   const { caller, capabilitiesInPart, scope } = admin;
-  // An Environment that only leads to a node is not the caller's own.
+  // An Environment that only leads to a node is not the caller's own. One that is not there for them is missing, and no question of rights.
   if (capability === anyMember)
-    return level !== 'environment' || caller.roles.some(({ limits }) => covers(limits, scope));
+    return level !== 'environment' || !scope.environmentId || caller.roles.some(({ limits }) => covers(limits, scope));
   return capability !== undefined && (inPart ? capabilitiesInPart : caller.capabilities).includes(capability);
 }

@@ -74,6 +74,18 @@ test('within an environment a role counts there alone; its application is only o
   );
 });
 
+test('what any member may read in an environment is 404 outside of the limits, as if there were none', async () => {
+  const member = await newMember(api, account, 'viewer', undefined, {
+    environment_ids: [account.scope.environmentId],
+  });
+  expect(await get(member, inEnvironment('development', '/api-keys'))).toBe('200');
+  for (const slug of ['production', 'nothing']) {
+    expect(await get(member, inEnvironment(slug, '/api-keys'))).toBe('404 environment.not_found');
+    const elsewhere = `/applications/${slug === 'nothing' ? slug : other.slug}`;
+    expect(await get(member, inEnvironment('development', '/api-keys', elsewhere))).toBe('404 application.not_found');
+  }
+});
+
 test('an administrator of a part cannot make an API key that reaches beyond it', async () => {
   const limits = { application_ids: [account.scope.applicationId] };
   const [limited, everywhere] = [
