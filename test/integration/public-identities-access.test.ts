@@ -452,6 +452,42 @@ describe('who may do less does not take over who may do more', () => {
     await call('PATCH', `/identities/${id}`, 200, named, narrow);
   });
 
+  test('nor whom an invite that waits offers more: its link asks somebody who has a password for none', async () => {
+    const { id, email } = await person();
+    const outcomes = async (headers: Record<string, string>, path = (at: string) => `/api/v1${at}`) => {
+      const answers = new Set<string>();
+      for (const [method, at, payload] of takeOvers(id).filter(([, , body]) => !(body && 'email' in body)))
+        answers.add(outcomeOf(await api.app.inject({ method, url: path(at), headers, ...(payload && { payload }) })));
+      return [...answers];
+    };
+    const refused = ['403 identity.holds_more'];
+    const helping = ['identity.view', 'identity.manage'];
+    await call('POST', '/roles', 201, { name: 'Helps', permission_keys: helping });
+    const helper = (await newIdentityCaller(api, account, [{ role: 'Helps' }])).headers;
+    const narrow = await account.apiKey(helping);
+    const role = { name: uuidv7(), permission_keys: ['rbac.assign_roles'] };
+    const { id: roleId } = (await call('POST', '/roles', 201, role)).json().data;
+    const { id: acme } = (await call('POST', '/organizations', 201, { name: uuidv7() })).json().data;
+    const invitations = `/organizations/${acme}/invitations`;
+    const { data: offer } = (await call('POST', invitations, 201, { email, role_ids: [roleId] })).json();
+    for (const headers of [helper, narrow]) expect(await outcomes(headers)).toEqual(refused);
+    expect(await outcomes(support, account.portalPath)).toEqual(['200']); // at an organization, where a help desk helps
+    await call('DELETE', `${invitations}/${offer.id}`, 204);
+    for (const headers of [helper, narrow]) expect(await outcomes(headers)).toEqual(['200']);
+
+    const production = (path: string) => account.portalPath(path, 'production');
+    const owner = await account.as('owner');
+    const roles = await send(api.app, 200, { url: production('/roles?q=Administrator'), headers: owner });
+    const payload = { email, role_id: roles.json().items[0].id };
+    await send(api.app, 201, { method: 'POST', url: production('/identity-invites'), headers: owner, payload });
+    for (const headers of [helper, narrow]) expect(await outcomes(headers)).toEqual(refused);
+    expect(await outcomes(support, account.portalPath)).toEqual(refused);
+    expect(await outcomes(await account.as('admin'), account.portalPath)).toEqual(['200']);
+    // Its time is over, whether or not anybody has written that down.
+    await rowsOf(api, 'update identity_invites set expires_at = $2 where email = $1', [email, api.clock.now]);
+    expect(await outcomes(narrow)).toEqual(['200']);
+  });
+
   test('nor from another Environment, by whoever is nothing where they look after people', async () => {
     const production = { scope: account.productionScope };
     const outcomes = async (of: string, headers: Record<string, string>, path: (path: string) => string) => {

@@ -11,7 +11,7 @@ import { notEnded } from './in-force.js';
 import type { Permission } from './permissions.js';
 
 const heldStatement = {
-  name: 'everything_an_identity_holds',
+  name: 'everything_an_identity_holds_or_is_offered',
   text: `
 select distinct p.key as permission, a.node_id as "nodeId", p.source = 'system' as "isSystem",
   a.environment_id as "environmentId", e.application_id as "applicationId", n.parent_node_id is null as "isEverywhere"
@@ -21,7 +21,16 @@ from role_assignments a
   join permissions p on p.id = rp.permission_id
   join nodes n on n.id = a.node_id
   join environments e on e.id = a.environment_id and e.account_id = a.account_id
-where a.account_id = $1 and a.identity_id = $3 and ${notEnded('$4')} and (a.environment_id = $2 or p.source = 'system')`,
+where a.account_id = $1 and a.identity_id = $3 and ${notEnded('$4')} and (a.environment_id = $2 or p.source = 'system')
+union
+select p.key, i.node_id, p.source = 'system', i.environment_id, e.application_id, n.parent_node_id is null
+from identities person
+  join identity_invites i on i.id in (select gatehouse_waiting_invites($1, person.email)) and i.expires_at > $4
+  join role_permissions rp on rp.role_id = any(i.role_ids)
+  join permissions p on p.id = rp.permission_id
+  join nodes n on n.id = i.node_id
+  join environments e on e.id = i.environment_id and e.account_id = $1
+where person.account_id = $1 and person.id = $3 and (i.environment_id = $2 or p.source = 'system')`,
 };
 
 interface Held {
@@ -86,7 +95,8 @@ export interface TakeoverDeps {
 /**
  * Whoever sets somebody's password, changes their address or removes their factors could sign in as them, in every
  * Environment of the Account. That must not be a way around granting (contract §5, docs/decisions/0017). So the caller
- * is measured by what the person holds, now or later, by roles that are switched off as well:
+ * is measured by what the person holds, now or later: also by roles that are switched off, since they can be switched
+ * on again, and by pending invites, since their link asks for no password:
  * - An end user has to hold the same, where the person holds it; in other Environments the service's own permissions
  *   count. To change themselves they need a recent sign-in, since a token alone is no proof of who has it.
  * - A key with scopes has to hold the service's permissions that the person holds in its Environment, and changes
