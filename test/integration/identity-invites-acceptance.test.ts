@@ -238,6 +238,30 @@ describe('who is only said to have the address shows it by accepting', () => {
     }
   });
 
+  test('whose password somebody else has set for tests since they had shown it', async () => {
+    const production = await inProduction();
+    const [theirs, own] = [await newIdentityCaller(api, account), await newIdentityCaller(api, account)];
+    await query('update identities set verified_by_word = false where id = any($1)', [[theirs.id, own.id]]);
+    const set = { password: said.password };
+    expect(outcomeOf(await key('PUT', `/identities/${theirs.id}/password`, set))).toBe('200');
+    await plantFactors(query, theirs.id); // whoever knows the password can enroll one
+    const made = await inviteTo(production, path, { email: theirs.email });
+    expect(await info(made.token)).toMatchObject({ asks_names: true, asks_password: true });
+    expect(outcomeOf(await accept(made.token))).toBe('200');
+    expect(await waysInOf(query, theirs.id)).toEqual(noWayIn);
+    const clientId = await newClient({ scope: account.productionScope });
+    expect(await signInTo(api, clientId, theirs.email, said.password)).toBe('401');
+    expect(await signInTo(api, clientId, theirs.email, password)).toBe('200');
+    // Of one whom they have set themselves, as somebody who looks after people, nobody else knows.
+    await key('POST', '/roles', { name: 'People', permission_keys: ['identity.manage'] });
+    const [role] = (await key('GET', '/roles?q=People')).json().items;
+    await key('POST', `/identities/${own.id}/role-assignments`, { role_id: role.id });
+    const byThemselves = callsWith(api, own.headers);
+    expect(outcomeOf(await byThemselves('PUT', `/identities/${own.id}/password`, set))).toBe('200');
+    const next = await inviteTo(production, path, { email: own.email });
+    expect(await info(next.token)).toMatchObject({ asks_names: false, asks_password: false });
+  });
+
   test('and not who is in production already', async () => {
     const email = newAddress();
     const there = await inProduction();

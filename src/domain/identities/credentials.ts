@@ -26,10 +26,14 @@ export async function setPassword(
   id: string,
   { passwordHash, at }: { passwordHash: string; at: Date },
 ): Promise<void> {
-  const { membership } = await lockMember(tx, scope, id);
+  const { identity, membership } = await lockMember(tx, scope, id);
   const owner = { ...scope, identityId: id, membershipId: membership.id };
   const by = currentContext().actor;
   await settleNewPassword(tx, owner, { passwordHash, method: 'administrator', provesEmail: false, by, now: at });
+  // Whoever has chosen it can be them from now on, and add a passkey: that the address is theirs is said again (docs/decisions/0077).
+  const isOwn = by.type === 'identity' && by.id === id;
+  if (identity.emailVerifiedAt && !isOwn)
+    await tx.update(Identity, { accountId: scope.accountId, id }, { verifiedByWord: true });
 }
 
 /**
