@@ -25,7 +25,8 @@ interface Changing {
 interface Inviting {
   place: Place;
   path?: string;
-  role_ids?: string[];
+  /** What they are given once they are in: an invite that offers it would count from the beginning. */
+  given?: { role_id: string };
 }
 interface Changed {
   id: string;
@@ -38,7 +39,7 @@ interface Changed {
  */
 async function somebody(
   { method, path, body, key = places.development.headers.key }: Changing,
-  { place, path: asked = '/identity-invites', role_ids }: Inviting,
+  { place, path: asked = '/identity-invites', given }: Inviting,
 ): Promise<Changed> {
   const { development } = places;
   const { id, email } = await development.make('/identities', { email: newAddress() });
@@ -51,20 +52,21 @@ async function somebody(
         ...(payload && { payload }),
       }),
     asked,
-    { email, ...(role_ids && { role_ids }) },
+    { email },
   );
   const sent = { method, url: `/api/v1/identities/${id}${path}`, headers: key };
   return {
     id,
     change: async () => outcomeOf(await api.app.inject({ ...sent, ...(body && { payload: body() }) })),
-    accept: async () =>
-      outcomeOf(
-        await api.app.inject({
-          method: 'POST',
-          url: '/v1/identity/auth/accept-invite',
-          payload: { token, password: 'amber kettle 83' },
-        }),
-      ),
+    async accept() {
+      const accepted = await api.app.inject({
+        method: 'POST',
+        url: '/v1/identity/auth/accept-invite',
+        payload: { token, password: 'amber kettle 83' },
+      });
+      if (given) await development.make(`/identities/${id}/role-assignments`, given);
+      return outcomeOf(accepted);
+    },
   };
 }
 
@@ -108,7 +110,7 @@ test('whoever comes to hold more meanwhile is given no password by a key that ho
   const inviting = {
     place: development,
     path: `/organizations/${organizationId}/invitations`,
-    role_ids: [role.id],
+    given: { role_id: role.id },
   };
   const came = await acceptedMeanwhile({ ...password, key }, inviting);
   expect(came).toEqual(['200', '403 identity.holds_more']);
