@@ -248,6 +248,7 @@ test('cancelled by an operator, the deadline stays', async () => {
   const graceId = (await rowOf(id, account.scope)).id as string;
   for (const _ of [1, 2])
     expect(await graces.cancel(graceId, 'cancelled_by_operator')).toMatchObject({ status: 'cancelled' });
+  expect(await events(id)).toEqual(['auth.mfa_grace_started', 'auth.mfa_grace_cancelled']);
   expect(await graces.find(account.scope, id)).toMatchObject({ over: false });
   api.clock.advance(days(3));
   expect(await graces.start(account.scope, id, 7)).toMatchObject({ over: true });

@@ -72,8 +72,11 @@ test('a new secret counts at once, on a process that remembers the client, and t
     return (await api.app.inject(request)).statusCode;
   };
   expect(await introspect(client_secret)).toBe(200);
+  const since = await databaseTime(api);
   const { client_secret: next } = (await call('POST', `${path}/${id}/rotate-secret`)).json().data;
   expect([await introspect(next), await introspect(client_secret)]).toEqual([200, 401]);
+  const told = await eventsSince(api, account.scope.accountId, since);
+  expect(told).toMatchObject([{ action: 'oauth_client.secret_rotated' }]);
   await change(id, { token_endpoint_auth_method: 'client_secret_post' });
   api.clock.advance(1000);
   expect(await introspect(next)).toBe(200);
@@ -188,8 +191,11 @@ test('an environment that requires PKCE refuses clients without it, and those th
 
 test('a deleted client is gone, and the others stay', async () => {
   const [web, shop] = [await create(), await create({ name: 'Shop' })];
+  const since = await databaseTime(api);
   expect(outcomeOf(await call('DELETE', `${path}/${web.id}`))).toBe('204');
   expect(outcomeOf(await call('DELETE', `${path}/${web.id}`))).toBe('404 oauth_client.not_found');
+  const told = await eventsSince(api, account.scope.accountId, since);
+  expect(told).toMatchObject([{ action: 'oauth_client.deleted' }]);
   expect(outcomeOf(await call('GET', `${path}/${web.id}`))).toBe('404 oauth_client.not_found');
   expect((await call('GET', path)).json().items.map(({ id }: { id: string }) => id)).toEqual([shop.id]);
 });

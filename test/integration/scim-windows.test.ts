@@ -187,4 +187,6 @@ test('a mapping gives around the windows of each member, and a role that is mapp
   expect(await heldAs(plain.id, first)).toEqual([]);
   expect(await heldAs(windowed.id, first)).toEqual(['hand 2..3 told']);
   expect(await heldAs(windowed.id, second)).toEqual(['group ..']);
+  const told = await rowsOf(api, 'select action from events where resource_id = $1 order by id', [id]);
+  expect(told).toEqual([{ action: 'scim_group_mapping.created' }, { action: 'scim_group_mapping.updated' }]);
 });

@@ -428,7 +428,11 @@ describe('status', () => {
     expect((await forget()).json()).toEqual({ data: { links_forgotten: 1 } });
     expect(await rowsOf(api, 'select from sso_links where connection_id = $1', [id])).toEqual([]);
     expect((await forget()).json()).toEqual({ data: { links_forgotten: 0 } });
-    expect((await eventsOf(id)).slice(-2)).toMatchObject([{ links_forgotten: 1 }, { links_forgotten: 0 }]);
+    const action = 'sso_connection.links_forgotten';
+    expect((await eventsOf(id)).slice(-2)).toMatchObject([
+      { action, links_forgotten: 1 },
+      { action, links_forgotten: 0 },
+    ]);
   });
 
   test.each(['disable', 'delete'])('%s signs out whoever is signed in by it', async (verb) => {

@@ -241,4 +241,6 @@ test('recovery codes: ten are shown once, and a new set voids the one before', a
   const renewals = await Promise.all(Array.from({ length: 5 }, () => owner('POST', path)));
   expect(renewals.map((one) => one.json().data.generation).sort()).toEqual([2, 3, 4, 5, 6]);
   expect((await owner('GET', path)).json().data).toMatchObject({ count: 10, generation: 6 });
+  const told = `select from events where resource_id = $1 and action = 'organization.sso_recovery_codes_renewed'`;
+  expect(await rowsOf(api, told, [organization])).toHaveLength(6);
 });

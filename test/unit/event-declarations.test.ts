@@ -1,3 +1,5 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Registry } from 'prom-client';
 import { eventCatalogue } from '../../src/domain/events/catalogue.js';
 import { reportEventFaults } from '../../src/domain/events/declarations.js';
@@ -5,6 +7,7 @@ import { eventRow } from '../../src/domain/events/record.js';
 import { buildApp } from '../../src/http/app.js';
 import { createHttpMetrics } from '../../src/http/metrics.js';
 import { runInContext } from '../../src/platform/context.js';
+import { projectRoot } from '../../src/platform/root.js';
 
 const recorded = (action: Parameters<typeof eventRow>[0], declaredEvents?: string[], metadata = {}) =>
   runInContext({ correlationId: 'a', actor: { type: 'system', id: null }, declaredEvents }, () =>
@@ -20,6 +23,20 @@ test.each(['auth.mfa_grace_', 'role_assignment.'])(
     expect(hidden.map(([action]) => action)).toEqual([]);
   },
 );
+
+test('every action is looked for by a test, whole or after a beginning that is cut off', async () => {
+  const folder = join(projectRoot, 'test');
+  const names = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.test.ts'));
+  const texts = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')));
+  const quoted = texts.map(
+    (text) => new Set([...text.matchAll(/['`]([a-z_.]+)['`$]/g)].map(([, one]) => one as string)),
+  );
+  const isCutOff = (words: Set<string>, action: string) =>
+    [...words].some((word) => /[._]$/.test(word) && action.startsWith(word) && words.has(action.slice(word.length)));
+  const isNamed = (action: string) =>
+    texts.some((text) => text.includes(action)) || quoted.some((words) => isCutOff(words, action));
+  expect(Object.keys(eventCatalogue).filter((action) => !isNamed(action))).toEqual([]);
+});
 
 test('an operation records nothing that it does not declare', () => {
   expect(recorded('node.moved', ['node.updated', 'node.moved'])).toContain('node.moved');
