@@ -4001,6 +4001,12 @@ export interface components {
         Error: {
             error: components["schemas"]["ErrorBody"];
         };
+        /** ErrorDetail */
+        ErrorDetail: {
+            field: string;
+            code: string;
+            message: string;
+        };
         /** ErrorBody */
         ErrorBody: {
             statusCode: number;
@@ -4014,11 +4020,7 @@ export interface components {
             timestamp: string;
             path: string;
             method: string;
-            details?: {
-                field: string;
-                code: string;
-                message: string;
-            }[];
+            details?: components["schemas"]["ErrorDetail"][];
         };
         /** @description The `data` of events by their `type`, in the change feed and in webhook deliveries. Fields that do not apply are left out; ignore fields that you do not know. */
         EventData: {
@@ -4999,6 +5001,21 @@ export interface components {
                 is_active?: boolean;
             };
         };
+        /** User */
+        User: {
+            /** Format: uuid */
+            id: string;
+            email: string;
+            first_name: string;
+            last_name: string;
+        };
+        /** NamedResource */
+        NamedResource: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            slug: string;
+        };
         /** Pagination */
         Pagination: {
             page: number;
@@ -5112,6 +5129,36 @@ export interface components {
             items: components["schemas"]["ListedIdentityWithRoles"][];
             pagination: components["schemas"]["Pagination"];
         };
+        /** IdentityToCreate */
+        IdentityToCreate: {
+            /** Format: email */
+            email: string;
+            first_name?: string | null;
+            last_name?: string | null;
+            /** Format: uri */
+            avatar_url?: string | null;
+            external_id?: string | null;
+            metadata?: {
+                [key: string]: unknown;
+            };
+            /** @default false */
+            email_verified?: boolean;
+            password?: string | null;
+            /**
+             * @description False for an identity that must not sign in yet, or is deactivated in the system that it comes from.
+             * @default true
+             */
+            is_active?: boolean;
+            /** Format: uuid */
+            role_id?: string | null;
+            /**
+             * Format: uuid
+             * @description Only with `role_id`.
+             */
+            node_id?: string | null;
+            /** @description Instead of `password`: a PHC string of argon2i, argon2d, argon2id, scrypt (`$scrypt$ln=…,r=…,p=…$salt$hash`) or PBKDF2 (`$pbkdf2-sha256$i=…$salt$hash`, also sha1 and sha512, also in the form of passlib), or bcrypt (`$2a$`, `$2b$`, `$2y$`). */
+            password_hash?: string | null;
+        };
         CreateIdentitiesRequest: {
             /**
              * @example [
@@ -5128,35 +5175,7 @@ export interface components {
              *       }
              *     ]
              */
-            identities: {
-                /** Format: email */
-                email: string;
-                first_name?: string | null;
-                last_name?: string | null;
-                /** Format: uri */
-                avatar_url?: string | null;
-                external_id?: string | null;
-                metadata?: {
-                    [key: string]: unknown;
-                };
-                /** @default false */
-                email_verified?: boolean;
-                password?: string | null;
-                /**
-                 * @description False for an identity that must not sign in yet, or is deactivated in the system that it comes from.
-                 * @default true
-                 */
-                is_active?: boolean;
-                /** Format: uuid */
-                role_id?: string | null;
-                /**
-                 * Format: uuid
-                 * @description Only with `role_id`.
-                 */
-                node_id?: string | null;
-                /** @description Instead of `password`: a PHC string of argon2i, argon2d, argon2id, scrypt (`$scrypt$ln=…,r=…,p=…$salt$hash`) or PBKDF2 (`$pbkdf2-sha256$i=…$salt$hash`, also sha1 and sha512, also in the form of passlib), or bcrypt (`$2a$`, `$2b$`, `$2y$`). */
-                password_hash?: string | null;
-            }[];
+            identities: components["schemas"]["IdentityToCreate"][];
         };
         /** IdentityCreationItem */
         IdentityCreationItem: {
@@ -5169,11 +5188,7 @@ export interface components {
             error: {
                 code: string;
                 message: string;
-                details?: {
-                    field: string;
-                    code: string;
-                    message: string;
-                }[];
+                details?: components["schemas"]["ErrorDetail"][];
             } | null;
             /** @description Whether the identity was already in another environment of the account; the profile, email address and password of the element are then ignored. */
             joined: boolean;
@@ -5258,6 +5273,22 @@ export interface components {
                 mfa_enrolled: number;
             };
         };
+        /** LinkedSsoConnection */
+        LinkedSsoConnection: {
+            /** Format: uuid */
+            id: string;
+            /** Format: uuid */
+            organization_id: string | null;
+            /** @enum {string} */
+            type: "saml" | "oidc";
+            name: string;
+            /** @enum {string} */
+            status: "configuring" | "active" | "disabled" | "auto_disabled";
+            /** Format: date-time */
+            linked_at: string;
+            /** Format: date-time */
+            last_login_at: string;
+        };
         GetIdentityAuthStateResponse: {
             data: {
                 has_password: boolean;
@@ -5275,35 +5306,23 @@ export interface components {
                  */
                 locked_until: string | null;
                 /** @description Connections of this environment and its organizations through which the person has signed in. */
-                sso_connections: {
-                    /** Format: uuid */
-                    id: string;
-                    /** Format: uuid */
-                    organization_id: string | null;
-                    /** @enum {string} */
-                    type: "saml" | "oidc";
-                    name: string;
-                    /** @enum {string} */
-                    status: "configuring" | "active" | "disabled" | "auto_disabled";
-                    /** Format: date-time */
-                    linked_at: string;
-                    /** Format: date-time */
-                    last_login_at: string;
-                }[];
+                sso_connections: components["schemas"]["LinkedSsoConnection"][];
             };
+        };
+        /** SecondFactor */
+        SecondFactor: {
+            /** Format: uuid */
+            id: string;
+            type: string;
+            label: string;
+            /** Format: date-time */
+            enrolled_at: string;
+            /** Format: date-time */
+            last_used_at: string | null;
         };
         /** IdentityMfa */
         IdentityMfa: {
-            factors: {
-                /** Format: uuid */
-                id: string;
-                type: string;
-                label: string;
-                /** Format: date-time */
-                enrolled_at: string;
-                /** Format: date-time */
-                last_used_at: string | null;
-            }[];
+            factors: components["schemas"]["SecondFactor"][];
             recovery_codes_generation: number;
             recovery_codes_remaining: number;
             /** Format: date-time */
@@ -5323,18 +5342,20 @@ export interface components {
         GetEffectivePermissionsResponse: {
             data: components["schemas"]["EffectivePermissions"];
         };
+        /** PermissionLocation */
+        PermissionLocation: {
+            /** Format: uuid */
+            node_id: string;
+            node_name: string;
+            node_type: string;
+            path: string[];
+        };
         /** PermissionLocations */
         PermissionLocations: {
             /** Format: uuid */
             identity_id: string;
             permission: string;
-            locations: {
-                /** Format: uuid */
-                node_id: string;
-                node_name: string;
-                node_type: string;
-                path: string[];
-            }[];
+            locations: components["schemas"]["PermissionLocation"][];
         };
         GetPermissionLocationsResponse: {
             data: components["schemas"]["PermissionLocations"];
@@ -5574,23 +5595,25 @@ export interface components {
         ListNodeAncestorsResponse: {
             items: components["schemas"]["NodeInSight"][];
         };
+        /** NodeType */
+        NodeType: {
+            key: string;
+            name: string;
+            description: string | null;
+            allowed_parents: string[];
+            /** @description Whether nodes of this type may be directly below the root. */
+            can_be_root: boolean;
+            /** @description A JSON Schema (2020-12) for the `metadata` of nodes of this type, up to 16 KiB. `$ref` may only refer to its own `$defs`; `$id` and `$anchor` are not allowed; `uniqueItems` requires a `maxItems` of at most 200; a `pattern` must not be able to take exponential time, and never matches a text of more than 1000 characters. */
+            metadata_schema: {
+                [key: string]: unknown;
+            } | null;
+            icon: string | null;
+        };
         /** NodeTypeSchema */
         NodeTypeSchema: {
             /** @description Levels below the root. */
             max_depth: number;
-            node_types: {
-                key: string;
-                name: string;
-                description: string | null;
-                allowed_parents: string[];
-                /** @description Whether nodes of this type may be directly below the root. */
-                can_be_root: boolean;
-                /** @description A JSON Schema (2020-12) for the `metadata` of nodes of this type, up to 16 KiB. `$ref` may only refer to its own `$defs`; `$id` and `$anchor` are not allowed; `uniqueItems` requires a `maxItems` of at most 200; a `pattern` must not be able to take exponential time, and never matches a text of more than 1000 characters. */
-                metadata_schema: {
-                    [key: string]: unknown;
-                } | null;
-                icon: string | null;
-            }[];
+            node_types: components["schemas"]["NodeType"][];
             version: number;
             /** Format: date-time */
             updated_at: string;
@@ -5598,22 +5621,24 @@ export interface components {
         GetNodeTypeSchemaResponse: {
             data: components["schemas"]["NodeTypeSchema"];
         };
+        /** NodeTypeToHave */
+        NodeTypeToHave: {
+            key: string;
+            name: string;
+            description?: string | null;
+            allowed_parents?: string[];
+            /** @description Whether nodes of this type may be directly below the root. */
+            can_be_root?: boolean;
+            /** @description A JSON Schema (2020-12) for the `metadata` of nodes of this type, up to 16 KiB. `$ref` may only refer to its own `$defs`; `$id` and `$anchor` are not allowed; `uniqueItems` requires a `maxItems` of at most 200; a `pattern` must not be able to take exponential time, and never matches a text of more than 1000 characters. */
+            metadata_schema?: {
+                [key: string]: unknown;
+            } | null;
+            icon?: string | null;
+        };
         ReplaceNodeTypeSchemaRequest: {
             /** @description Levels below the root. */
             max_depth: number;
-            node_types: {
-                key: string;
-                name: string;
-                description?: string | null;
-                allowed_parents?: string[];
-                /** @description Whether nodes of this type may be directly below the root. */
-                can_be_root?: boolean;
-                /** @description A JSON Schema (2020-12) for the `metadata` of nodes of this type, up to 16 KiB. `$ref` may only refer to its own `$defs`; `$id` and `$anchor` are not allowed; `uniqueItems` requires a `maxItems` of at most 200; a `pattern` must not be able to take exponential time, and never matches a text of more than 1000 characters. */
-                metadata_schema?: {
-                    [key: string]: unknown;
-                } | null;
-                icon?: string | null;
-            }[];
+            node_types: components["schemas"]["NodeTypeToHave"][];
         };
         /** Organization */
         Organization: {
@@ -5691,10 +5716,15 @@ export interface components {
         ListOrganizationRolesResponse: {
             items: components["schemas"]["Role"][];
         };
+        /**
+         * SignInMethod
+         * @enum {string}
+         */
+        SignInMethod: "password" | "email_otp" | "passkey" | "sso";
         /** AuthenticationPolicy */
         AuthenticationPolicy: {
             /** @description First factors with which members may sign in; null: all that the environment offers. */
-            allowed_methods: ("password" | "email_otp" | "passkey" | "sso")[] | null;
+            allowed_methods: components["schemas"]["SignInMethod"][] | null;
             /** @description Requires a second factor of every member, as if the environment required it. */
             require_mfa: boolean;
             /** @description Members can sign in only through the organization's identity provider. If no other way to sign in is left, an active connection is required first. */
@@ -5708,7 +5738,7 @@ export interface components {
         };
         ReplaceAuthenticationPolicyRequest: {
             /** @description First factors with which members may sign in; null: all that the environment offers. */
-            allowed_methods: ("password" | "email_otp" | "passkey" | "sso")[] | null;
+            allowed_methods: components["schemas"]["SignInMethod"][] | null;
             /** @description Requires a second factor of every member, as if the environment required it. */
             require_mfa: boolean;
             /** @description Members can sign in only through the organization's identity provider. If no other way to sign in is left, an active connection is required first. */
@@ -5793,6 +5823,15 @@ export interface components {
         ClaimOrganizationDomainResponse: {
             data: components["schemas"]["SsoDomain"];
         };
+        /** SsoCertificate */
+        SsoCertificate: {
+            /** @description Of the whole certificate, in hexadecimal with colons. */
+            fingerprint_sha256: string;
+            /** Format: date-time */
+            not_before: string;
+            /** Format: date-time */
+            not_after: string;
+        };
         /** SsoServiceProvider */
         SsoServiceProvider: {
             /** @enum {string} */
@@ -5850,14 +5889,7 @@ export interface components {
                 saml_slo_url: string | null;
                 saml_signing_cert: string | null;
                 /** @description The certificates in `saml_signing_cert`. An email and the event `sso_connection.certificate_expiring` warn 30 days, and 7 days, before the last one expires; sign-ins continue to work after that. */
-                certificates: {
-                    /** @description Of the whole certificate, in hexadecimal with colons. */
-                    fingerprint_sha256: string;
-                    /** Format: date-time */
-                    not_before: string;
-                    /** Format: date-time */
-                    not_after: string;
-                }[];
+                certificates: components["schemas"]["SsoCertificate"][];
                 saml_signature_algorithm: string | null;
                 saml_want_assertions_signed: boolean;
                 saml_name_id_format: string | null;
@@ -6157,13 +6189,18 @@ export interface components {
             items: components["schemas"]["ApiKey"][];
             pagination: components["schemas"]["Pagination"];
         };
+        /**
+         * SystemPermission
+         * @enum {string}
+         */
+        SystemPermission: "identity.view" | "identity.manage" | "hierarchy.view" | "hierarchy.manage" | "svc:organization.manage" | "rbac.view_roles" | "rbac.manage_roles" | "rbac.assign_roles" | "authorization.evaluate" | "api_key.view" | "api_key.manage" | "webhook.view" | "webhook.manage" | "audit.view" | "changes.read";
         CreateApiKeyRequest: {
             name: string;
             /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             description?: string | null;
             /** @enum {string} */
             access_mode: "full" | "scoped";
-            scopes?: ("identity.view" | "identity.manage" | "hierarchy.view" | "hierarchy.manage" | "svc:organization.manage" | "rbac.view_roles" | "rbac.manage_roles" | "rbac.assign_roles" | "authorization.evaluate" | "api_key.view" | "api_key.manage" | "webhook.view" | "webhook.manage" | "audit.view" | "changes.read")[];
+            scopes?: components["schemas"]["SystemPermission"][];
             /** Format: date-time */
             expires_at?: string | null;
         };
@@ -6328,24 +6365,26 @@ export interface components {
         AssignRoleResponse: {
             data: components["schemas"]["RoleAssignment"];
         };
+        /** RoleAssignmentToCreate */
+        RoleAssignmentToCreate: {
+            /** Format: uuid */
+            identity_id: string;
+            /** Format: uuid */
+            role_id: string;
+            /** Format: uuid */
+            node_id?: string | null;
+            /** Format: date-time */
+            effective_from?: string | null;
+            /** Format: date-time */
+            effective_to?: string | null;
+            /**
+             * @description Whether the holder is emailed when a future window begins, before it ends (a week and a day, unless configured otherwise) and when it has ended. An identical assignment that exists already keeps its value.
+             * @default false
+             */
+            notify_holder?: boolean;
+        };
         AssignRolesRequest: {
-            role_assignments: {
-                /** Format: uuid */
-                identity_id: string;
-                /** Format: uuid */
-                role_id: string;
-                /** Format: uuid */
-                node_id?: string | null;
-                /** Format: date-time */
-                effective_from?: string | null;
-                /** Format: date-time */
-                effective_to?: string | null;
-                /**
-                 * @description Whether the holder is emailed when a future window begins, before it ends (a week and a day, unless configured otherwise) and when it has ended. An identical assignment that exists already keeps its value.
-                 * @default false
-                 */
-                notify_holder?: boolean;
-            }[];
+            role_assignments: components["schemas"]["RoleAssignmentToCreate"][];
         };
         /** RoleAssignmentItem */
         RoleAssignmentItem: {
@@ -6358,11 +6397,7 @@ export interface components {
             error: {
                 code: string;
                 message: string;
-                details?: {
-                    field: string;
-                    code: string;
-                    message: string;
-                }[];
+                details?: components["schemas"]["ErrorDetail"][];
             } | null;
         };
         AssignRolesResponse: {
@@ -6382,11 +6417,7 @@ export interface components {
             error: {
                 code: string;
                 message: string;
-                details?: {
-                    field: string;
-                    code: string;
-                    message: string;
-                }[];
+                details?: components["schemas"]["ErrorDetail"][];
             } | null;
         };
         UnassignRolesResponse: {
@@ -6463,14 +6494,16 @@ export interface components {
         EvaluateResponse: {
             data: components["schemas"]["Decision"];
         };
+        /** PermissionCheck */
+        PermissionCheck: {
+            /** Format: uuid */
+            identity_id: string;
+            permission: string;
+            /** Format: uuid */
+            node_id?: string | null;
+        };
         EvaluateBulkRequest: {
-            checks: {
-                /** Format: uuid */
-                identity_id: string;
-                permission: string;
-                /** Format: uuid */
-                node_id?: string | null;
-            }[];
+            checks: components["schemas"]["PermissionCheck"][];
             /** Format: date-time */
             as_of?: string | null;
         };
@@ -6478,6 +6511,34 @@ export interface components {
             data: {
                 results: components["schemas"]["Decision"][];
             };
+        };
+        /** NamedReference */
+        NamedReference: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+        };
+        /** ExplanationReason */
+        ExplanationReason: {
+            /** @description A reason of a decision, or `role_lacks_permission`, `assigned_elsewhere`, `removed`. */
+            code: string;
+            message: string;
+            /** Format: uuid */
+            assignment_id: string | null;
+            role: {
+                /** Format: uuid */
+                id: string;
+                name: string;
+            } | null;
+            node: {
+                /** Format: uuid */
+                id: string;
+                name: string;
+            } | null;
+            /** Format: date-time */
+            effective_from: string | null;
+            /** Format: date-time */
+            effective_to: string | null;
         };
         /** Explanation */
         Explanation: {
@@ -6487,48 +6548,16 @@ export interface components {
             decision: {
                 /** Format: uuid */
                 assignment_id: string;
-                role: {
-                    /** Format: uuid */
-                    id: string;
-                    name: string;
-                };
-                node: {
-                    /** Format: uuid */
-                    id: string;
-                    name: string;
-                };
+                role: components["schemas"]["NamedReference"];
+                node: components["schemas"]["NamedReference"];
                 /** Format: date-time */
                 effective_from: string | null;
                 /** Format: date-time */
                 effective_to: string | null;
                 /** @description From the root down. */
-                path: {
-                    /** Format: uuid */
-                    id: string;
-                    name: string;
-                }[];
+                path: components["schemas"]["NamedReference"][];
             } | null;
-            reasons: {
-                /** @description A reason of a decision, or `role_lacks_permission`, `assigned_elsewhere`, `removed`. */
-                code: string;
-                message: string;
-                /** Format: uuid */
-                assignment_id: string | null;
-                role: {
-                    /** Format: uuid */
-                    id: string;
-                    name: string;
-                } | null;
-                node: {
-                    /** Format: uuid */
-                    id: string;
-                    name: string;
-                } | null;
-                /** Format: date-time */
-                effective_from: string | null;
-                /** Format: date-time */
-                effective_to: string | null;
-            }[];
+            reasons: components["schemas"]["ExplanationReason"][];
         };
         ExplainResponse: {
             data: components["schemas"]["Explanation"];
@@ -6756,12 +6785,14 @@ export interface components {
         GetWebhooksSummaryResponse: {
             data: components["schemas"]["WebhooksSummary"];
         };
+        /** WebhookEventType */
+        WebhookEventType: {
+            type: string;
+            resource_type: string;
+            category: string;
+        };
         ListWebhookEventTypesResponse: {
-            items: {
-                type: string;
-                resource_type: string;
-                category: string;
-            }[];
+            items: components["schemas"]["WebhookEventType"][];
         };
         GetWebhookResponse: {
             data: components["schemas"]["Webhook"];
@@ -6777,6 +6808,18 @@ export interface components {
             /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             description?: string | null;
             is_active?: boolean;
+        };
+        /** WebhookAttempt */
+        WebhookAttempt: {
+            number: number;
+            /** Format: date-time */
+            started_at: string;
+            duration_ms: number | null;
+            status_code: number | null;
+            /** @description Why there was no response. */
+            error: string | null;
+            /** @description The first KiB of the response, if it came from a public address. */
+            response_excerpt: string | null;
         };
         /** WebhookDelivery */
         WebhookDelivery: {
@@ -6797,17 +6840,7 @@ export interface components {
             attempt_count: number;
             /** Format: date-time */
             next_attempt_at: string | null;
-            attempts: {
-                number: number;
-                /** Format: date-time */
-                started_at: string;
-                duration_ms: number | null;
-                status_code: number | null;
-                /** @description Why there was no response. */
-                error: string | null;
-                /** @description The first KiB of the response, if it came from a public address. */
-                response_excerpt: string | null;
-            }[];
+            attempts: components["schemas"]["WebhookAttempt"][];
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -6840,17 +6873,7 @@ export interface components {
             attempt_count: number;
             /** Format: date-time */
             next_attempt_at: string | null;
-            attempts: {
-                number: number;
-                /** Format: date-time */
-                started_at: string;
-                duration_ms: number | null;
-                status_code: number | null;
-                /** @description Why there was no response. */
-                error: string | null;
-                /** @description The first KiB of the response, if it came from a public address. */
-                response_excerpt: string | null;
-            }[];
+            attempts: components["schemas"]["WebhookAttempt"][];
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -6895,12 +6918,47 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        AuthzenAccessEvaluationResponse: {
+        /** AuthzenDecision */
+        AuthzenDecision: {
             decision: boolean;
             context: {
                 /** @description As for `/api/v1/authorization/evaluate`; in a bulk evaluation also `evaluation_invalid`. */
                 reason: string;
             };
+        };
+        /** AuthzenEvaluation */
+        AuthzenEvaluation: {
+            subject?: {
+                type: string;
+                id: string;
+                properties?: {
+                    [key: string]: unknown;
+                };
+            } & {
+                [key: string]: unknown;
+            };
+            action?: {
+                name: string;
+                properties?: {
+                    [key: string]: unknown;
+                };
+            } & {
+                [key: string]: unknown;
+            };
+            resource?: {
+                type: string;
+                id: string;
+                properties?: {
+                    [key: string]: unknown;
+                };
+            } & {
+                [key: string]: unknown;
+            };
+            context?: {
+                [key: string]: unknown;
+            };
+        } & {
+            [key: string]: unknown;
         };
         AuthzenAccessEvaluationsRequest: {
             subject?: {
@@ -6932,39 +6990,7 @@ export interface components {
             context?: {
                 [key: string]: unknown;
             };
-            evaluations?: ({
-                subject?: {
-                    type: string;
-                    id: string;
-                    properties?: {
-                        [key: string]: unknown;
-                    };
-                } & {
-                    [key: string]: unknown;
-                };
-                action?: {
-                    name: string;
-                    properties?: {
-                        [key: string]: unknown;
-                    };
-                } & {
-                    [key: string]: unknown;
-                };
-                resource?: {
-                    type: string;
-                    id: string;
-                    properties?: {
-                        [key: string]: unknown;
-                    };
-                } & {
-                    [key: string]: unknown;
-                };
-                context?: {
-                    [key: string]: unknown;
-                };
-            } & {
-                [key: string]: unknown;
-            })[];
+            evaluations?: components["schemas"]["AuthzenEvaluation"][];
             options?: {
                 /** @enum {string} */
                 evaluations_semantic?: "execute_all" | "deny_on_first_deny" | "permit_on_first_permit";
@@ -6975,13 +7001,7 @@ export interface components {
             [key: string]: unknown;
         };
         AuthzenAccessEvaluationsResponse: {
-            evaluations?: {
-                decision: boolean;
-                context: {
-                    /** @description As for `/api/v1/authorization/evaluate`; in a bulk evaluation also `evaluation_invalid`. */
-                    reason: string;
-                };
-            }[];
+            evaluations?: components["schemas"]["AuthzenDecision"][];
             decision?: boolean;
             context?: {
                 reason: string;
@@ -7025,11 +7045,13 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** AuthzenEntity */
+        AuthzenEntity: {
+            type: string;
+            id: string;
+        };
         AuthzenAccessSearchSubjectResponse: {
-            results: {
-                type: string;
-                id: string;
-            }[];
+            results: components["schemas"]["AuthzenEntity"][];
             page: {
                 /** @description Empty on the last page. */
                 next_token: string;
@@ -7104,10 +7126,12 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** AuthzenAction */
+        AuthzenAction: {
+            name: string;
+        };
         AuthzenAccessSearchActionResponse: {
-            results: {
-                name: string;
-            }[];
+            results: components["schemas"]["AuthzenAction"][];
             page: {
                 /** @description Empty on the last page. */
                 next_token: string;
@@ -7148,6 +7172,20 @@ export interface components {
         PortalGetSubscriptionResponse: {
             data: components["schemas"]["Subscription"];
         };
+        /** AdministratorRoleHeld */
+        AdministratorRoleHeld: {
+            /** Format: uuid */
+            role_id: string;
+            name: string;
+            limits: {
+                /** @description A set: returned sorted, not in the order in which it was sent. */
+                application_ids: string[];
+                /** @description A set: returned sorted, not in the order in which it was sent. */
+                environment_ids: string[];
+                /** @description A set: returned sorted, not in the order in which it was sent. */
+                node_ids: string[];
+            } | null;
+        };
         /** Administrator */
         Administrator: {
             /** Format: uuid */
@@ -7157,19 +7195,7 @@ export interface components {
             email: string;
             first_name: string;
             last_name: string;
-            roles: {
-                /** Format: uuid */
-                role_id: string;
-                name: string;
-                limits: {
-                    /** @description A set: returned sorted, not in the order in which it was sent. */
-                    application_ids: string[];
-                    /** @description A set: returned sorted, not in the order in which it was sent. */
-                    environment_ids: string[];
-                    /** @description A set: returned sorted, not in the order in which it was sent. */
-                    node_ids: string[];
-                } | null;
-            }[];
+            roles: components["schemas"]["AdministratorRoleHeld"][];
             /** @description Whether the administrator has a second factor. */
             mfa_enrolled: boolean;
             /**
@@ -7187,20 +7213,22 @@ export interface components {
         PortalGetMemberResponse: {
             data: components["schemas"]["Administrator"];
         };
+        /** AdministratorRoleToHold */
+        AdministratorRoleToHold: {
+            /** Format: uuid */
+            role_id: string;
+            /** @description Null: everywhere in the account. Otherwise only in these applications (with all their environments), environments, and nodes (with everything below them). At least one must be named. */
+            limits?: {
+                /** @description A set: returned sorted, not in the order in which it was sent. */
+                application_ids?: string[];
+                /** @description A set: returned sorted, not in the order in which it was sent. */
+                environment_ids?: string[];
+                /** @description A set: returned sorted, not in the order in which it was sent. */
+                node_ids?: string[];
+            } | null;
+        };
         PortalUpdateMemberRequest: {
-            roles: {
-                /** Format: uuid */
-                role_id: string;
-                /** @description Null: everywhere in the account. Otherwise only in these applications (with all their environments), environments, and nodes (with everything below them). At least one must be named. */
-                limits?: {
-                    /** @description A set: returned sorted, not in the order in which it was sent. */
-                    application_ids?: string[];
-                    /** @description A set: returned sorted, not in the order in which it was sent. */
-                    environment_ids?: string[];
-                    /** @description A set: returned sorted, not in the order in which it was sent. */
-                    node_ids?: string[];
-                } | null;
-            }[];
+            roles: components["schemas"]["AdministratorRoleToHold"][];
         };
         /** AdministratorRole */
         AdministratorRole: {
@@ -7223,12 +7251,17 @@ export interface components {
             items: components["schemas"]["AdministratorRole"][];
             pagination: components["schemas"]["Pagination"];
         };
+        /**
+         * Capability
+         * @enum {string}
+         */
+        Capability: "account.view" | "account.manage" | "members.view" | "members.manage" | "applications.view" | "applications.manage" | "env_settings.view" | "env_settings.manage" | "env_structure.view" | "env_structure.manage" | "env_permissions.view" | "env_permissions.manage" | "env_roles.view" | "env_roles.manage" | "env_api_keys.view" | "env_api_keys.manage" | "env_webhooks.view" | "env_webhooks.manage" | "env_organizations.view" | "env_organizations.manage" | "oauth_clients.view" | "oauth_clients.manage" | "identities.view" | "identities.manage" | "audit.view" | "sso.view" | "sso.manage" | "scim.view" | "scim.manage" | "account_webhooks.view" | "account_webhooks.manage" | "processes.view" | "processes.manage";
         PortalCreateAdministratorRoleRequest: {
             name: string;
             /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             description?: string | null;
             /** @description A set: returned in an order of its own, not in that in which it was sent. */
-            capabilities: ("account.view" | "account.manage" | "members.view" | "members.manage" | "applications.view" | "applications.manage" | "env_settings.view" | "env_settings.manage" | "env_structure.view" | "env_structure.manage" | "env_permissions.view" | "env_permissions.manage" | "env_roles.view" | "env_roles.manage" | "env_api_keys.view" | "env_api_keys.manage" | "env_webhooks.view" | "env_webhooks.manage" | "env_organizations.view" | "env_organizations.manage" | "oauth_clients.view" | "oauth_clients.manage" | "identities.view" | "identities.manage" | "audit.view" | "sso.view" | "sso.manage" | "scim.view" | "scim.manage" | "account_webhooks.view" | "account_webhooks.manage" | "processes.view" | "processes.manage")[];
+            capabilities: components["schemas"]["Capability"][];
         };
         PortalCreateAdministratorRoleResponse: {
             data: components["schemas"]["AdministratorRole"];
@@ -7238,7 +7271,7 @@ export interface components {
             /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             description?: string | null;
             /** @description A set: returned in an order of its own, not in that in which it was sent. */
-            capabilities?: ("account.view" | "account.manage" | "members.view" | "members.manage" | "applications.view" | "applications.manage" | "env_settings.view" | "env_settings.manage" | "env_structure.view" | "env_structure.manage" | "env_permissions.view" | "env_permissions.manage" | "env_roles.view" | "env_roles.manage" | "env_api_keys.view" | "env_api_keys.manage" | "env_webhooks.view" | "env_webhooks.manage" | "env_organizations.view" | "env_organizations.manage" | "oauth_clients.view" | "oauth_clients.manage" | "identities.view" | "identities.manage" | "audit.view" | "sso.view" | "sso.manage" | "scim.view" | "scim.manage" | "account_webhooks.view" | "account_webhooks.manage" | "processes.view" | "processes.manage")[];
+            capabilities?: components["schemas"]["Capability"][];
         };
         /** AdministratorInvite */
         AdministratorInvite: {
@@ -7308,6 +7341,20 @@ export interface components {
         PortalCreateAdministratorInviteResponse: {
             data: components["schemas"]["AdministratorInvite"];
         };
+        /** DirectoryMembership */
+        DirectoryMembership: {
+            /** Format: uuid */
+            application_id: string;
+            application_name: string;
+            application_slug: string;
+            /** Format: uuid */
+            environment_id: string;
+            environment_name: string;
+            environment_slug: string;
+            is_active: boolean;
+            /** Format: date-time */
+            created_at: string;
+        };
         /** ListedDirectoryIdentity */
         ListedDirectoryIdentity: {
             /** Format: uuid */
@@ -7321,19 +7368,7 @@ export interface components {
             /** @description Whether the identity may sign in to at least one environment. */
             is_active: boolean;
             /** @description Empty for an identity that is only in the directory. */
-            memberships: {
-                /** Format: uuid */
-                application_id: string;
-                application_name: string;
-                application_slug: string;
-                /** Format: uuid */
-                environment_id: string;
-                environment_name: string;
-                environment_slug: string;
-                is_active: boolean;
-                /** Format: date-time */
-                created_at: string;
-            }[];
+            memberships: components["schemas"]["DirectoryMembership"][];
             /** Format: date-time */
             created_at: string;
         };
@@ -7364,19 +7399,7 @@ export interface components {
             /** @description Whether the identity may sign in to at least one environment. */
             is_active: boolean;
             /** @description Empty for an identity that is only in the directory. */
-            memberships: {
-                /** Format: uuid */
-                application_id: string;
-                application_name: string;
-                application_slug: string;
-                /** Format: uuid */
-                environment_id: string;
-                environment_name: string;
-                environment_slug: string;
-                is_active: boolean;
-                /** Format: date-time */
-                created_at: string;
-            }[];
+            memberships: components["schemas"]["DirectoryMembership"][];
             /** Format: date-time */
             created_at: string;
             email_verified: boolean;
@@ -7447,6 +7470,15 @@ export interface components {
             items: components["schemas"]["Process"][];
             pagination: components["schemas"]["Pagination"];
         };
+        /** PendingStep */
+        PendingStep: {
+            activity: string;
+            attempt: number;
+            /** @description The kind of failure, in names and codes. */
+            last_failure: string | null;
+            /** Format: date-time */
+            next_attempt_at: string | null;
+        };
         /** ProcessDetail */
         ProcessDetail: {
             /** Format: uuid */
@@ -7504,14 +7536,7 @@ export interface components {
                 /** Format: date-time */
                 started_at: string;
                 /** @description Steps that have begun and not finished. `workflow_task`: the next step of the workflow itself, tried before without success; messages to the workflow have no effect until it is done. */
-                pending: {
-                    activity: string;
-                    attempt: number;
-                    /** @description The kind of failure, in names and codes. */
-                    last_failure: string | null;
-                    /** Format: date-time */
-                    next_attempt_at: string | null;
-                }[];
+                pending: components["schemas"]["PendingStep"][];
                 /** @description Its page in the Temporal UI, if `TEMPORAL_UI_URL` is set. */
                 url: string | null;
             } | null;
@@ -7930,35 +7955,26 @@ export interface components {
         PortalCreateEnvironmentResponse: {
             data: components["schemas"]["Environment"];
         };
+        /** OwnAdministratorRole */
+        OwnAdministratorRole: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            limits: {
+                /** @description A set: returned sorted, not in the order in which it was sent. */
+                application_ids: string[];
+                /** @description A set: returned sorted, not in the order in which it was sent. */
+                environment_ids: string[];
+                /** @description A set: returned sorted, not in the order in which it was sent. */
+                node_ids: string[];
+            } | null;
+            capabilities: string[];
+        };
         PortalGetMeResponse: {
             data: {
-                user: {
-                    /** Format: uuid */
-                    id: string;
-                    email: string;
-                    first_name: string;
-                    last_name: string;
-                };
-                account: {
-                    /** Format: uuid */
-                    id: string;
-                    name: string;
-                    slug: string;
-                };
-                roles: {
-                    /** Format: uuid */
-                    id: string;
-                    name: string;
-                    limits: {
-                        /** @description A set: returned sorted, not in the order in which it was sent. */
-                        application_ids: string[];
-                        /** @description A set: returned sorted, not in the order in which it was sent. */
-                        environment_ids: string[];
-                        /** @description A set: returned sorted, not in the order in which it was sent. */
-                        node_ids: string[];
-                    } | null;
-                    capabilities: string[];
-                }[];
+                user: components["schemas"]["User"];
+                account: components["schemas"]["NamedResource"];
+                roles: components["schemas"]["OwnAdministratorRole"][];
                 /** @description In the account as a whole: what the roles without limits grant together. */
                 capabilities: string[];
             };
@@ -7976,6 +7992,11 @@ export interface components {
                 environment_slug: string;
             };
         };
+        /**
+         * SecondFactorKind
+         * @enum {string}
+         */
+        SecondFactorKind: "totp" | "webauthn" | "recovery_code" | "email_otp";
         /** EnvironmentSettings */
         EnvironmentSettings: {
             /** Format: uuid */
@@ -8000,7 +8021,7 @@ export interface components {
             mfa_policy: "off" | "optional" | "required";
             /** @description Days within which a first factor must be enrolled if MFA is required; 0: before the first sign-in can continue. */
             mfa_grace_period_days: number;
-            mfa_allowed_factors: ("totp" | "webauthn" | "recovery_code" | "email_otp")[];
+            mfa_allowed_factors: components["schemas"]["SecondFactorKind"][];
             /** @description Days for which a browser that was trusted skips the second factor; 0: never. */
             mfa_trusted_device_days: number;
             /** @description By how many time steps of 30 seconds, before or after the current one, the code of an authenticator app may be off. With 0, the clock of the device must be exact: with one that is not, even enrolling the app fails. */
@@ -8069,7 +8090,7 @@ export interface components {
             mfa_policy?: "off" | "optional" | "required";
             /** @description Days within which a first factor must be enrolled if MFA is required; 0: before the first sign-in can continue. */
             mfa_grace_period_days?: number;
-            mfa_allowed_factors?: ("totp" | "webauthn" | "recovery_code" | "email_otp")[];
+            mfa_allowed_factors?: components["schemas"]["SecondFactorKind"][];
             /** @description Days for which a browser that was trusted skips the second factor; 0: never. */
             mfa_trusted_device_days?: number;
             /** @description By how many time steps of 30 seconds, before or after the current one, the code of an authenticator app may be off. With 0, the clock of the device must be exact: with one that is not, even enrolling the app fails. */
@@ -8111,6 +8132,11 @@ export interface components {
                 support_email?: string | null;
             };
         };
+        /**
+         * OAuthScope
+         * @enum {string}
+         */
+        OAuthScope: "openid" | "profile" | "email" | "org" | "permissions";
         /** OAuthClient */
         OAuthClient: {
             /** Format: uuid */
@@ -8131,7 +8157,7 @@ export interface components {
             /** @description Refresh tokens of public clients are always rotated. */
             rotate_refresh_tokens: boolean;
             /** @description Scopes that the client may be granted; any other scope that it requests is left out of its tokens, also at the next refresh. All scopes by default. Without `openid`, the client uses plain OAuth 2.0: no ID token, and no `userinfo`. */
-            scopes: ("openid" | "profile" | "email" | "org" | "permissions")[];
+            scopes: components["schemas"]["OAuthScope"][];
             /** @description For third-party applications: each person is asked for consent before the client is granted anything of theirs, and can withdraw it. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API accepts them. */
             consent_required: boolean;
             /** @description Public keys, of which at least one is for RS256, PS256 (RSA of 2048 bits or more) or ES256. Several of one type need a `kid` each, which assertions name. */
@@ -8175,7 +8201,7 @@ export interface components {
             /** @description Refresh tokens of public clients are always rotated. */
             rotate_refresh_tokens?: boolean;
             /** @description Scopes that the client may be granted; any other scope that it requests is left out of its tokens, also at the next refresh. All scopes by default. Without `openid`, the client uses plain OAuth 2.0: no ID token, and no `userinfo`. */
-            scopes?: ("openid" | "profile" | "email" | "org" | "permissions")[];
+            scopes?: components["schemas"]["OAuthScope"][];
             /** @description For third-party applications: each person is asked for consent before the client is granted anything of theirs, and can withdraw it. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API accepts them. */
             consent_required?: boolean;
             /** @description Public keys, of which at least one is for RS256, PS256 (RSA of 2048 bits or more) or ES256. Several of one type need a `kid` each, which assertions name. */
@@ -8220,7 +8246,7 @@ export interface components {
             /** @description Refresh tokens of public clients are always rotated. */
             rotate_refresh_tokens: boolean;
             /** @description Scopes that the client may be granted; any other scope that it requests is left out of its tokens, also at the next refresh. All scopes by default. Without `openid`, the client uses plain OAuth 2.0: no ID token, and no `userinfo`. */
-            scopes: ("openid" | "profile" | "email" | "org" | "permissions")[];
+            scopes: components["schemas"]["OAuthScope"][];
             /** @description For third-party applications: each person is asked for consent before the client is granted anything of theirs, and can withdraw it. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API accepts them. */
             consent_required: boolean;
             /** @description Public keys, of which at least one is for RS256, PS256 (RSA of 2048 bits or more) or ES256. Several of one type need a `kid` each, which assertions name. */
@@ -8268,7 +8294,7 @@ export interface components {
             /** @description Refresh tokens of public clients are always rotated. */
             rotate_refresh_tokens?: boolean;
             /** @description Scopes that the client may be granted; any other scope that it requests is left out of its tokens, also at the next refresh. All scopes by default. Without `openid`, the client uses plain OAuth 2.0: no ID token, and no `userinfo`. */
-            scopes?: ("openid" | "profile" | "email" | "org" | "permissions")[];
+            scopes?: components["schemas"]["OAuthScope"][];
             /** @description For third-party applications: each person is asked for consent before the client is granted anything of theirs, and can withdraw it. Its tokens are for `userinfo` and for APIs of its own; neither this API nor the end-user API accepts them. */
             consent_required?: boolean;
             /** @description Public keys, of which at least one is for RS256, PS256 (RSA of 2048 bits or more) or ES256. Several of one type need a `kid` each, which assertions name. */
@@ -8291,16 +8317,20 @@ export interface components {
             initiate_login_uri?: string | null;
             name?: string;
         };
+        /** ResourceActions */
+        ResourceActions: {
+            name: string;
+            actions: string[];
+        };
+        /** RolePermissionsToAdd */
+        RolePermissionsToAdd: {
+            /** Format: uuid */
+            role_id: string;
+            permission_keys: string[];
+        };
         PortalAddResourcePermissionsRequest: {
-            resources: {
-                name: string;
-                actions: string[];
-            }[];
-            role_permissions: {
-                /** Format: uuid */
-                role_id: string;
-                permission_keys: string[];
-            }[];
+            resources: components["schemas"]["ResourceActions"][];
+            role_permissions: components["schemas"]["RolePermissionsToAdd"][];
         };
         PortalAddResourcePermissionsResponse: {
             data: {
@@ -8332,8 +8362,11 @@ export interface components {
     pathItems: never;
 }
 export type Error = components['schemas']['Error'];
+export type ErrorDetail = components['schemas']['ErrorDetail'];
 export type ErrorBody = components['schemas']['ErrorBody'];
 export type EventData = components['schemas']['EventData'];
+export type User = components['schemas']['User'];
+export type NamedResource = components['schemas']['NamedResource'];
 export type Pagination = components['schemas']['Pagination'];
 export type ListedIdentity = components['schemas']['ListedIdentity'];
 export type ListIdentitiesResponse = components['schemas']['ListIdentitiesResponse'];
@@ -8343,6 +8376,7 @@ export type Identity = components['schemas']['Identity'];
 export type CreateIdentityResponse = components['schemas']['CreateIdentityResponse'];
 export type ListedIdentityWithRoles = components['schemas']['ListedIdentityWithRoles'];
 export type ListIdentitiesWithRolesResponse = components['schemas']['ListIdentitiesWithRolesResponse'];
+export type IdentityToCreate = components['schemas']['IdentityToCreate'];
 export type CreateIdentitiesRequest = components['schemas']['CreateIdentitiesRequest'];
 export type IdentityCreationItem = components['schemas']['IdentityCreationItem'];
 export type CreateIdentitiesResponse = components['schemas']['CreateIdentitiesResponse'];
@@ -8356,11 +8390,14 @@ export type ListIdentityOrganizationsResponse = components['schemas']['ListIdent
 export type ResetIdentityPasswordRequest = components['schemas']['ResetIdentityPasswordRequest'];
 export type SetIdentityPasswordRequest = components['schemas']['SetIdentityPasswordRequest'];
 export type GetIdentitiesSummaryResponse = components['schemas']['GetIdentitiesSummaryResponse'];
+export type LinkedSsoConnection = components['schemas']['LinkedSsoConnection'];
 export type GetIdentityAuthStateResponse = components['schemas']['GetIdentityAuthStateResponse'];
+export type SecondFactor = components['schemas']['SecondFactor'];
 export type IdentityMfa = components['schemas']['IdentityMfa'];
 export type GetIdentityMfaResponse = components['schemas']['GetIdentityMfaResponse'];
 export type EffectivePermissions = components['schemas']['EffectivePermissions'];
 export type GetEffectivePermissionsResponse = components['schemas']['GetEffectivePermissionsResponse'];
+export type PermissionLocation = components['schemas']['PermissionLocation'];
 export type PermissionLocations = components['schemas']['PermissionLocations'];
 export type GetPermissionLocationsResponse = components['schemas']['GetPermissionLocationsResponse'];
 export type ProcessOfResource = components['schemas']['ProcessOfResource'];
@@ -8381,8 +8418,10 @@ export type GetNodeResponse = components['schemas']['GetNodeResponse'];
 export type UpdateNodeRequest = components['schemas']['UpdateNodeRequest'];
 export type MoveNodeRequest = components['schemas']['MoveNodeRequest'];
 export type ListNodeAncestorsResponse = components['schemas']['ListNodeAncestorsResponse'];
+export type NodeType = components['schemas']['NodeType'];
 export type NodeTypeSchema = components['schemas']['NodeTypeSchema'];
 export type GetNodeTypeSchemaResponse = components['schemas']['GetNodeTypeSchemaResponse'];
+export type NodeTypeToHave = components['schemas']['NodeTypeToHave'];
 export type ReplaceNodeTypeSchemaRequest = components['schemas']['ReplaceNodeTypeSchemaRequest'];
 export type Organization = components['schemas']['Organization'];
 export type ListOrganizationsResponse = components['schemas']['ListOrganizationsResponse'];
@@ -8391,6 +8430,7 @@ export type CreateOrganizationResponse = components['schemas']['CreateOrganizati
 export type UpdateOrganizationRequest = components['schemas']['UpdateOrganizationRequest'];
 export type Role = components['schemas']['Role'];
 export type ListOrganizationRolesResponse = components['schemas']['ListOrganizationRolesResponse'];
+export type SignInMethod = components['schemas']['SignInMethod'];
 export type AuthenticationPolicy = components['schemas']['AuthenticationPolicy'];
 export type GetAuthenticationPolicyResponse = components['schemas']['GetAuthenticationPolicyResponse'];
 export type ReplaceAuthenticationPolicyRequest = components['schemas']['ReplaceAuthenticationPolicyRequest'];
@@ -8403,6 +8443,7 @@ export type SsoDomain = components['schemas']['SsoDomain'];
 export type ListOrganizationDomainsResponse = components['schemas']['ListOrganizationDomainsResponse'];
 export type ClaimOrganizationDomainRequest = components['schemas']['ClaimOrganizationDomainRequest'];
 export type ClaimOrganizationDomainResponse = components['schemas']['ClaimOrganizationDomainResponse'];
+export type SsoCertificate = components['schemas']['SsoCertificate'];
 export type SsoServiceProvider = components['schemas']['SsoServiceProvider'];
 export type SsoConnection = components['schemas']['SsoConnection'];
 export type GetOrganizationSsoConnectionResponse = components['schemas']['GetOrganizationSsoConnectionResponse'];
@@ -8419,6 +8460,7 @@ export type GetOrganizationSsoRecoveryCodesResponse = components['schemas']['Get
 export type RenewOrganizationSsoRecoveryCodesResponse = components['schemas']['RenewOrganizationSsoRecoveryCodesResponse'];
 export type ApiKey = components['schemas']['ApiKey'];
 export type ListApiKeysResponse = components['schemas']['ListApiKeysResponse'];
+export type SystemPermission = components['schemas']['SystemPermission'];
 export type CreateApiKeyRequest = components['schemas']['CreateApiKeyRequest'];
 export type ApiKeyWithSecret = components['schemas']['ApiKeyWithSecret'];
 export type CreateApiKeyResponse = components['schemas']['CreateApiKeyResponse'];
@@ -8443,6 +8485,7 @@ export type RoleAssignment = components['schemas']['RoleAssignment'];
 export type ListIdentityRoleAssignmentsResponse = components['schemas']['ListIdentityRoleAssignmentsResponse'];
 export type AssignRoleRequest = components['schemas']['AssignRoleRequest'];
 export type AssignRoleResponse = components['schemas']['AssignRoleResponse'];
+export type RoleAssignmentToCreate = components['schemas']['RoleAssignmentToCreate'];
 export type AssignRolesRequest = components['schemas']['AssignRolesRequest'];
 export type RoleAssignmentItem = components['schemas']['RoleAssignmentItem'];
 export type AssignRolesResponse = components['schemas']['AssignRolesResponse'];
@@ -8456,8 +8499,11 @@ export type CreateOrganizationInvitationResponse = components['schemas']['Create
 export type EvaluateRequest = components['schemas']['EvaluateRequest'];
 export type Decision = components['schemas']['Decision'];
 export type EvaluateResponse = components['schemas']['EvaluateResponse'];
+export type PermissionCheck = components['schemas']['PermissionCheck'];
 export type EvaluateBulkRequest = components['schemas']['EvaluateBulkRequest'];
 export type EvaluateBulkResponse = components['schemas']['EvaluateBulkResponse'];
+export type NamedReference = components['schemas']['NamedReference'];
+export type ExplanationReason = components['schemas']['ExplanationReason'];
 export type Explanation = components['schemas']['Explanation'];
 export type ExplainResponse = components['schemas']['ExplainResponse'];
 export type AuditRow = components['schemas']['AuditRow'];
@@ -8473,34 +8519,42 @@ export type WebhookWithSecret = components['schemas']['WebhookWithSecret'];
 export type CreateWebhookResponse = components['schemas']['CreateWebhookResponse'];
 export type WebhooksSummary = components['schemas']['WebhooksSummary'];
 export type GetWebhooksSummaryResponse = components['schemas']['GetWebhooksSummaryResponse'];
+export type WebhookEventType = components['schemas']['WebhookEventType'];
 export type ListWebhookEventTypesResponse = components['schemas']['ListWebhookEventTypesResponse'];
 export type GetWebhookResponse = components['schemas']['GetWebhookResponse'];
 export type UpdateWebhookRequest = components['schemas']['UpdateWebhookRequest'];
+export type WebhookAttempt = components['schemas']['WebhookAttempt'];
 export type WebhookDelivery = components['schemas']['WebhookDelivery'];
 export type TestWebhookResponse = components['schemas']['TestWebhookResponse'];
 export type ListWebhookDeliveriesResponse = components['schemas']['ListWebhookDeliveriesResponse'];
 export type WebhookDeliveryDetail = components['schemas']['WebhookDeliveryDetail'];
 export type GetWebhookDeliveryResponse = components['schemas']['GetWebhookDeliveryResponse'];
 export type AuthzenAccessEvaluationRequest = components['schemas']['AuthzenAccessEvaluationRequest'];
-export type AuthzenAccessEvaluationResponse = components['schemas']['AuthzenAccessEvaluationResponse'];
+export type AuthzenDecision = components['schemas']['AuthzenDecision'];
+export type AuthzenEvaluation = components['schemas']['AuthzenEvaluation'];
 export type AuthzenAccessEvaluationsRequest = components['schemas']['AuthzenAccessEvaluationsRequest'];
 export type AuthzenAccessEvaluationsResponse = components['schemas']['AuthzenAccessEvaluationsResponse'];
 export type AuthzenAccessSearchSubjectRequest = components['schemas']['AuthzenAccessSearchSubjectRequest'];
+export type AuthzenEntity = components['schemas']['AuthzenEntity'];
 export type AuthzenAccessSearchSubjectResponse = components['schemas']['AuthzenAccessSearchSubjectResponse'];
 export type AuthzenAccessSearchResourceRequest = components['schemas']['AuthzenAccessSearchResourceRequest'];
 export type AuthzenAccessSearchActionRequest = components['schemas']['AuthzenAccessSearchActionRequest'];
+export type AuthzenAction = components['schemas']['AuthzenAction'];
 export type AuthzenAccessSearchActionResponse = components['schemas']['AuthzenAccessSearchActionResponse'];
 export type Account = components['schemas']['Account'];
 export type PortalGetAccountResponse = components['schemas']['PortalGetAccountResponse'];
 export type PortalUpdateAccountRequest = components['schemas']['PortalUpdateAccountRequest'];
 export type Subscription = components['schemas']['Subscription'];
 export type PortalGetSubscriptionResponse = components['schemas']['PortalGetSubscriptionResponse'];
+export type AdministratorRoleHeld = components['schemas']['AdministratorRoleHeld'];
 export type Administrator = components['schemas']['Administrator'];
 export type PortalListMembersResponse = components['schemas']['PortalListMembersResponse'];
 export type PortalGetMemberResponse = components['schemas']['PortalGetMemberResponse'];
+export type AdministratorRoleToHold = components['schemas']['AdministratorRoleToHold'];
 export type PortalUpdateMemberRequest = components['schemas']['PortalUpdateMemberRequest'];
 export type AdministratorRole = components['schemas']['AdministratorRole'];
 export type PortalListAdministratorRolesResponse = components['schemas']['PortalListAdministratorRolesResponse'];
+export type Capability = components['schemas']['Capability'];
 export type PortalCreateAdministratorRoleRequest = components['schemas']['PortalCreateAdministratorRoleRequest'];
 export type PortalCreateAdministratorRoleResponse = components['schemas']['PortalCreateAdministratorRoleResponse'];
 export type PortalUpdateAdministratorRoleRequest = components['schemas']['PortalUpdateAdministratorRoleRequest'];
@@ -8508,6 +8562,7 @@ export type AdministratorInvite = components['schemas']['AdministratorInvite'];
 export type PortalListAdministratorInvitesResponse = components['schemas']['PortalListAdministratorInvitesResponse'];
 export type PortalCreateAdministratorInviteRequest = components['schemas']['PortalCreateAdministratorInviteRequest'];
 export type PortalCreateAdministratorInviteResponse = components['schemas']['PortalCreateAdministratorInviteResponse'];
+export type DirectoryMembership = components['schemas']['DirectoryMembership'];
 export type ListedDirectoryIdentity = components['schemas']['ListedDirectoryIdentity'];
 export type PortalListDirectoryResponse = components['schemas']['PortalListDirectoryResponse'];
 export type PortalGetDirectorySummaryResponse = components['schemas']['PortalGetDirectorySummaryResponse'];
@@ -8516,6 +8571,7 @@ export type PortalGetDirectoryIdentityResponse = components['schemas']['PortalGe
 export type PortalCreateAccountIdentityInviteRequest = components['schemas']['PortalCreateAccountIdentityInviteRequest'];
 export type Process = components['schemas']['Process'];
 export type PortalListProcessesResponse = components['schemas']['PortalListProcessesResponse'];
+export type PendingStep = components['schemas']['PendingStep'];
 export type ProcessDetail = components['schemas']['ProcessDetail'];
 export type PortalGetProcessResponse = components['schemas']['PortalGetProcessResponse'];
 export type PortalCancelProcessRequest = components['schemas']['PortalCancelProcessRequest'];
@@ -8547,13 +8603,16 @@ export type Environment = components['schemas']['Environment'];
 export type PortalListEnvironmentsResponse = components['schemas']['PortalListEnvironmentsResponse'];
 export type PortalCreateEnvironmentRequest = components['schemas']['PortalCreateEnvironmentRequest'];
 export type PortalCreateEnvironmentResponse = components['schemas']['PortalCreateEnvironmentResponse'];
+export type OwnAdministratorRole = components['schemas']['OwnAdministratorRole'];
 export type PortalGetMeResponse = components['schemas']['PortalGetMeResponse'];
 export type PortalGetApplicationStateResponse = components['schemas']['PortalGetApplicationStateResponse'];
 export type PortalPutApplicationStateRequest = components['schemas']['PortalPutApplicationStateRequest'];
 export type PortalPutApplicationStateResponse = components['schemas']['PortalPutApplicationStateResponse'];
+export type SecondFactorKind = components['schemas']['SecondFactorKind'];
 export type EnvironmentSettings = components['schemas']['EnvironmentSettings'];
 export type PortalGetEnvironmentSettingsResponse = components['schemas']['PortalGetEnvironmentSettingsResponse'];
 export type PortalUpdateEnvironmentSettingsRequest = components['schemas']['PortalUpdateEnvironmentSettingsRequest'];
+export type OAuthScope = components['schemas']['OAuthScope'];
 export type OAuthClient = components['schemas']['OAuthClient'];
 export type PortalListOAuthClientsResponse = components['schemas']['PortalListOAuthClientsResponse'];
 export type PortalCreateOAuthClientRequest = components['schemas']['PortalCreateOAuthClientRequest'];
@@ -8561,6 +8620,8 @@ export type OAuthClientWithSecret = components['schemas']['OAuthClientWithSecret
 export type PortalCreateOAuthClientResponse = components['schemas']['PortalCreateOAuthClientResponse'];
 export type PortalGetOAuthClientResponse = components['schemas']['PortalGetOAuthClientResponse'];
 export type PortalUpdateOAuthClientRequest = components['schemas']['PortalUpdateOAuthClientRequest'];
+export type ResourceActions = components['schemas']['ResourceActions'];
+export type RolePermissionsToAdd = components['schemas']['RolePermissionsToAdd'];
 export type PortalAddResourcePermissionsRequest = components['schemas']['PortalAddResourcePermissionsRequest'];
 export type PortalAddResourcePermissionsResponse = components['schemas']['PortalAddResourcePermissionsResponse'];
 export type ResponseRefusal = components['responses']['Refusal'];
@@ -12078,7 +12139,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AuthzenAccessEvaluationResponse"];
+                    "application/json": components["schemas"]["AuthzenDecision"];
                 };
             };
             default: components["responses"]["Refusal"];

@@ -1,6 +1,7 @@
 import type { FastifyRequest, FastifySchemaValidationError } from 'fastify';
 import { type TProperties, Type } from 'typebox';
 import { DomainError, type ErrorDetail } from '../domain/errors.js';
+import { ErrorDetailView } from './errors.js';
 import { Nullable, OneOf, Resource } from './schemas.js';
 import { detailOf, mostFindings } from './validation.js';
 
@@ -20,9 +21,7 @@ export const itemsWith = <P extends TProperties>(title: string, more: P, ...stat
             {
               code: Type.String(),
               message: Type.String(),
-              details: Type.Optional(
-                Type.Array(Type.Object({ field: Type.String(), code: Type.String(), message: Type.String() })),
-              ),
+              details: Type.Optional(Type.Array(ErrorDetailView)),
             },
             { example: null },
           ),

@@ -5,7 +5,7 @@ import { driverErrorOf } from '../platform/database/postgres-errors.js';
 import type { LimitPolicy, LimitState } from '../platform/limiter.js';
 import { isOutage } from '../platform/outages.js';
 import { lostRaceOf } from './lost-races.js';
-import { Nullable } from './schemas.js';
+import { Nullable, Resource } from './schemas.js';
 import { detailsOf } from './validation.js';
 
 /** The status of every refusal; the compiler asks for a new code's. */
@@ -185,6 +185,13 @@ const withoutCode = new Set<ErrorCode>(['auth.invalid_credentials', 'principal.w
 /** The code as callers see it. */
 export const shownCode = (code: ErrorCode): ErrorCode | null => (withoutCode.has(code) ? null : code);
 
+/** What is wrong with one field. */
+export const ErrorDetailView = Resource('ErrorDetail', {
+  field: Type.String(),
+  code: Type.String(),
+  message: Type.String(),
+});
+
 export const ErrorEnvelope = Type.Object({
   error: Type.Object({
     statusCode: Type.Integer(),
@@ -193,9 +200,7 @@ export const ErrorEnvelope = Type.Object({
     timestamp: Type.String({ format: 'date-time' }),
     path: Type.String(),
     method: Type.String(),
-    details: Type.Optional(
-      Type.Array(Type.Object({ field: Type.String(), code: Type.String(), message: Type.String() })),
-    ),
+    details: Type.Optional(Type.Array(ErrorDetailView)),
   }),
 });
 

@@ -14,7 +14,7 @@ export const Nullable = <S extends TSchema>(schema: S) => {
 /** One of some strings. */
 export const OneOf = <const V extends string>(
   values: readonly V[],
-  options: { description?: string; default?: V } = {},
+  options: { title?: string; description?: string; default?: V } = {},
 ) => Type.Unsafe<V>({ type: 'string', enum: [...values], ...options });
 
 /**
@@ -86,18 +86,28 @@ export const Slug = Type.String({
     'must be 1 to 63 of a-z, 0-9 and -, without - at either end',
   ),
 });
-/** Of an Account, an Application or an Environment, beside what it is part of. */
-export const NamedView = Type.Object({ id: Id, name: Type.String(), slug: Type.String() });
 export const Metadata = Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true });
 /** As it may be sent: the domain refuses what is larger (contract §1). */
 export const SentMetadata = Type.Unsafe<Record<string, unknown>>({ ...Metadata, 'x-max-bytes': 16 * 1024 });
 
-/** A request body: unknown fields are refused (contract §1). */
-export const Body = <P extends TProperties>(properties: P) => Type.Object(properties, { additionalProperties: false });
+/** A request body, or an object in one: unknown fields are refused (contract §1). @param title of an element of an array */
+export const Body = <P extends TProperties>(properties: P, title?: string) =>
+  Type.Object(properties, { additionalProperties: false, ...(title && { title }) });
 
 /** What is answered of a resource, under its name in the OpenAPI document, and so in the types of clients. */
 export const Resource = <P extends TProperties>(title: string, properties: P, options: TObjectOptions = {}) =>
   Type.Object(properties, { title, ...options });
+
+/** Of an Account, an Application or an Environment, beside what it is part of. */
+export const NamedView = Resource('NamedResource', { id: Id, name: Type.String(), slug: Type.String() });
+
+/** Of the administrator who is signed in. */
+export const UserView = Resource('User', {
+  id: Id,
+  email: Type.String(),
+  first_name: Type.String(),
+  last_name: Type.String(),
+});
 
 /** `{ data }`, the shape of every single resource. */
 export const single = <S extends TSchema>(schema: S) => Type.Object({ data: schema });

@@ -46,6 +46,8 @@ function closed(schema: unknown): unknown {
     properties,
     items,
     anyOf,
+    oneOf,
+    discriminator: ___,
     example: _,
     default: __,
     $ref,
@@ -58,6 +60,7 @@ function closed(schema: unknown): unknown {
     ...(known && { enum: rest.nullable ? [...known, null] : known }), // of this release, there are no others
     ...(items && { items: closed(items) }),
     ...(anyOf && { anyOf: closed(anyOf) }),
+    ...(oneOf && { oneOf: closed(oneOf) }),
     ...(properties && {
       properties: closedEach(properties),
       additionalProperties: rest.additionalProperties ?? false,

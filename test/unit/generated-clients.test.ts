@@ -1,13 +1,22 @@
 import { clientDocument } from '../../scripts/client-document.js';
-import type { OpenApiDocument, Schema } from '../../src/http/openapi/document.js';
+import {
+  isJsonSurface,
+  isReference,
+  type MediaType,
+  type OpenApiDocument,
+  operationsOf,
+  type Schema,
+} from '../../src/http/openapi/document.js';
 import { openApiDocument } from '../../src/openapi-document.js';
+import { resolved } from '../support/document-schemas.js';
 
 let document: OpenApiDocument;
 beforeAll(async () => {
   document = (await openApiDocument()) as OpenApiDocument;
 });
 
-const schemaOf = ({ components }: OpenApiDocument, name: string) => (components.schemas as Record<string, Schema>)[name];
+const schemaOf = ({ components }: OpenApiDocument, name: string) =>
+  (components.schemas as Record<string, Schema>)[name];
 
 test('what a release may add to is no enumeration: what generators make of one refuses to read another value', () => {
   const code = schemaOf(document, 'ErrorBody')?.properties?.code;
@@ -22,4 +31,65 @@ test('the types of the client have the values that are known', () => {
   const code = schemaOf(clientDocument(document) as OpenApiDocument, 'ErrorBody')?.properties?.code;
   expect(code?.enum).toContain('version.conflict');
   expect(code?.enum).toContain(null);
+});
+
+test('an administrator who signs in has one of several outcomes, told apart by a property', () => {
+  const outcome = schemaOf(document, 'LoginOutcome');
+  const named = (name: string) => `#/components/schemas/${name}`;
+  expect(schemaOf(document, 'LoginResponse')?.properties?.data).toEqual({ $ref: named('LoginOutcome') });
+  expect(outcome?.discriminator).toEqual({
+    propertyName: 'outcome',
+    mapping: {
+      authenticated: named('SignedInOutcome'),
+      account_required: named('SignedInOutcome'),
+      mfa_required: named('MfaRequiredOutcome'),
+      application_selection_required: named('ApplicationSelectionRequiredOutcome'),
+      sso_required: named('SsoRequiredOutcome'),
+    },
+  });
+  expect(outcome?.oneOf).toHaveLength(4);
+});
+
+/** Whatever generators would have to name by themselves, or leave without a name, as Go does. */
+function nameless(schema: Schema, path: string, isNamed: (one: Schema) => boolean, seen = new Set<string>()): string[] {
+  if (seen.has(schema.$ref ?? '')) return [];
+  const { properties = {}, items, anyOf = [], oneOf = [] } = resolved(document, schema) as Schema;
+  const within = new Set(schema.$ref ? [...seen, schema.$ref] : seen);
+  const parts = [...Object.entries(properties), ...[...anyOf, ...oneOf].entries()];
+  return [
+    ...(items && !isNamed(items) ? [`${path}[]`] : []),
+    ...(items ? nameless(items, `${path}[]`, isNamed, within) : []),
+    ...parts.flatMap(([name, one]) => nameless(one, `${path}.${name}`, isNamed, within)),
+  ];
+}
+const bodies = () =>
+  [...operationsOf(document)]
+    .filter(({ path }) => isJsonSurface(path))
+    .flatMap(({ operation: { operationId, requestBody, responses } }) =>
+      [requestBody, ...Object.values(responses).map((one) => resolved(document, one))].flatMap((part) =>
+        Object.values((part as { content?: Record<string, MediaType> } | undefined)?.content ?? {}).map(
+          ({ schema }) => ({
+            operationId,
+            schema: schema as Schema,
+          }),
+        ),
+      ),
+    );
+
+test('the objects of every array that is sent or answered have a name', () => {
+  const isNamed = (one: Schema) => isReference(one) || !one.properties;
+  const found = bodies().flatMap(({ operationId, schema }) => nameless(schema, operationId, isNamed));
+  expect([...new Set(found)]).toEqual([]);
+});
+
+test('the values of every set have a name: Java knows no set of an enumeration without one', () => {
+  const found: string[] = [];
+  const gather = (value: unknown, path: string): void => {
+    if (typeof value !== 'object' || value === null) return;
+    const { items } = value as Schema;
+    if ('uniqueItems' in value && items?.enum) found.push(path);
+    for (const [name, one] of Object.entries(value)) gather(one, `${path}/${name}`);
+  };
+  gather(document, '');
+  expect(found).toEqual([]);
 });

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import type { AccessToken } from '../../domain/users/admin-tokens.js';
 import type { Named } from '../../domain/users/reachable.js';
 import type { SignedIn } from '../../domain/users/sign-in.js';
-import { Id, NamedView, Nullable, OneOf } from '../schemas.js';
+import { NamedView, Nullable, OneOf, UserView } from '../schemas.js';
 
 export const Acr = OneOf(['urn:gatehouse:aal1', 'urn:gatehouse:aal2'], { description: '`aal2`: two factors.' });
 
@@ -18,7 +18,7 @@ export const Html = { content: { 'text/html': { schema: Type.String() } } };
 /** A started session; also what the creation of an account answers. */
 export const SignedInFields = {
   ...TokenFields,
-  user: Type.Object({ id: Id, email: Type.String(), first_name: Type.String(), last_name: Type.String() }),
+  user: UserView,
   account: Nullable(NamedView),
   application: Nullable(NamedView),
   mfa_enrollment_required: Type.Boolean({

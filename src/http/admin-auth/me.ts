@@ -10,7 +10,7 @@ import { createAdminCookies } from './cookies.js';
 import type { AdminAuthOptions } from './options.js';
 import { subjectOf } from './signed-in.js';
 
-const Role = Type.Object({ role_id: Id, name: Type.String(), system_key: Nullable(Type.String()) });
+const Role = Resource('HeldRole', { role_id: Id, name: Type.String(), system_key: Nullable(Type.String()) });
 const Me = Resource('SignedInAdministrator', {
   user: Type.Object({
     id: Id,
@@ -26,7 +26,7 @@ const Me = Resource('SignedInAdministrator', {
     acr: Acr,
   }),
   accounts: Type.Array(
-    Type.Object({
+    Resource('AdministeredAccount', {
       ...NamedView.properties,
       require_mfa: Type.Boolean({ description: 'Whether the account admits only sessions with a second factor.' }),
       roles: Type.Array(Role),

@@ -1,13 +1,15 @@
 import { Type } from 'typebox';
 import type { EnteredOutcome, SignInOutcome } from '../../domain/users/sign-in.js';
-import { NamedView, OneOf, Timestamp } from '../schemas.js';
+import { NamedView, OneOf, Resource, Timestamp } from '../schemas.js';
 import { presentNamed, presentSignedIn, SignedInFields } from './answers.js';
 
-const SignedInOutcome = Type.Object(
+const SignedInOutcome = Resource(
+  'SignedInOutcome',
   { outcome: OneOf(['authenticated', 'account_required']), ...SignedInFields },
   { description: '`account_required`: signed in, without an account yet; `account` and `application` are null.' },
 );
-const MfaRequired = Type.Object(
+const MfaRequired = Resource(
+  'MfaRequiredOutcome',
   {
     outcome: OneOf(['mfa_required']),
     challenge_token: Type.String({ description: 'For one of `mfa/challenge/…`; works once, within ten minutes.' }),
@@ -16,15 +18,17 @@ const MfaRequired = Type.Object(
   },
   { description: 'The credentials are correct, and the user has a second factor to verify. No session yet.' },
 );
-const SelectionRequired = Type.Object(
+const SelectionRequired = Resource(
+  'ApplicationSelectionRequiredOutcome',
   {
     outcome: OneOf(['application_selection_required']),
     selection_token: Type.String({ description: 'For `select-application`; works once, within five minutes.' }),
-    applications: Type.Array(Type.Object({ ...NamedView.properties, account: NamedView })),
+    applications: Type.Array(Resource('SelectableApplication', { ...NamedView.properties, account: NamedView })),
   },
   { description: 'Authentication is complete, and there are several applications to choose from. No session yet.' },
 );
-const SsoRequired = Type.Object(
+const SsoRequired = Resource(
+  'SsoRequiredOutcome',
   {
     outcome: OneOf(['sso_required']),
     redirect_to: Type.String({
@@ -39,9 +43,11 @@ const SsoRequired = Type.Object(
 );
 
 /** What may come of a password. */
-export const LoginOutcome = Type.Union([SignedInOutcome, MfaRequired, SelectionRequired, SsoRequired]);
+export const LoginOutcome = Type.Union([SignedInOutcome, MfaRequired, SelectionRequired, SsoRequired], {
+  title: 'LoginOutcome',
+});
 /** What may come of a second factor. */
-export const ChallengeOutcome = Type.Union([SignedInOutcome, SelectionRequired]);
+export const ChallengeOutcome = Type.Union([SignedInOutcome, SelectionRequired], { title: 'ChallengeOutcome' });
 
 export function presentEntered(result: EnteredOutcome) {
   if (result.outcome !== 'application_selection_required') {

@@ -76,7 +76,7 @@ export const accessEvaluations = operation({
         Type.Array(
           Type.Object(
             { ...Type.Partial(Type.Object(Parts)).properties, context: Type.Optional(Context) },
-            { additionalProperties: true },
+            { title: 'AuthzenEvaluation', additionalProperties: true },
           ),
           { maxItems: 1000 },
         ),

@@ -28,7 +28,7 @@ const more = { context: Type.Optional(Context), page: AskedPage };
 const answer = <S extends Type.TSchema>(result: S) => ({
   200: Type.Object({ results: Type.Array(result), page: AnsweredPage }),
 });
-const Typed = Type.Object({ type: Type.String(), id: Type.String() });
+const Typed = Type.Object({ type: Type.String(), id: Type.String() }, { title: 'AuthzenEntity' });
 const nobody: FoundPage = { ids: [], next: null };
 const usual = 100;
 
@@ -85,7 +85,7 @@ export const searchActions = operation({
   path: '/search/action',
   summary: 'Search actions (AuthZEN 1.0 §8.3): which permissions a subject has at a node',
   body: Type.Object({ subject: Subject, resource: Resource, ...more }, { additionalProperties: true }),
-  answers: answer(Type.Object({ name: Type.String() })),
+  answers: answer(Type.Object({ name: Type.String() }, { title: 'AuthzenAction' })),
   async handle({ services, scope: { environmentId }, body: { subject, resource, page } }) {
     const [identityId, nodeId] = [identityOf(subject), nodeOf(resource, environmentId)];
     const isAbout = identityId !== null && nodeId !== undefined;

@@ -13,14 +13,17 @@ export const SubjectType = Open({ type: text, ...Properties });
 export const ResourceType = Open({ type: text, ...Properties });
 export const Context = Type.Object({}, { additionalProperties: true });
 
-export const Decision = Type.Object({
-  decision: Type.Boolean(),
-  context: Type.Object({
-    reason: Type.String({
-      description: 'As for `/api/v1/authorization/evaluate`; in a bulk evaluation also `evaluation_invalid`.',
+export const Decision = Type.Object(
+  {
+    decision: Type.Boolean(),
+    context: Type.Object({
+      reason: Type.String({
+        description: 'As for `/api/v1/authorization/evaluate`; in a bulk evaluation also `evaluation_invalid`.',
+      }),
     }),
-  }),
-});
+  },
+  { title: 'AuthzenDecision' },
+);
 export const AskedPage = Type.Optional(
   Open({
     token: Type.Optional(Type.String({ maxLength: 500 })),

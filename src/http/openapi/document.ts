@@ -66,6 +66,8 @@ export interface Schema {
   required?: string[];
   additionalProperties?: boolean | Schema;
   anyOf?: Schema[];
+  oneOf?: Schema[];
+  discriminator?: { propertyName: string; mapping: Record<string, string> };
   description?: string;
   title?: string;
   'x-error-codes'?: string[];

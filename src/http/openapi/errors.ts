@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { DomainError, type ErrorCode, errorCodes } from '../../domain/errors.js';
-import { ErrorEnvelope, httpStatusOf, shownCode } from '../errors.js';
+import { ErrorDetailView, ErrorEnvelope, httpStatusOf, shownCode } from '../errors.js';
 import { PageRefusal } from '../oauth/documentation/json.js';
 import { Page } from '../oauth/documentation/page.js';
 import type { DocumentedOperation, DocumentedResponse, OpenApiDocument, Schema } from './document.js';
@@ -16,11 +16,13 @@ export const errorSchemas = {
     description: 'The body of every error response.',
     properties: { error: { $ref: '#/components/schemas/ErrorBody' } },
   },
+  ErrorDetail: ErrorDetailView,
   ErrorBody: {
     ...body,
     title: 'ErrorBody',
     properties: {
       ...body.properties,
+      details: { type: 'array', items: { $ref: '#/components/schemas/ErrorDetail' } },
       code: {
         type: 'string',
         nullable: true,

@@ -11,23 +11,26 @@ export function shareSchemas(document: OpenApiDocument): void {
   const share = (schema: Schema, name: string) => {
     const text = JSON.stringify(schema);
     const known = shared.get(text) ?? name;
-    if (schemas[known] !== undefined && !shared.has(text)) return schema; // another one has the name
+    const taken = schemas[known];
+    if (taken !== undefined && JSON.stringify(taken) !== text) return schema; // another one has the name
     shared.set(text, known);
     schemas[known] = schema;
     return { $ref: `#/components/schemas/${known}` };
   };
   const titled = (schema: Schema): Schema => {
     if (schema['x-resource']) return { $ref: `#/components/schemas/${schema['x-resource']}` };
-    const parts: Schema = { ...schema };
+    const { anyOf, ...own } = schema;
+    const parts: Schema = { ...own, ...(anyOf && alternatives(anyOf, anyOf.map(titled))) };
     if (schema.properties) {
       parts.properties = Object.fromEntries(
         Object.entries(schema.properties).map(([name, one]) => [name, titled(one)]),
       );
     }
     if (schema.items) parts.items = titled(schema.items);
-    if (schema.anyOf) parts.anyOf = schema.anyOf.map(titled);
-    // OpenAPI 3.0 knows no `nullable` beside a reference.
-    return schema.title && !schema.nullable ? (share(parts, schema.title) as Schema) : parts;
+    const { title, ...nameless } = parts;
+    // OpenAPI 3.0 knows no `nullable` beside a reference, and generators would make a second type of the name.
+    if (schema.nullable) return nameless;
+    return title ? (share(parts, title) as Schema) : parts;
   };
   for (const { operation } of operationsOf(document)) {
     const { operationId, requestBody, responses } = operation;
@@ -44,6 +47,22 @@ export function shareSchemas(document: OpenApiDocument): void {
       }
     }
   }
+}
+
+/** What each of has a name, and a property with values of its own, is told apart by that. @param named the same, shared */
+function alternatives(all: Schema[], named: Schema[]): Partial<Schema> {
+  const tellsApart = (name: string): boolean => {
+    const values = all.flatMap(({ properties, required }) =>
+      required?.includes(name) ? (properties?.[name]?.enum ?? [null]) : [null],
+    );
+    return !values.includes(null) && new Set(values).size === values.length;
+  };
+  const propertyName = Object.keys(all[0]?.properties ?? {}).find(tellsApart);
+  if (!propertyName || !named.every(isReference)) return { anyOf: named };
+  const mapping = all.flatMap(({ properties }, i) =>
+    (properties?.[propertyName]?.enum ?? []).map((value) => [value, named[i]?.$ref]),
+  );
+  return { oneOf: named, discriminator: { propertyName, mapping: Object.fromEntries(mapping) } };
 }
 
 /** Those of the answers beyond the first success are rare, and say their status. */

@@ -17,7 +17,7 @@ const Decision = Resource('Decision', {
       '`identity_inactive`, `node_inactive`, `no_assignment`, `outside_window`, `role_inactive`.',
   }),
 });
-const Named = Type.Object({ id: Id, name: Type.String() });
+const Named = Resource('NamedReference', { id: Id, name: Type.String() });
 const Window = { effective_from: Nullable(Timestamp), effective_to: Nullable(Timestamp) };
 
 const checkOf = (body: { identity_id: string; permission: string; node_id?: string | null }) => ({
@@ -60,7 +60,7 @@ export const evaluateBulk = operation({
   path: '/authorization/evaluate/bulk',
   summary: 'Check up to 1000 permissions at once',
   description: `Results are in the order of the checks. ${about}`,
-  body: Body({ checks: Type.Array(Body(Check), { minItems: 1, maxItems: 1000 }), ...AsOf }),
+  body: Body({ checks: Type.Array(Body(Check, 'PermissionCheck'), { minItems: 1, maxItems: 1000 }), ...AsOf }),
   events: [],
   answers: { 200: single(Type.Object({ results: Type.Array(Decision) })) },
   handle: async ({ services, scope, body }) => ({
@@ -86,7 +86,7 @@ export const explain = operation({
         ...Decision.properties,
         decision: Nullable(Type.Object({ ...Seen, path: Type.Array(Named, { description: 'From the root down.' }) })),
         reasons: Type.Array(
-          Type.Object({
+          Resource('ExplanationReason', {
             code: Type.String({
               description: 'A reason of a decision, or `role_lacks_permission`, `assigned_elsewhere`, `removed`.',
             }),

@@ -9,6 +9,7 @@ import { conflictAs } from '../version-conflict.js';
 
 const Seconds = (minimum: number, maximum: number) => Type.Integer({ minimum, maximum, description: 'Seconds.' });
 const day = 86_400;
+const FactorKind = OneOf(factorKinds, { title: 'SecondFactorKind' });
 
 const BrandingFields = {
   name: Nullable(Name),
@@ -40,7 +41,7 @@ const Fields = {
     description:
       'Days within which a first factor must be enrolled if MFA is required; 0: before the first sign-in can continue.',
   }),
-  mfa_allowed_factors: Type.Array(OneOf(factorKinds), { uniqueItems: true }),
+  mfa_allowed_factors: Type.Array(FactorKind, { uniqueItems: true }),
   mfa_trusted_device_days: Type.Integer({
     minimum: 0,
     maximum: 365,

@@ -23,7 +23,7 @@ const BulkIdentityFields = {
     ),
   ),
 };
-const Element = Body(BulkIdentityFields);
+const Element = Body(BulkIdentityFields, 'IdentityToCreate');
 /** What the document shows: a hash or a password, of which each excludes the other. */
 const imported = [
   {

@@ -8,7 +8,7 @@ import { changing, mayChange, ofOne, ofThemselves, viewing } from './identities-
 
 const MfaView = Resource('IdentityMfa', {
   factors: Type.Array(
-    Type.Object({
+    Resource('SecondFactor', {
       id: Id,
       type: Type.String(),
       label: Type.String(),
@@ -96,7 +96,7 @@ export const getIdentityAuthState = operation({
             '`unlock` ends it.',
         }),
         sso_connections: Type.Array(
-          Type.Object({
+          Resource('LinkedSsoConnection', {
             id: Id,
             organization_id: Nullable(Id),
             type: OneOf(ssoTypes),

@@ -49,7 +49,12 @@ export const getPermissionLocations = operation({
         identity_id: Id,
         permission: Type.String(),
         locations: Type.Array(
-          Type.Object({ node_id: Id, node_name: Type.String(), node_type: Type.String(), path: Type.Array(Id) }),
+          Resource('PermissionLocation', {
+            node_id: Id,
+            node_name: Type.String(),
+            node_type: Type.String(),
+            path: Type.Array(Id),
+          }),
         ),
       }),
     ),

@@ -30,7 +30,7 @@ const TypeFields = {
 const MaxDepth = Type.Integer({ minimum: 1, maximum: 50, description: 'Levels below the root.' });
 const SchemaView = Resource('NodeTypeSchema', {
   max_depth: MaxDepth,
-  node_types: Type.Array(Type.Object(TypeFields)),
+  node_types: Type.Array(Resource('NodeType', TypeFields)),
   version: Type.Integer(),
   updated_at: Timestamp,
 });
@@ -68,14 +68,17 @@ export const replaceNodeTypeSchema = operation({
   body: Body({
     max_depth: MaxDepth,
     node_types: Type.Array(
-      Body({
-        ...TypeFields,
-        description: Type.Optional(TypeFields.description),
-        allowed_parents: Type.Optional(TypeFields.allowed_parents),
-        can_be_root: Type.Optional(TypeFields.can_be_root),
-        metadata_schema: Type.Optional(TypeFields.metadata_schema),
-        icon: Type.Optional(TypeFields.icon),
-      }),
+      Body(
+        {
+          ...TypeFields,
+          description: Type.Optional(TypeFields.description),
+          allowed_parents: Type.Optional(TypeFields.allowed_parents),
+          can_be_root: Type.Optional(TypeFields.can_be_root),
+          metadata_schema: Type.Optional(TypeFields.metadata_schema),
+          icon: Type.Optional(TypeFields.icon),
+        },
+        'NodeTypeToHave',
+      ),
       { maxItems: 100 },
     ),
   }),

@@ -35,7 +35,7 @@ const Settings = {
       'to all.',
   }),
   rotate_refresh_tokens: Type.Boolean({ description: 'Refresh tokens of public clients are always rotated.' }),
-  scopes: Type.Array(OneOf(scopes), {
+  scopes: Type.Array(OneOf(scopes, { title: 'OAuthScope' }), {
     minItems: 1,
     uniqueItems: true,
     description:

@@ -46,7 +46,7 @@ const Wanted = {
     }),
   ),
 };
-const Element = Body({ identity_id: Id, ...Wanted });
+const Element = Body({ identity_id: Id, ...Wanted }, 'RoleAssignmentToCreate');
 const instant = (text: string | null | undefined, field: string) => (text == null ? null : instantOf(text, field));
 
 const rule =

@@ -199,7 +199,7 @@ export const ConnectionView = Resource('SsoConnection', {
     saml_sso_url: Nullable(Type.String()),
     saml_slo_url: Nullable(Type.String()),
     saml_signing_cert: Nullable(Type.String()),
-    certificates: Type.Array(Type.Object(CertificateFields), {
+    certificates: Type.Array(Resource('SsoCertificate', CertificateFields), {
       description:
         'The certificates in `saml_signing_cert`. An email and the event `sso_connection.certificate_expiring` warn 30 days, ' +
         'and 7 days, before the last one expires; sign-ins continue to work after that.',

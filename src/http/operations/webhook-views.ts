@@ -58,7 +58,9 @@ export const WebhooksSummaryView = Resource('WebhooksSummary', {
   inactive_count: Type.Integer(),
 });
 export const EventTypesView = Type.Object({
-  items: Type.Array(Type.Object({ type: Type.String(), resource_type: Type.String(), category: Type.String() })),
+  items: Type.Array(
+    Resource('WebhookEventType', { type: Type.String(), resource_type: Type.String(), category: Type.String() }),
+  ),
 });
 
 const DeliveryFields = {
@@ -77,7 +79,7 @@ const DeliveryFields = {
   attempt_count: Type.Integer(),
   next_attempt_at: Nullable(Timestamp),
   attempts: Type.Array(
-    Type.Object({
+    Resource('WebhookAttempt', {
       number: Type.Integer(),
       started_at: Timestamp,
       duration_ms: Nullable(Type.Integer()),

@@ -8,7 +8,11 @@ import { Body, ById, Description, Id, listOf, Name, Nullable, OneOf, Resource, s
 import { adminCallerOf } from './admin-caller.js';
 
 const ordered = { description: 'A set: returned in an order of its own, not in that in which it was sent.' };
-const Capabilities = Type.Array(OneOf(capabilities), { uniqueItems: true, maxItems: capabilities.length, ...ordered });
+const Capabilities = Type.Array(OneOf(capabilities, { title: 'Capability' }), {
+  uniqueItems: true,
+  maxItems: capabilities.length,
+  ...ordered,
+});
 const RoleView = Resource('AdministratorRole', {
   id: Id,
   name: Type.String(),

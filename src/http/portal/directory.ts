@@ -16,7 +16,7 @@ const RowFields = {
   name: Nullable(Type.String()),
   is_active: Type.Boolean({ description: 'Whether the identity may sign in to at least one environment.' }),
   memberships: Type.Array(
-    Type.Object({
+    Resource('DirectoryMembership', {
       application_id: Id,
       application_name: Type.String(),
       application_slug: Type.String(),

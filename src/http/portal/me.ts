@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { anyMember, errors, operation } from '../operation.js';
-import { Body, Id, Nullable, Slug, single } from '../schemas.js';
+import { Body, Id, NamedView, Nullable, Resource, Slug, single, UserView } from '../schemas.js';
 import { viewedBy } from './access.js';
 import { adminCallerOf } from './admin-caller.js';
 import { Limits } from './role-limits.js';
@@ -20,10 +20,15 @@ export const getMe = operation({
   answers: {
     200: single(
       Type.Object({
-        user: Type.Object({ id: Id, email: Type.String(), first_name: Type.String(), last_name: Type.String() }),
-        account: Type.Object({ id: Id, name: Type.String(), slug: Type.String() }),
+        user: UserView,
+        account: NamedView,
         roles: Type.Array(
-          Type.Object({ id: Id, name: Type.String(), limits: Limits, capabilities: Type.Array(Type.String()) }),
+          Resource('OwnAdministratorRole', {
+            id: Id,
+            name: Type.String(),
+            limits: Limits,
+            capabilities: Type.Array(Type.String()),
+          }),
         ),
         capabilities: Type.Array(Type.String(), {
           description: 'In the account as a whole: what the roles without limits grant together.',

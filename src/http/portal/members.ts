@@ -12,7 +12,7 @@ const MemberView = Resource('Administrator', {
   email: Type.String(),
   first_name: Type.String(),
   last_name: Type.String(),
-  roles: Type.Array(Type.Object({ role_id: Id, name: Type.String(), limits: Limits })),
+  roles: Type.Array(Resource('AdministratorRoleHeld', { role_id: Id, name: Type.String(), limits: Limits })),
   mfa_enrolled: Type.Boolean({ description: 'Whether the administrator has a second factor.' }),
   status: OneOf(['active'], { description: 'Somebody who has not accepted yet is an invite, not a member.' }),
   created_at: Timestamp,
@@ -74,7 +74,10 @@ export const updateMember = operation({
   retriedWithoutAccess: true,
   params: ById,
   body: Body({
-    roles: Type.Array(Body({ role_id: Id, limits: Type.Optional(WantedLimits) }), { minItems: 1, maxItems: 50 }),
+    roles: Type.Array(Body({ role_id: Id, limits: Type.Optional(WantedLimits) }, 'AdministratorRoleToHold'), {
+      minItems: 1,
+      maxItems: 50,
+    }),
   }),
   exists: ({ services, scope, params }) => services.accountMembers.get(scope, params.id),
   events: ['member.updated'],

@@ -68,7 +68,7 @@ const LookedAt = Resource('ProcessDetail', {
       history_length: Type.Integer(),
       started_at: Timestamp,
       pending: Type.Array(
-        Type.Object({
+        Resource('PendingStep', {
           activity: Type.String(),
           attempt: Type.Integer(),
           last_failure: Nullable(Type.String({ description: 'The kind of failure, in names and codes.' })),

@@ -5,17 +5,20 @@ import { Body, Id, single } from '../schemas.js';
 import { worded } from '../validation-words.js';
 
 const segment = '[a-z0-9][a-z0-9_-]*';
-const Resource = Body({
-  name: Type.String({
-    pattern: worded(`^[a-z][a-z0-9_:-]*(\\.${segment})*$`, 'must be like invoice or billing.invoice, in lower case'),
-    maxLength: 100,
-  }),
-  actions: Type.Array(
-    Type.String({ pattern: worded(`^${segment}$`, 'must be like view, in lower case'), maxLength: 49 }),
-    { maxItems: 1000 },
-  ),
-});
-const RolePermissions = Body({ role_id: Id, permission_keys: PermissionKeys });
+const Resource = Body(
+  {
+    name: Type.String({
+      pattern: worded(`^[a-z][a-z0-9_:-]*(\\.${segment})*$`, 'must be like invoice or billing.invoice, in lower case'),
+      maxLength: 100,
+    }),
+    actions: Type.Array(
+      Type.String({ pattern: worded(`^${segment}$`, 'must be like view, in lower case'), maxLength: 49 }),
+      { maxItems: 1000 },
+    ),
+  },
+  'ResourceActions',
+);
+const RolePermissions = Body({ role_id: Id, permission_keys: PermissionKeys }, 'RolePermissionsToAdd');
 
 export const addResourcePermissions = operation({
   id: 'addResourcePermissions',
