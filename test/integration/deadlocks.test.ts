@@ -5,6 +5,7 @@ import { newAccount, startApi, type TestAccount, type TestApi } from '../support
 import { newOrganization, newPerson, newRole } from '../support/api-organizations.js';
 import { type Call, callsOf } from '../support/calls.js';
 import { type Crossing, endedByDeadlock } from '../support/deadlock.js';
+import { untilWaiting } from '../support/lock-waits.js';
 import { type Calls, callsWith, newNode } from '../support/nodes.js';
 
 let api: TestApi;
@@ -152,3 +153,23 @@ test('the Account, its roles and permissions are changed while what refers to th
   });
   expect(changes.map(outcomeOf)).toEqual(['200', '200', '200', '204']);
 });
+
+test.each([
+  ['deleted', 'DELETE', ''],
+  ['tested', 'POST', '/test'],
+] as const)(
+  'a subscription that is %s waits for the end of its Environment, and does not hold it up',
+  async (_, method, path) => {
+    await begin();
+    const receiver = { url: 'https://receiver.example/', event_types: ['*'] };
+    const { id } = (await key('POST', '/webhooks', receiver)).json().data;
+    const { answer } = await api.database.db.transaction('system', async (tx) => {
+      await row('environments', account.scope.environmentId)(tx); // as who deletes it
+      const answer = Promise.resolve(key(method, `/webhooks/${id}${path}`));
+      await untilWaiting(api.database.ownerUrl, 1);
+      await tx.query('select from webhooks where id = $1 for update nowait', [id]); // which it switches off
+      return { answer };
+    });
+    expect(outcomeOf(await answer)).toBe(method === 'DELETE' ? '204' : '200');
+  },
+);

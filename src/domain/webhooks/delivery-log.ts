@@ -15,7 +15,7 @@ import { countUse } from '../rate-limits.js';
 import type { RunningProcesses } from '../running-processes.js';
 import { waitUntilStopped } from '../wait-until-stopped.js';
 import { type DeliveryPage, listDeliveries, type ShownDelivery } from './delivery-rows.js';
-import { activeWebhook, findWebhook, ownOf, type WebhookScope } from './find.js';
+import { activeWebhook, findWebhook, holdPlace, ownOf, type WebhookScope } from './find.js';
 import { webhookDeliveryInput } from './process.js';
 import { attemptNow } from './standing.js';
 import { asItStands } from './stops.js';
@@ -103,6 +103,7 @@ export function createWebhookDeliveryLog({ db, rateLimits, now, processes }: Del
       await exists(scope, webhookId);
       await count('test', scope, webhookId);
       return db.transaction(scope, async (tx) => {
+        await holdPlace(tx, scope);
         const webhook = await activeWebhook(tx, scope, webhookId);
         const eventId = await recordEvent(tx, 'webhook.tested', { ...placeOf(scope), resourceId: webhookId });
         const delivery = testOf(webhook, eventId, now());

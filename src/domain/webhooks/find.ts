@@ -2,6 +2,8 @@ import { type EntityManager, type FindOperator, IsNull } from 'typeorm';
 import { Webhook } from '../../../entities/webhook.js';
 import type { AccountScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
+import { holdOpen } from '../standing-account.js';
+import { holdEnvironment } from '../standing-environment.js';
 
 /** Whose subscriptions: an Environment's, or the Account's own where there is no Environment in it. */
 export interface WebhookScope extends AccountScope {
@@ -16,6 +18,16 @@ export const ownOf = ({
   accountId,
   environmentId: environmentId ?? IsNull(),
 });
+
+/**
+ * Keeps the Environment, or the Account, until the end of the transaction: when it ends it switches off its subscriptions. Before one of them is held,
+ * as who deletes it takes them; what is written of one refers to it.
+ * @throws DomainError environment.not_found, account.not_found
+ */
+export const holdPlace = async (tx: EntityManager, { accountId, environmentId }: WebhookScope): Promise<void> =>
+  environmentId === undefined
+    ? holdOpen(tx, { accountId })
+    : void (await holdEnvironment(tx, { accountId, environmentId }));
 
 /** @throws DomainError webhook.not_found */
 export async function findWebhook(

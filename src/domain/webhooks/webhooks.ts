@@ -9,9 +9,7 @@ import { changedFields } from '../changed-fields.js';
 import { recordEvent } from '../events/record.js';
 import { containing, type Page, type PageRequest, readPage } from '../paging.js';
 import { assertWithinQuota } from '../quota.js';
-import { holdOpen } from '../standing-account.js';
-import { holdEnvironment } from '../standing-environment.js';
-import { findWebhook, ownOf, type WebhookScope } from './find.js';
+import { findWebhook, holdPlace, ownOf, type WebhookScope } from './find.js';
 import { writeRoutes } from './routes.js';
 import { assertEventTypes, assertReceiver } from './rules.js';
 import { newWebhookSecret, webhookSecretContext } from './secrets.js';
@@ -115,7 +113,7 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
      */
     async update(scope: WebhookScope, id: string, changes: Partial<WebhookSettings>): Promise<Webhook> {
       return db.transaction(scope, async (tx) => {
-        await holdPlace(tx, scope); // which silences it when it ends
+        await holdPlace(tx, scope);
         const current = await findWebhook(tx, scope, id, { lock: true });
         assertSettings(scope, changes);
         const fields = changedFields(current, changes);
@@ -160,6 +158,7 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
     /** What is on its way to it ends. @throws DomainError webhook.not_found */
     async remove(scope: WebhookScope, id: string): Promise<void> {
       await db.transaction(scope, async (tx) => {
+        await holdPlace(tx, scope);
         const webhook = await findWebhook(tx, scope, id, { lock: true });
         await stopWaiting(tx, webhook, 'webhook_deleted');
         await tx.delete(Webhook, { ...ownOf(scope), id });
@@ -168,12 +167,6 @@ export function createWebhooks({ db, sealing, guard, now }: WebhooksDeps) {
     },
   };
 }
-
-/** @throws DomainError environment.not_found, account.not_found */
-const holdPlace = async (tx: EntityManager, { accountId, environmentId }: WebhookScope): Promise<void> =>
-  environmentId === undefined
-    ? holdOpen(tx, { accountId })
-    : void (await holdEnvironment(tx, { accountId, environmentId }));
 
 type Recorded = 'webhook.created' | 'webhook.updated' | 'webhook.deleted';
 
