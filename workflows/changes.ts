@@ -2,3 +2,5 @@
 
 /** A signal that tells of a row's end, or of its deadline, has the row read, and is not taken at its word. */
 export const rowDecides = 'row-decides';
+/** A registration is found by the Account that came of it. */
+export const foundByAccount = 'found-by-account';

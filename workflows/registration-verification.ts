@@ -12,11 +12,13 @@ import {
   patched,
   proxyActivities,
   setHandler,
+  upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { ProvisionedRegistration, RegistrationActivities } from '../activities/registration.js';
-import { rowDecides } from './changes.js';
+import { foundByAccount, rowDecides } from './changes.js';
 import { registrationId } from './ids.js';
 import type { RegistrationVerificationInput } from './inputs.js';
+import { accountIdKey } from './search-attributes.js';
 import { shownState } from './shown-state.js';
 import { growingPauses } from './waits.js';
 
@@ -87,6 +89,7 @@ export async function registrationVerification(input: RegistrationVerificationIn
         const done = await CancellationScope.nonCancellable(() => provisionRegistration(id));
         rivals = done.discardedIds;
         shown.set('confirmed');
+        if (patched(foundByAccount)) upsertSearchAttributes([{ key: accountIdKey, value: done.accountId }]);
         return { userId: done.userId, accountId: done.accountId, applicationId: done.applicationId };
       } catch (error) {
         if (shown.get() === 'confirming') shown.set('waiting');

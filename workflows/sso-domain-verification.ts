@@ -107,7 +107,8 @@ function describe(current: SsoDomainState, { claimId }: SsoDomainVerificationInp
     pending: `Its record has not been found in DNS yet.${next} Cancelling ends the claim as failed.`,
     verified: `Its record is there.${next} Cancelling ends the claim as failed, and the domain is no longer verified.`,
     lapsed: `Its record was there and is now missing.${next} Cancelling ends the claim as failed.`,
-    failed: 'It has failed; the reason is in the row. Verifying the domain in the Portal, or by the API, checks once more.',
+    failed:
+      'It has failed; the reason is in the row. Verifying the domain in the Portal, or by the API, checks once more.',
     released: 'It was given up.',
   };
   return `Claim ${claimId} of a domain: ${sentences[current]}`;

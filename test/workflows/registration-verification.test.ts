@@ -102,9 +102,9 @@ test('a confirmed link provisions, and the process ends', async () => {
   expect(activities.queueVerificationEmail.mock.calls).toEqual([[id]]);
   expect(activities.expireRegistration).not.toHaveBeenCalled();
   expect(await handle.query('state')).toBe('confirmed');
-  const { typedSearchAttributes } = await handle.describe();
-  expect(JSON.stringify(typedSearchAttributes)).toContain('confirmed');
-  await recordHistory('registration-confirmed', handle);
+  const { searchAttributes } = await handle.describe();
+  expect(searchAttributes).toMatchObject({ GatehouseState: ['confirmed'], GatehouseAccountId: [ids.accountId] });
+  await recordHistory('registration-confirmed-found-by-account', handle);
 });
 
 test('nobody confirms: it expires at its time', async () => {
@@ -168,7 +168,7 @@ test('the first confirmed registration of an address ends the waiting of the oth
   expect(await rival.handle.result()).toBe('discarded');
   expect(await winner.handle.result()).toBe('confirmed');
   await recordHistory('registration-discarded-as-the-row-says', rival.handle);
-  await recordHistory('registration-confirmed-with-rivals', winner.handle);
+  await recordHistory('registration-confirmed-with-rivals-found-by-account', winner.handle);
 });
 
 test('a signal that it was discarded is no more than a reason to look at the row: the reminder still comes', async () => {
