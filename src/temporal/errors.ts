@@ -75,7 +75,7 @@ function grpcErrorOf(error: unknown) {
 
 /**
  * The code that the workflow or its activity refused with. One that was stopped, or ended otherwise, while it worked on the answer has not
- * refused: it has none.
+ * refused: it has none. Nor is a code that only a newer worker knows one here, or what somebody says who fails a step by hand.
  */
 function refusal(error: WorkflowUpdateFailedError): Error {
   const { cause } = error;
@@ -83,6 +83,10 @@ function refusal(error: WorkflowUpdateFailedError): Error {
   const isStopped = cause instanceof CancelledFailure || cause?.cause instanceof CancelledFailure;
   if (isStopped || (cause instanceof ApplicationFailure && cause.type === closedMeanwhile))
     return new DomainError('service.unavailable', { retryAfter, cause });
-  if (!(cause instanceof ApplicationFailure) || !isErrorCode(cause.type)) return error;
-  return new DomainError(cause.type, cause.type === 'service.unavailable' ? { retryAfter, cause } : { cause });
+  if (!(cause instanceof ApplicationFailure) || isFault(cause)) return error;
+  const code = isErrorCode(cause.type) ? cause.type : 'service.unavailable';
+  return new DomainError(code, code === 'service.unavailable' ? { retryAfter, cause } : { cause });
 }
+
+/** A fault of our own code, such as a TypeError. An `Error` is how Temporal calls whatever it is told no type of. */
+const isFault = ({ type }: ApplicationFailure): boolean => /\wError$/.test(type ?? '');
