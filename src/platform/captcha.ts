@@ -1,21 +1,27 @@
 import { seconds } from './clock.js';
 
-/** `unavailable`: the service could not be asked, which is nobody's fault who is to be checked. */
+/** `unavailable`: the service could not be asked, which is not the fault of the person who is checked. */
 export type CaptchaVerdict = 'passed' | 'refused' | 'unavailable';
 
 export interface Captcha {
-  /** What the page's widget is shown with; null when no keys are configured. */
+  /** The key for the page's widget; null when no keys are configured. */
   siteKey: string | null;
-  /** Whether a person solved it. An empty token is refused unasked; without keys, or an answer in time, nobody passes. */
+  /**
+   * Whether a person solved it. An empty token is refused without asking; without keys, or an answer in time, nobody
+   * passes.
+   */
   verify(token: string, ipAddress: string): Promise<CaptchaVerdict>;
 }
 
 export interface CaptchaOptions {
   siteKey: string | null;
   secretKey: string | null;
-  /** Where tokens are verified: Cloudflare's, or one that speaks alike. It is the operator's, so it may be private. */
+  /**
+   * Where tokens are verified: at Cloudflare, or a service with the same API. The operator chooses it, so it may be
+   * private.
+   */
   verifyUrl: string;
-  /** Told when the service cannot be asked; without its answer nobody passes. */
+  /** Called when the service cannot be asked; without its answer nobody passes. */
   onOutage?: (error: unknown) => void;
 }
 
@@ -23,10 +29,10 @@ const timeLimit = seconds(5);
 /** Cloudflare's own limit of a token. */
 const longestToken = 2048;
 
-/** What Cloudflare says of our key, and of itself: whoever solved the captcha did nothing wrong. */
+/** Cloudflare's errors about our key, and about itself: the person who solved the captcha did nothing wrong. */
 const notAboutTheToken = new Set<unknown>(['missing-input-secret', 'invalid-input-secret', 'internal-error']);
 
-/** The service answered, and has not looked at the token. Its code is what the log tells. */
+/** The service answered without checking the token. Its code is for the log. */
 class NotVerified extends Error {
   override name = 'NotVerified';
   constructor(readonly code: string) {
@@ -45,11 +51,11 @@ export function createCaptcha({ siteKey, secretKey, verifyUrl, onOutage = () => 
     });
     if (answer.status === 429 || answer.status >= 500) throw new NotVerified(String(answer.status));
     const told = (await answer.json()) as { success?: unknown; 'error-codes'?: unknown } | null;
-    // A proxy on the way, or whoever else is at that address.
+    // The answer of a proxy, or of something else at that address.
     if (typeof told?.success !== 'boolean') throw new NotVerified(`${answer.status} without a verdict`);
     const fault = [told['error-codes']].flat().find((code) => notAboutTheToken.has(code));
     if (fault) throw new NotVerified(String(fault));
-    // A refusal may come with another status than 200, and it is one whatever its body says.
+    // A refusal may have a status other than 200; it is one whatever its body says.
     return answer.ok && told.success;
   }
 

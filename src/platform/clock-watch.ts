@@ -15,14 +15,18 @@ const readStatement: Statement = {
   text: 'select (extract(epoch from clock_timestamp()) * 1000)::float as ms',
 };
 
-/** From here on people notice: a client's assertion may be five seconds off, and a code of an app half a minute. */
+/**
+ * The difference that people begin to notice: a client's assertion may be five seconds off, an app's code half a
+ * minute.
+ */
 const noticeableMs = seconds(2);
-/** An answer that took longer says too little of the moment at which it was given. */
+/** An answer that took longer says too little about its moment. */
 const longestAnswerMs = seconds(1);
 
 /**
- * Looks now and then how far this process's clock is ahead of PostgreSQL's. Each process decides by its own clock about rows that others
- * have written by theirs, and nothing but PostgreSQL is in reach of all of them: whoever is off shows by this difference.
+ * Measures now and then how far this process's clock is ahead of PostgreSQL's. Each process decides by its own clock
+ * about rows that others have written by theirs, and only PostgreSQL is within reach of all of them, so a process whose
+ * clock is off shows by this difference.
  */
 export function watchClock({ db, log, clock = Date.now, everyMs = seconds(15) }: ClockWatchDeps) {
   let isOff = false;
@@ -39,7 +43,7 @@ export function watchClock({ db, log, clock = Date.now, everyMs = seconds(15) }:
 
   async function look(): Promise<void> {
     const ahead = await measure();
-    if (stopped) return; // what it had asked is nobody's business any more
+    if (stopped) return; // the answer to an earlier question is not wanted any more
     if (ahead !== null) {
       clockAhead.set(ahead / 1000);
       const aheadMs = Math.round(ahead);
@@ -53,7 +57,7 @@ export function watchClock({ db, log, clock = Date.now, everyMs = seconds(15) }:
 
   const first = look();
   return {
-    /** When it has looked for the first time. */
+    /** Settles after the first measurement. */
     first,
     stop(): void {
       stopped = true;

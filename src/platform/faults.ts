@@ -7,7 +7,8 @@ import { driverErrorOf } from './database/postgres-errors.js';
 export function faultOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown failure';
   const driver = driverErrorOf(error) ?? error;
-  // nodemailer calls everything that befalls a connection ESOCKET; what it was, such as an expired certificate, is told beside it.
+  // nodemailer calls every failure of a connection ESOCKET; the real cause, such as an expired certificate, is in
+  // another field.
   const { code, originalCode, constraint, responseCode, command } = driver as unknown as Record<string, unknown>;
   const parts = [code, originalCode, responseCode, command, constraint].filter(
     (part) => typeof part === 'number' || (typeof part === 'string' && /^[\w .-]{1,63}$/.test(part)),
@@ -17,7 +18,7 @@ export function faultOf(error: unknown): string {
   return [error.name, ...new Set(parts)].join(' ');
 }
 
-/** What PostgreSQL's driver says in words alone, when it has waited long enough. */
+/** PostgreSQL's driver reports that it has waited long enough by these messages alone. */
 const silences: readonly [RegExp, string][] = [
   [/^Query read timeout$/, 'query-timeout'],
   [/^timeout exceeded when trying to connect$/, 'pool-timeout'],

@@ -1,4 +1,7 @@
-/** An AbortController that is made when somebody asks for its signal: every request can be aborted, it takes microseconds, and few are asked. */
+/**
+ * An AbortController that is only made when its signal is asked for: every request can be aborted, making one takes
+ * microseconds, and few are asked for.
+ */
 export class LazyAbort {
   private controller: AbortController | undefined;
   private isAborted = false;

@@ -6,7 +6,7 @@ import { logLinesLost } from './metrics/metrics.js';
 type LogHook = NonNullable<NonNullable<LoggerOptions['hooks']>['logMethod']>;
 
 /**
- * JSON lines on stdout. What is logged names ids and kinds of faults, never people or secrets.
+ * JSON lines on stdout. Logs name ids and kinds of faults, never people or secrets.
  * @param mixin what every line says besides
  */
 export const createLog = (process: string, level: string, mixin?: () => object): Logger =>
@@ -15,7 +15,7 @@ export const createLog = (process: string, level: string, mixin?: () => object):
     { write: writeLine },
   );
 
-/** Where a line has an error and no words, pino takes those of the error, which can quote what was sent. */
+/** For a line with an error and no message, pino takes the error's, which can quote what was sent. */
 const logMethod: LogHook = function ([details, ...words], method) {
   const error = details instanceof Error ? details : (details as { err?: unknown } | null)?.err;
   const said = words[0] === undefined && error instanceof Error ? [faultOf(error)] : words;
@@ -25,7 +25,7 @@ const logMethod: LogHook = function ([details, ...words], method) {
 /** An error without what it carries: PostgreSQL's hold the values of the statement, and many messages quote their input. */
 export const faultForLog = (error: unknown) => ({
   fault: faultOf(error),
-  // A slip of ours in the code names properties, not people.
+  // A bug in our code names properties, not people.
   ...((error instanceof TypeError || error instanceof ReferenceError) && { message: error.message }),
   stack: framesOf(error),
 });

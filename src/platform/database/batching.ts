@@ -5,8 +5,8 @@ import { unstoppable } from './giving-up.js';
 export type Ask<Question, Answer> = (group: string, questions: readonly Question[]) => Promise<Answer[]>;
 
 /**
- * Rows as answers to the questions that they were asked for together, in the order of those; undefined where one has none.
- * @param rows each with its question's `position`, from 1, as `with ordinality` counts; its bigint comes as text
+ * The rows in the order of the questions that they answer; undefined where one has no answer.
+ * @param rows each with its question's `position`, from 1, as `with ordinality` counts; a bigint comes as text
  */
 export function byPosition<Row extends { position: number | string }>(
   questions: readonly unknown[],
@@ -16,14 +16,14 @@ export function byPosition<Row extends { position: number | string }>(
   return questions.map((_, index) => byPosition.get(index + 1));
 }
 
-/** As many statements of one group are under way at most. */
+/** The most statements of one group that are under way at once. */
 const mostUnderWay = 2;
 /**
- * What comes while one is under way waits for it, and goes as one: the more go together, the less each of them costs. One that takes
- * longer than this (it waits for a lock, or answers a thousand questions) is not waited for.
+ * Questions that come while a statement is under way wait for it and then go together: the more, the cheaper each. A
+ * statement that takes longer than this (it waits for a lock, or answers a thousand questions) is not waited for.
  */
 const aloneForMs = 10;
-/** More are not gained by, and go beside it at once. */
+/** A larger batch gains nothing more, and goes beside the one under way. */
 const mostTogether = 200;
 
 interface Waiting<Question, Answer> {
@@ -35,16 +35,17 @@ interface Gathered<Question, Answer> {
   waiting: Waiting<Question, Answer>[];
   underWay: number;
   isScheduled: boolean;
-  /** Until it is noticed that what is under way takes long. */
+  /** Fires when the statement under way turns out to be slow. */
   patience: NodeJS.Timeout | undefined;
-  /** It does, and another one goes beside it. */
+  /** It is slow, and another one goes beside it. */
   isSlow: boolean;
 }
 
 /**
- * Batches requests that arrive together into one statement, as DataLoader does, but with at most two under way for each group. None
- * waits for others to come: what arrived in one turn of the event loop goes together, and what arrives while a statement is under
- * way goes with the next. An answer is never older than its question: each is asked after it was put.
+ * Batches questions that arrive together into one statement, as DataLoader does, but with at most two under way for
+ * each group. No question waits for others to come: those of one turn of the event loop go together, and those that
+ * arrive while a statement is under way go with the next. An answer is never older than its question, since the
+ * statement is sent after it.
  */
 export function createBatcher<Question, Answer>(ask: Ask<Question, Answer>): Ask<Question, Answer> {
   const groups = new Map<string, Gathered<Question, Answer>>();
@@ -93,7 +94,7 @@ export function createBatcher<Question, Answer>(ask: Ask<Question, Answer>): Ask
         from += questions.length;
       }
     } catch (error) {
-      // What PostgreSQL refuses of one (a character that it cannot hold) is not to spoil the others.
+      // A question that PostgreSQL refuses (as for a character that it cannot store) must not spoil the others.
       if (together.length === 1 || isOutage(error)) for (const { reject } of together) reject(error);
       else for (const { questions, resolve, reject } of together) ask(group, questions).then(resolve, reject);
     }

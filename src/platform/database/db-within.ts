@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { type Db, inTransaction } from './db.js';
 
 /**
- * The database as a service sees it inside of a transaction that is open already: whatever it does becomes part of that, in its
+ * The database for a service that works inside an open transaction: everything it does becomes part of that, in its
  * scope.
  */
 export const dbWithin = (tx: EntityManager): Db => {

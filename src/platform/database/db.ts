@@ -12,21 +12,21 @@ export interface Db {
   /** Runs `work` in one transaction with row-level security set to `scope`; rolls back when it throws. */
   transaction<T>(scope: Scope, work: (tx: EntityManager) => Promise<T>): Promise<T>;
   /**
-   * One prepared statement in one round trip, for hot paths. It runs in the `system` scope, because it proves a credential
-   * before the tenant is known; so its text names every filter itself.
+   * Runs one prepared statement in one round trip, for hot paths. It runs in the `system` scope, since it verifies a
+   * credential before the tenant is known; so its text names every filter itself.
    */
   statement<Row>(statement: Statement, values: unknown[]): Promise<Row[]>;
   /**
-   * The same in a tenant's scope: it sees and changes of that tenant's rows what a transaction in the scope would. It is
-   * committed when it answers; nothing has happened when it throws, unless the connection was lost. One that fails costs its
-   * connection, so what callers can make fail has to be no error of the statement.
+   * The same in a tenant's scope: of that tenant's rows it sees and changes what a transaction would. It is committed
+   * when it answers; if it throws, nothing has happened, unless the connection was lost. A statement that fails costs
+   * its connection, so what callers can cause must not be an error of the statement.
    */
   statementIn<Row>(scope: AccountScope, statement: Statement, values: unknown[]): Promise<Row[]>;
-  /** How many transactions and statements wait for a connection. */
+  /** How many transactions and statements are waiting for a connection. */
   waiting(): number;
-  /** The pools by what they are for. */
+  /** The pools, by their purpose. */
   pools(): Record<string, pg.Pool>;
-  /** @throws when PostgreSQL does not answer, or takes no writes: a standby, or a primary of before. */
+  /** @throws if PostgreSQL does not answer, or is read-only, as a standby or a former primary is */
   ping(): Promise<void>;
   close(): Promise<void>;
   readonly source: DataSource;
@@ -38,7 +38,7 @@ export interface Statement {
   text: string;
 }
 
-/** Runs a statement in a scope: alone, as a transaction of its own, or in one that is open. */
+/** Runs a statement in a scope, in a transaction of its own or in one that is open. */
 export type RunsStatement = <Row>(statement: Statement, values: unknown[]) => Promise<Row[]>;
 
 export const inOwnTransaction =
@@ -50,7 +50,7 @@ export const inTransaction =
   (tx: EntityManager): RunsStatement =>
   async <Row>({ text }: Statement, values: unknown[]) => {
     const answer = await tx.query<Row[] | [Row[], number]>(text, values);
-    // TypeORM answers what was updated or deleted together with how many rows it was.
+    // For updates and deletes, TypeORM answers the rows together with their number.
     return Array.isArray(answer[0]) ? answer[0] : (answer as Row[]);
   };
 

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { currentContext, runInContext } from '../context.js';
 
-/** Nobody waits for the answer any more, and the read that it was to come from has been stopped. */
+/** Thrown when nobody waits for an answer any more and the read for it was stopped. */
 export class GivenUp extends Error {
   constructor(options?: ErrorOptions) {
     super('The request was given up', options);
@@ -9,9 +9,9 @@ export class GivenUp extends Error {
 }
 
 /**
- * Runs `work` so that PostgreSQL stops with it once the request that runs is given up. It has to be a read: of what it may have
- * changed in several transactions some would be done and some not.
- * @throws GivenUp whatever came of it, when it is given up
+ * Runs `work` so that PostgreSQL stops it once the running request is given up. It has to be a read: changes in several
+ * transactions would be left half done.
+ * @throws GivenUp when the request is given up, whatever came of the work
  */
 export async function stoppable<T>(work: () => Promise<T>): Promise<T> {
   const context = currentContext();
@@ -26,22 +26,22 @@ export async function stoppable<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Between two transactions of work that goes on where it was left.
- * @throws GivenUp where nobody waits any more: whoever asks again would have it done twice at once
+ * To be called between two transactions of work that can go on later.
+ * @throws GivenUp if nobody waits any more: whoever asks again would have it done twice at once
  */
 export function assertAwaited(): void {
   if (currentContext().givenUp?.aborted) throw new GivenUp();
 }
 
-/** Runs what several wait for: none of them stops it for the others. */
+/** Runs work that several requests wait for: none of them stops it for the others. */
 export function unstoppable<T>(work: () => T): T {
   const { stoppedBy, ...context } = currentContext();
   return stoppedBy ? runInContext(context, work) : work();
 }
 
 /**
- * Does the work of one connection. When it is given up, PostgreSQL is told to `stop`; whatever comes next on the connection, by
- * whomever, comes after that.
+ * Does the work of one connection. When the request is given up, PostgreSQL is told to `stop`; whatever comes next on
+ * the connection comes after that.
  * @throws GivenUp instead of an answer that nobody waits for
  */
 export function untilGivenUp<T>(stop: () => Promise<void>, work: () => Promise<T>): Promise<T> {
@@ -70,8 +70,9 @@ async function untilAborted<T>(stoppedBy: AbortSignal, stop: () => Promise<void>
 }
 
 /**
- * Has PostgreSQL stop what it does on a connection: by another one, since this one is busy. It has been signalled when this
- * answers, and what is signalled while it does nothing does not count (`DoingCommandRead` in its postgres.c).
+ * Makes PostgreSQL stop what it does on a connection, by way of another one, since this one is busy. When this answers,
+ * the signal has been sent; one that comes while PostgreSQL is idle has no effect (`DoingCommandRead` in its
+ * postgres.c).
  */
 export async function stopStatement(pool: pg.Pool, client: pg.ClientBase): Promise<void> {
   const { processID } = client as unknown as { processID: number };

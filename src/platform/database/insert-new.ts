@@ -1,11 +1,11 @@
 import type { EntityManager, EntityTarget } from 'typeorm';
 import { partsOf } from '../parts.js';
 
-/** Parameters of one statement: the protocol of PostgreSQL counts them in sixteen bits. */
+/** The most parameters of one statement: PostgreSQL's protocol counts them in sixteen bits. */
 const mostParameters = 65_535;
 
 /**
- * Inserts the rows that no constraint speaks against, in their order and in as few statements as take them.
+ * Inserts the rows that no constraint refuses, in their order and in as few statements as they fit.
  * @returns the ids of those that were inserted
  */
 export async function insertNew<Row extends { id: string }>(
@@ -23,7 +23,7 @@ export async function insertNew<Row extends { id: string }>(
       .values(part as never)
       .orIgnore()
       .returning('id')
-      .updateEntity(false); // what it returns would be written into the first rows, whichever were inserted
+      .updateEntity(false); // TypeORM would write the returned values into the first rows, whichever were inserted
     for (const { id } of (await inserting.execute()).raw as { id: string }[]) ids.add(id);
   }
   return ids;

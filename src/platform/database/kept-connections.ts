@@ -3,15 +3,16 @@ import type pg from 'pg';
 type Asked = Pick<pg.ClientBase, 'query'>;
 
 /**
- * Whether a connection is one session of PostgreSQL. Behind a pooler in transaction mode its statements come to any session that is
- * free: prepared ones are not there, and what is set for a session, as the scope of row-level security, is set for somebody else.
- * @param other another connection of the same role; while it has a transaction, the session that was free is not
+ * Whether a connection stays one session of PostgreSQL. Behind a pooler in transaction mode its statements go to any
+ * free session: prepared ones do not exist there, and settings of a session, such as the scope of row-level security,
+ * would apply to somebody else.
+ * @param other another connection of the same role; while it has a transaction, its session is not free
  */
 export async function keepsItsSession(one: Asked, other: Asked): Promise<boolean> {
   const before = await sessionOf(one);
   await other.query('begin');
   try {
-    await other.query('select 1'); // some poolers look for a session at the first statement only
+    await other.query('select 1'); // some poolers only choose a session at the first statement
     return (await sessionOf(one)) === before;
   } finally {
     await other.query('rollback');

@@ -6,10 +6,10 @@ import { renewConnectionsAfterMs } from './renewal.js';
 const reconnectMs = 1_000;
 
 /**
- * Listens on a channel of PostgreSQL with a connection of its own, and again after each loss of it, and with another one after a
- * while: nothing else would tell it that the primary is elsewhere by now. `onWake` gets what was sent along. It is also called,
- * with nothing, after every (re)connection: what was announced meanwhile was not heard. It is tried again each second; that it is lost,
- * and that it is back, is said once.
+ * Listens on a channel of PostgreSQL with a connection of its own. After each loss it listens again, and now and then
+ * by a new connection, since nothing else would tell it that the primary has moved. `onWake` gets the payload. It is
+ * also called without one after every (re)connection, since notifications in between were not heard. A failed
+ * connection is tried again each second; its loss and its return are logged once.
  */
 export function listenToChannel({
   url,
@@ -40,16 +40,16 @@ export function listenToChannel({
     timer ??= setTimeout(connect, reconnectMs);
   };
   const failed = (error: unknown) => {
-    reason ??= error; // the first one says most
+    reason ??= error; // the first error says most
   };
-  /** @returns null where it cannot even be tried: a certificate in a file that is being replaced, say */
+  /** @returns null if it cannot even be tried, as with a certificate file that is just being replaced */
   function newClient(): pg.Client | null {
     try {
       return new pg.Client({
         connectionString: url,
         application_name: `gatehouse ${channel}`,
         keepAlive: true,
-        keepAliveInitialDelayMillis: 10_000, // it only listens: nothing else would tell it that the other end is gone
+        keepAliveInitialDelayMillis: 10_000, // a connection that only listens would not notice otherwise that the other end is gone
         connectionTimeoutMillis: 5_000,
         query_timeout: 10_000,
         pipeline: true, // with it a statement without an answer ends its connection
@@ -70,7 +70,7 @@ export function listenToChannel({
     next.on('notification', ({ payload }) => onWake(payload));
     connecting = next
       .connect()
-      .then(() => next.query(`set idle_session_timeout = 0`)) // whoever listens is idle
+      .then(() => next.query(`set idle_session_timeout = 0`)) // a listener is always idle
       .then(() => next.query(`listen ${channel}`))
       .then(() => {
         renewal = setTimeout(renew, renewAfterMs);
@@ -80,13 +80,14 @@ export function listenToChannel({
       })
       .catch((error: unknown) => {
         failed(error);
-        // A refusal, such as a standby's, leaves the connection as it is: one more each second, it would be all that PostgreSQL has.
+        // After a refusal, as by a standby, the connection is still open: one more each second would soon take all that
+        // PostgreSQL has.
         next.off('end', again);
         void next.end().catch(() => undefined);
         again();
       });
   }
-  /** Listens anew before it listens no more, so that nothing is missed. */
+  /** The new connection listens before the old one ends, so that nothing is missed. */
   function renew() {
     const former = client;
     former?.off('end', again);

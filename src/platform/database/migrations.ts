@@ -6,31 +6,32 @@ import { createDataSource } from './open-db.js';
 import { hasCondition } from './postgres-errors.js';
 import { assertOwnDatabase, assertUsable, changedCollation } from './usable-database.js';
 
-// Any number would do; the same one keeps two `migrate` processes from running side by side.
+// Any number would do, as long as it is always the same: it keeps two `migrate` processes from running side by side.
 const migrationLock = 7_263_004_118;
 const turnMs = 200;
 
 export interface MigrateOptions {
-  /** Those of this version, unless said otherwise. */
+  /** By default those of this version. */
   all?: readonly (new () => MigrationInterface)[];
   /**
-   * How long a migration waits for a table, in milliseconds. Whoever wants the table after it waits as long, so it gives way to
-   * them and is tried again.
+   * How long a migration waits for a table, in milliseconds. Whoever wants the table behind it waits as long, so it
+   * then gives way and is tried again.
    */
   lockTimeoutMs?: number;
   /** For how long it is tried again, in milliseconds. */
   patienceMs?: number;
-  /** Told each time that a migration gives way. */
+  /** Called each time that a migration gives way. */
   onWait?: () => void;
-  /** Told what an operator has to look after, though nothing keeps the schema from being used. */
+  /** Called with what an operator has to look after, though the schema can be used. */
   onWarning?: (warning: string) => void;
 }
 
 /**
- * Brings the schema up to date as its owner while the service is at work (docs/decisions/0057), then grants the service's role what
- * it needs, creating it where it may. What was done stays when it fails, and running it again goes on from there.
- * @param serviceUrl what the service connects with; its user must not own the schema, or row-level security is off.
- * @returns the names of the migrations that ran.
+ * Brings the schema up to date, as its owner, while the service is at work (docs/decisions/0057); then grants the
+ * service's role what it needs, and creates it if possible. If it fails, what was done stays, and running it again goes
+ * on from there.
+ * @param serviceUrl the service's connection; its user must not own the schema, or row-level security is off
+ * @returns the names of the migrations that ran
  */
 export async function migrate(
   ownerUrl: string,
@@ -69,8 +70,9 @@ export async function migrate(
 }
 
 /**
- * Asks for the lock again and again. A statement that waited for it would keep a snapshot meanwhile, and an index that the other one
- * builds concurrently waits for every snapshot: both would stand for ever, which PostgreSQL takes for no deadlock.
+ * Tries to take the lock again and again. A statement that waited for it would keep a snapshot, and an index that the
+ * other process builds concurrently waits for every snapshot: both would wait for ever, which PostgreSQL does not
+ * recognise as a deadlock.
  */
 async function takeTurn(lock: QueryRunner): Promise<void> {
   const isTaken = async () => {
@@ -80,7 +82,7 @@ async function takeTurn(lock: QueryRunner): Promise<void> {
   while (!(await isTaken())) await sleep(turnMs);
 }
 
-/** @returns false where somebody had a table for longer than a migration waits for it; those before it are done. */
+/** @returns false if somebody held a table for longer than a migration waits; those before it are done */
 async function isMigrated(source: DataSource, lockTimeoutMs: number): Promise<boolean> {
   const runner = source.createQueryRunner();
   try {
@@ -88,7 +90,7 @@ async function isMigrated(source: DataSource, lockTimeoutMs: number): Promise<bo
     const executor = new MigrationExecutor(source, runner);
     executor.transaction = 'each';
     await executor.executePendingMigrations();
-    // A worker does so too; here it comes before the first event.
+    // A worker does this too; here it is done before the first event.
     await runner.query('select gatehouse_prepare_events()');
     for (let i = 0; i < 2; i++) await runner.query('select gatehouse_settle_events()'); // as `countEvents` says
     return true;
@@ -100,7 +102,10 @@ async function isMigrated(source: DataSource, lockTimeoutMs: number): Promise<bo
   }
 }
 
-/** Whatever is built concurrently waits for everybody's transactions and keeps nobody waiting: it has all the time it takes. */
+/**
+ * An index that is built concurrently waits for everybody's transactions and keeps nobody waiting, so it has all the
+ * time it takes.
+ */
 function giveWay(runner: QueryRunner, lockTimeoutMs: number): void {
   const send = runner.query.bind(runner);
   let current: number | undefined;
@@ -112,7 +117,10 @@ function giveWay(runner: QueryRunner, lockTimeoutMs: number): void {
   };
 }
 
-/** What the service may call though nobody else may: each looks behind row-level security, and tells ids and moments only. */
+/**
+ * Functions that the service may call and nobody else: each looks behind row-level security, and answers only ids and
+ * moments.
+ */
 const functions = [
   'gatehouse_drop_events',
   'gatehouse_drop_events_of_no_month',
@@ -188,7 +196,7 @@ async function grantToService(source: DataSource, serviceUrl: URL) {
     revoke insert, update, delete, truncate on event_counts, event_marks, event_state, event_partitions, row_counts, member_shifts, member_waymarks, waymarked_environments from ${name};
     revoke insert, update, delete, truncate on migrations from ${name};
   `);
-  // What happened is read and written by way of its table alone.
+  // Events are only read and written by way of the parent table.
   const [{ partitions } = { partitions: null }] = await source.query<{ partitions: string | null }[]>(
     `select string_agg(inhrelid::regclass::text, ', ') as partitions from pg_inherits where inhparent = 'events'::regclass`,
   );

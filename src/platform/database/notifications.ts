@@ -3,9 +3,9 @@ import { listenToChannel } from './listen.js';
 
 export type WaitResult = 'notified' | 'timed_out' | 'stopped';
 
-/** Waits for notifications of one channel by their payload. */
+/** Waiters for notifications of one channel, by payload. */
 export interface NotificationWaiters {
-  /** Resolves with the next notification that has this payload, after that time, or when the process ends. */
+  /** Resolves with the next notification of this payload, after that time, or when the process ends. */
   wait(payload: string, ms: number): Promise<WaitResult>;
   stop(): Promise<void>;
 }
@@ -16,7 +16,10 @@ export interface NotificationWaitersDeps {
   log: Pick<Logger, 'info' | 'warn'>;
 }
 
-/** One connection listens for a whole process. After a loss of it everybody counts as notified, since nothing was heard meanwhile. */
+/**
+ * One connection listens for a whole process. After its loss everybody counts as notified, since notifications may have
+ * been missed.
+ */
 export function createNotificationWaiters({ url, channel, log }: NotificationWaitersDeps): NotificationWaiters {
   const waiting = new Map<string, Set<(result: WaitResult) => void>>();
   let stopped = false;

@@ -18,31 +18,34 @@ export interface DbOptions {
   url: string;
   poolSize: number;
   applicationName: string;
-  /** Told of errors on idle connections, which are otherwise replaced silently. */
+  /** Called with errors on idle connections, which are otherwise replaced silently. */
   onError: (error: Error) => void;
-  /** Milliseconds that somebody waits for a connection: a new one, or until one of the pool is free. By default five seconds. */
+  /** Milliseconds to wait for a connection: a new one, or a free one of the pool. Default: five seconds. */
   connectWithinMs?: number;
   /**
-   * Milliseconds that an answer to a statement is waited for; then the connection is thrown away. PostgreSQL itself ends the
-   * statement somewhat earlier, if it can. By default nobody looks at the clock: batches take as long as they take.
+   * Milliseconds to wait for the answer to a statement; then the connection is thrown away. PostgreSQL itself ends the
+   * statement somewhat earlier, if it can. By default there is no limit: batches take as long as they take.
    */
   answerWithinMs?: number;
-  /** Milliseconds that a statement waits for a lock; then it fails (`lock_not_available`). By default as long as for its answer. */
+  /**
+   * Milliseconds that a statement waits for a lock before it fails (`lock_not_available`). By default as long as for
+   * its answer.
+   */
   lockWithinMs?: number;
-  /** Milliseconds after which PostgreSQL ends a transaction that nobody goes on with: twice `answerWithinMs` unless said. */
+  /** Milliseconds after which PostgreSQL ends an idle transaction; by default twice `answerWithinMs`. */
   idleInTransactionWithinMs?: number;
-  /** Seconds after which a connection is replaced by a new one, once nobody uses it. */
+  /** Seconds after which a connection is replaced by a new one, once it is free. */
   renewAfterSeconds?: number;
 }
 
-/** Opens the pools of a process. @throws when PostgreSQL does not answer the first question */
+/** Opens the pools of a process. @throws if PostgreSQL does not answer the first question */
 export async function openDb(options: DbOptions): Promise<Db> {
   const db = createDb(options);
   await db.source.initialize();
   return tracedDb(db);
 }
 
-/** The ways to the database without a connection yet: for composing what is only looked at. */
+/** The database without a connection yet: for composing a service that is only looked at. */
 export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOptions): Db {
   const { poolSize, applicationName, onError } = options;
   const source = createDataSource(url, { ...options, connectWithinMs });
@@ -77,7 +80,7 @@ export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOp
         await noticingLoss(() => runner.commitTransaction());
         return result;
       } catch (error) {
-        // TypeORM lets go of a connection that is lost between two statements, and then blames who uses it.
+        // TypeORM lets go of a connection that is lost between two statements, and then blames the next user.
         if (alreadyReleased.some((kind) => error instanceof kind)) throw new ConnectionLost(error);
         // A lost connection cannot roll back; PostgreSQL has done so already, and the first error says more.
         if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
@@ -103,7 +106,7 @@ export function createDb({ url, connectWithinMs = seconds(5), ...options }: DbOp
   };
 }
 
-/** The data source alone, for migrations (as the owner) and for checks of the schema. */
+/** Only the data source, for migrations (as the owner) and for checks of the schema. */
 export function createDataSource(
   url: string,
   {
@@ -130,17 +133,18 @@ export function createDataSource(
   });
 }
 
-/** Whoever asks whether PostgreSQL is there asks again soon, and must not take up a connection each time. */
+/** A check whether PostgreSQL is there is repeated soon, and must not take a connection each time. */
 const ping: pg.QueryConfig & { query_timeout: number } = {
   text: `select current_setting('transaction_read_only') as "readOnly"`,
   query_timeout: seconds(4),
 };
 
 /**
- * What connections have alike. One whose other end is gone without a word is found out by probes where nothing was sent, and
- * by the bound where something was. A PostgreSQL that was halted must not go on with what its callers have given up: it ends a
- * statement, and a transaction of which it hears nothing more, by its own clock. One that is always busy would never ask again where
- * the primary is: after a switch-over it would go on writing to the old one for as long as that takes it.
+ * Settings that all connections share. A connection whose other end has vanished is noticed by probes if nothing was
+ * sent, and by the timeout if something was. A PostgreSQL that was halted must not go on with statements that their
+ * callers have given up: it ends a statement, and a transaction that it hears nothing more of, by its own clock. And a
+ * connection that is always busy would never look for the primary again: after a switch-over it would write to the old
+ * one for as long.
  */
 const connections = (
   {
@@ -154,7 +158,8 @@ const connections = (
   const all = Object.entries({
     ...settings,
     ...ours,
-    // Without a bound there is none, whatever the server, the database or the role has: it would end a long migration.
+    // Without a limit of ours there must be none, whatever the server, the database or the role sets: it would end a
+    // long migration.
     statement_timeout: String(Math.ceil(0.8 * (answerWithinMs ?? 0))),
     lock_timeout: String(lockWithinMs ?? 0),
     idle_in_transaction_session_timeout: String(idleInTransactionWithinMs ?? 0),
@@ -164,21 +169,22 @@ const connections = (
     keepAlive: true,
     keepAliveInitialDelayMillis: seconds(10),
     maxLifetimeSeconds: renewAfterSeconds,
-    pipeline: true, // statements are sent without waiting for the answers to those before
+    pipeline: true, // statements are sent without waiting for earlier answers
     ...(answerWithinMs !== undefined && { query_timeout: answerWithinMs }),
-    // By a statement, since PgBouncer takes none of them from the packet that begins a connection: it refuses, or forgets them.
+    // Set by a statement, since PgBouncer does not accept these in the packet that begins a connection: it refuses, or
+    // forgets them.
     onConnect: async (client: pg.ClientBase) => void (await client.query(text, all.flat())),
   };
 };
 
-/** What this code is written for, whatever a server, a database or a role has by default. */
+/** What this code relies on, whatever a server, a database or a role has by default. */
 const ours = {
-  timezone: 'UTC', // moments in JSON are read as they are written here: elsewhere the last of the year 9999 is one of 10000
-  datestyle: 'ISO, MDY', // in any other the driver reads no moment, and what has expired would never have
-  default_transaction_isolation: 'read committed', // rows are locked, and then read as they are
-  transaction_timeout: '0', // each statement has its bound; this one would end a batch, and a migration of an hour, however often it is tried
-  idle_session_timeout: '0', // the pool ends what is idle too long
-  row_security: 'on', // off, PostgreSQL refuses whatever a policy would have filtered
+  timezone: 'UTC', // moments in JSON are read as they are written here; elsewhere the last of the year 9999 belongs to 10000
+  datestyle: 'ISO, MDY', // in any other style the driver cannot read moments, and nothing would ever expire
+  default_transaction_isolation: 'read committed', // rows are locked, and then read in their current state
+  transaction_timeout: '0', // each statement has its own limit; this one would end a batch, or a migration of an hour, at every try
+  idle_session_timeout: '0', // the pool itself ends idle connections
+  row_security: 'on', // if off, PostgreSQL refuses whatever a policy would have filtered
 };
 
 const alreadyReleased = [QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];

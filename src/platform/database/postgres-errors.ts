@@ -1,6 +1,6 @@
 import pg from 'pg';
 
-/** The SQLSTATEs that something is done about, by the names that PostgreSQL has for them (its documentation, Appendix A). */
+/** The SQLSTATEs that are handled, under PostgreSQL's names (its documentation, Appendix A). */
 const sqlStates = {
   foreign_key_violation: '23503',
   in_failed_sql_transaction: '25P02',
@@ -11,7 +11,7 @@ const sqlStates = {
   lock_not_available: '55P03',
 } as const;
 
-/** What PostgreSQL said, where it did: TypeORM wraps that. */
+/** PostgreSQL's error, which TypeORM wraps. */
 export const driverErrorOf = (error: unknown): pg.DatabaseError | undefined =>
   (error as { driverError?: pg.DatabaseError })?.driverError ?? (error instanceof pg.DatabaseError ? error : undefined);
 
@@ -33,7 +33,10 @@ export const endsConnection = ({ severity, code = '', routine = '' }: Partial<pg
 export const hasCondition = (error: unknown, condition: keyof typeof sqlStates): boolean =>
   driverErrorOf(error)?.code === sqlStates[condition];
 
-/** Of all that is refused by a constraint, and of nothing else that names one: a value that is too long for an index does, too. */
+/**
+ * Conditions of refusals by a constraint. Other errors name one as well, such as for a value that is too long for an
+ * index.
+ */
 const integrityViolations = /^23/;
 
 /** Whether `error` is PostgreSQL's refusal by the constraint or unique index of that name. */

@@ -1,19 +1,19 @@
-/** Longer texts and lists are made for one occasion. */
+/** Longer texts and lists are made for a single occasion. */
 const longestText = 8_000;
 const mostValues = 40;
-/** Each connection keeps a plan of every one. */
+/** Each connection keeps a plan for each of them. */
 const mostNames = 400;
 const mostCandidates = 2_000;
 
 /**
- * Which statements PostgreSQL is to keep prepared: those whose text comes again. Texts with a page's numbers in them would
- * only fill its memory, and what selects `*` would break when a migration adds a column.
+ * Decides which statements PostgreSQL keeps prepared: those whose text comes again. Texts that contain a page's numbers
+ * would only fill its memory, and a `select *` would break when a migration adds a column.
  */
 export function createPreparedTexts() {
   const names = new Map<string, string>();
   const seenOnce = new Set<string>();
   return {
-    /** The name to prepare `text` under; undefined: it is not worth that, or not yet. */
+    /** The name under which to prepare `text`; undefined if it is not worth that, or not yet. */
     nameOf(text: string, values: readonly unknown[]): string | undefined {
       const known = names.get(text);
       if (known !== undefined) return known;

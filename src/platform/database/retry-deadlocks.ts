@@ -1,12 +1,13 @@
 import { hasCondition } from './postgres-errors.js';
 
-/** Often enough for one that is deleted under full traffic. */
+/** Enough for an Environment that is deleted under full traffic. */
 const attempts = 8;
 
 /**
- * Deleting an Environment, or an organization, takes the locks of running sign-ins in another order than they do, and so do a directory and who comes
- * into its organization, a node that moves with all below it, and whoever removes a person whom somebody else is letting in. PostgreSQL then ends one of the two transactions; where it is this one,
- * nothing has happened and it is run again.
+ * Runs a transaction again that PostgreSQL has ended because of a deadlock; nothing of it has happened. Deadlocks come
+ * up where locks cannot be taken in one order: deleting an Environment or an organization beside running sign-ins, a
+ * directory beside somebody who comes into its organization, moving a node with everything below it, and removing a
+ * person whom somebody else is letting in.
  */
 export async function retryingDeadlocks<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {

@@ -5,11 +5,11 @@ import { GivenUp, stopStatement, untilGivenUp } from './giving-up.js';
 import { endsConnection } from './postgres-errors.js';
 
 /**
- * Runs one statement on a connection of the pool. The connection outlives PostgreSQL's refusal of the statement, such as a
- * constraint's; `pool.query` lets go of it after every error, and the next statement would pay for another one. What fails before there is
- * a connection has certainly not happened.
+ * Runs one statement on a connection of the pool. The connection survives PostgreSQL's refusal of the statement, as by
+ * a constraint; `pool.query` lets go of it after every error, and the next statement would pay for a new one. If it
+ * fails before there is a connection, nothing has happened for certain.
  * @param run sends it
- * @param isHarmless which errors leave the connection as good as before
+ * @param isHarmless which errors leave the connection usable
  */
 export async function runStatement<Row extends pg.QueryResultRow>(
   pool: pg.Pool,
@@ -22,7 +22,7 @@ export async function runStatement<Row extends pg.QueryResultRow>(
   try {
     const stop = () =>
       stopStatement(pool, client).catch((error) => {
-        failure = error; // it may be stopped yet, whoever has the connection then
+        failure = error; // PostgreSQL may still be told to stop it, when somebody else has the connection
       });
     return (await untilGivenUp(stop, () => noticingLoss(() => run(client)))).rows;
   } catch (error) {
@@ -35,10 +35,10 @@ export async function runStatement<Row extends pg.QueryResultRow>(
   }
 }
 
-/** Of a lost connection the statement under way hears, too. */
+/** When the connection is lost, the statement under way fails as well. */
 const isToldByQuery = () => {};
 
-/** The connection is as good as before; one that began read-only stays so. */
+/** Whether the connection is still usable: some errors end it, and one that began read-only stays so. */
 export const isRefusal = (error: unknown) =>
   error instanceof pg.DatabaseError && !endsConnection(error) && error.code !== readOnly;
 

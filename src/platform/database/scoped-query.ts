@@ -1,6 +1,6 @@
 import pg from 'pg';
 
-/** What `pg.Query` is made of, as far as this changes it; its types leave that out. */
+/** The parts of `pg.Query` that this changes, which its types leave out. */
 interface Connection {
   stream: { cork(): void; uncork(): void };
   parsedStatements: Record<string, string>;
@@ -14,7 +14,7 @@ interface Query {
 }
 const Query = pg.Query as unknown as new (config: pg.QueryConfig) => Query;
 
-/** Answers no row, so that nothing has to be read of it. */
+/** Selects no row, so that there is nothing to read. */
 const setScope = {
   name: 'set_scope',
   text: `select where set_config('gatehouse.scope', 'tenant', true)
@@ -22,8 +22,8 @@ const setScope = {
 };
 
 /**
- * One prepared statement in a tenant's scope, in one round trip. The scope is set in the same batch of messages: until its
- * end PostgreSQL takes them for one transaction, so that the scope is that statement's alone, and where it cannot be set the
+ * One prepared statement in a tenant's scope, in one round trip. The scope is set in the same batch of messages, which
+ * PostgreSQL treats as one transaction: so the scope only holds for that statement, and if it cannot be set the
  * statement does not run.
  */
 export class ScopedQuery extends Query {
@@ -37,7 +37,7 @@ export class ScopedQuery extends Query {
     super({ ...statement, values });
   }
 
-  /** pg promises nothing of a query that it has not made itself. */
+  /** pg promises nothing about a query that it has not made itself. */
   answerOn<Row extends pg.QueryResultRow>(client: pg.ClientBase): Promise<pg.QueryResult<Row>> {
     const query = this as unknown as pg.QueryConfig;
     return new Promise((resolve, reject) => {
@@ -48,7 +48,7 @@ export class ScopedQuery extends Query {
   override submit(connection: Connection): Error | null {
     connection.stream.cork();
     try {
-      // A connection whose batch fails is let go of, so that what was not prepared is not believed to be.
+      // A connection whose batch fails is let go of, so that nothing counts as prepared that is not.
       if (connection.parsedStatements[setScope.name] === undefined) {
         connection.parse(setScope);
         connection.parsedStatements[setScope.name] = setScope.text;

@@ -17,49 +17,49 @@ import type { PreparedTexts } from './prepared-texts.js';
 import { isRefusal } from './run-statement.js';
 
 /**
- * One transaction in a scope. It begins with the first statement's round trip, not with one of its own, and has PostgreSQL
- * keep the plans of what comes again.
+ * One transaction in a scope. It begins together with its first statement, without a round trip of its own, and lets
+ * PostgreSQL keep the plans of recurring statements.
  */
 export class ScopedRunner extends PostgresQueryRunner {
-  /** Settles when PostgreSQL has begun the transaction; everything after it fails where it did not. */
+  /** Settles when PostgreSQL has begun the transaction; if it has not, everything after that fails. */
   private begun: Promise<unknown> = Promise.resolve();
-  /** Its last statement has been sent: what came after that would be in no transaction, or in somebody else's. */
+  /** The last statement has been sent: anything after it would be in no transaction, or in somebody else's. */
   private isEnding = false;
-  /** After it PostgreSQL refuses what was sent with it, and says no more of that than that it does. */
+  /** The first failure. PostgreSQL refuses what was sent after it without saying why. */
   private failure: QueryFailedError | undefined;
-  /** Why its connection is not to be used by others: an answer may still be under way on it. */
+  /** Why its connection must not be used by others: an answer may still be on its way. */
   private loss: Error | undefined;
   private client: pg.PoolClient | undefined;
   private isStopped = false;
-  /** What to do once all of it is committed. */
+  /** Work to do once it is committed. */
   readonly afterCommit: (() => void)[] = [];
 
   constructor(
     source: DataSource,
     private readonly texts: PreparedTexts,
-    /** By which PostgreSQL is told about this one's. */
+    /** The pool by which PostgreSQL is told to stop this one's work. */
     private readonly others: pg.Pool,
   ) {
     super(source.driver as PostgresDriver, 'master');
     this.manager = source.createEntityManager(this);
   }
 
-  /** @throws when no connection is to be had; that the beginning failed is told by `failureToBegin` */
+  /** @throws if there is no connection; `failureToBegin` tells of a transaction that could not begin */
   async begin(scope: Scope): Promise<void> {
     const connection: pg.PoolClient = await this.connect();
     this.client = connection;
     this.begun = connection.query(beginIn(scope));
-    this.begun.catch((error) => this.noteLoss(error)); // the first statement fails too
+    this.begun.catch((error) => this.noteLoss(error)); // the first statement fails as well
     this.isTransactionActive = true;
     this.transactionDepth = 1;
   }
 
-  /** Has PostgreSQL stop what it does for the transaction, which can only be rolled back then. */
+  /** Makes PostgreSQL stop what it does for the transaction, which then can only be rolled back. */
   async stop(): Promise<void> {
     this.isStopped = true;
     if (!this.client || this.isReleased) return;
     await stopStatement(this.others, this.client).catch((error) => {
-      this.loss ??= error; // it may be stopped yet, whoever has it then
+      this.loss ??= error; // PostgreSQL may still be told to stop it, when somebody else has the connection
     });
   }
 
@@ -67,17 +67,17 @@ export class ScopedRunner extends PostgresQueryRunner {
     if (!isRefusal(error)) this.loss ??= error as Error;
   }
 
-  /** A connection on which PostgreSQL did not answer is thrown away. */
+  /** Throws away a connection on which PostgreSQL did not answer. */
   override async release(): Promise<void> {
     if (this.loss && !this.isReleased) {
       const lost: pg.PoolClient = await this.connect();
-      void lost.end(); // the pool keeps none that is ending
+      void lost.end(); // the pool drops connections that are ending
       void endAbandoned(this.others, lost, this.loss);
     }
     return super.release();
   }
 
-  /** What kept the transaction from beginning, which says more than what failed because of it. */
+  /** What kept the transaction from beginning; it says more than the errors that followed. */
   failureToBegin(): Promise<unknown> {
     return this.begun.then(
       () => null,
@@ -86,8 +86,8 @@ export class ScopedRunner extends PostgresQueryRunner {
   }
 
   /**
-   * @throws what kept the transaction from beginning, since its statements ran without; TransactionRolledBack where one of them
-   *   had failed and its error was passed over
+   * @throws what kept the transaction from beginning, since its statements ran without one; TransactionRolledBack if a
+   *   statement had failed and its error was ignored
    */
   override async commitTransaction(): Promise<void> {
     const failure = await this.failureToBegin();
@@ -104,15 +104,15 @@ export class ScopedRunner extends PostgresQueryRunner {
     if (this.isReleased) throw new QueryRunnerAlreadyReleasedError();
     const connection: pg.PoolClient = await this.connect();
     if (this.isReleased || this.isEnding) throw new QueryRunnerAlreadyReleasedError();
-    this.isEnding = text === 'COMMIT' || text === 'ROLLBACK'; // as TypeORM writes them
+    this.isEnding = text === 'COMMIT' || text === 'ROLLBACK'; // the form in which TypeORM writes them
     if (this.isStopped && !this.isEnding) throw new GivenUp();
     const given = (values as unknown[] | undefined) ?? [];
     try {
       const name = given.length > 0 ? this.texts.nameOf(text, given) : undefined;
       const { rows, rowCount, command } = await connection.query({ name, text, values: given });
-      // PostgreSQL's answer to the COMMIT of a transaction in which something had failed; no error to it.
+      // PostgreSQL's answer to COMMIT after a failed statement; for it that is no error.
       if (text === 'COMMIT' && command === 'ROLLBACK') throw new TransactionRolledBack();
-      // As TypeORM's own runner answers.
+      // In the form of TypeORM's own runner.
       const raw = command === 'UPDATE' || command === 'DELETE' ? [rows, rowCount] : rows;
       if (!structured) return raw;
       return Object.assign(new QueryResult(), { records: rows, affected: rowCount, raw });
@@ -125,12 +125,12 @@ export class ScopedRunner extends PostgresQueryRunner {
   }
 }
 
-/** Does it when the transaction is committed, and never when it is not. @param work is over at once, and throws nothing */
+/** Does the work once the transaction is committed, and never otherwise. @param work is instant, and does not throw */
 export function afterCommit({ queryRunner }: EntityManager, work: () => void): void {
   if (queryRunner instanceof ScopedRunner) queryRunner.afterCommit.push(work);
 }
 
-/** Does the work, and takes all of it back where it is not to be kept. @returns what the work does */
+/** Does the work, and rolls it back if it is not to be kept. @returns what the work answers */
 export async function inSavepoint<T>(
   tx: EntityManager,
   { keep }: { keep: boolean },

@@ -2,16 +2,16 @@ const isWhole = (text: string): boolean => text.isWellFormed();
 const isStorableText = (text: string): boolean => isWhole(text) && !text.includes('\0');
 
 /**
- * Whether PostgreSQL can hold a value as it is: no text in it, keys included, has NUL, which it refuses, or half a character, which
- * `text` would keep as U+FFFD and `jsonb` refuse; and no number is beyond a double, which JavaScript reads as infinite and would write
- * as null (RFC 8259 §6).
+ * Whether PostgreSQL can store a value as it is: no text in it, keys included, has NUL, which PostgreSQL refuses, or
+ * half a surrogate pair, which `text` would turn into U+FFFD and `jsonb` refuses; and no number is beyond a double,
+ * which JavaScript reads as infinite and would write as null (RFC 8259 §6).
  */
 export const isStorable = (value: unknown): boolean => whereNot(value, isStorableText) === null;
 
 /**
- * Where the first thing is that would be kept otherwise than it was sent, half a character or a number beyond a double, as a JSON path
- * like `tags[0].name`; null where there is none. What has it in a key of its own is named itself, and empty is the value as a whole. A
- * body is looked through at every request, so that this is to cost less than reading it did.
+ * The first place that would be stored otherwise than it was sent (half a surrogate pair, or a number beyond a double),
+ * as a JSON path like `tags[0].name`; null if there is none. An object with such a key is named itself; the empty path
+ * is the value as a whole. Every request's body is checked, so this has to cost less than parsing it.
  */
 export const alteredIn = (value: unknown): string | null => whereNot(value, isWhole);
 

@@ -1,11 +1,11 @@
 import ipaddr from 'ipaddr.js';
 
-/** What comes from no address that can be read is counted together: as itself, it could be another one each time. */
+/** Requests without a readable address are counted together; by themselves, each could look like another one. */
 const nobody = 'unknown';
 
 /**
- * What a network address is counted as where addresses are limited. Of IPv6 the first 64 bits: that is the least that a
- * subscriber is given (RFC 6177), who else would have 2^64 addresses to guess from. An IPv4 address in IPv6 is that address.
+ * What a network address counts as in limits. Of IPv6 the first 64 bits: the least that a subscriber is given (RFC
+ * 6177), who otherwise could guess from 2^64 addresses. An IPv4 address within IPv6 counts as itself.
  */
 export function subscriberOf(address: string): string {
   if (!ipaddr.isValid(address)) return nobody;

@@ -9,19 +9,19 @@ interface Found {
   isOurs: boolean;
 }
 
-/** Whether the schema can be made here, before any of it is. @throws StartError what to do about it */
+/** Checks that the schema can be created here, before any of it is. @throws StartError what to do about it */
 export async function assertUsable(source: DataSource): Promise<void> {
   const [found] = await source.query<Found[]>(
     `select current_setting('server_version') as version, current_setting('server_version_num')::int as number,
        current_database() as database, current_schema() as schema, lower('I') = 'i' as "isOurs"`,
   );
-  const { version, number, database, schema, isOurs } = found!; // one row, always
+  const { version, number, database, schema, isOurs } = found!; // always one row
   if (number < 170_000) throw new StartError(`PostgreSQL 17 or later is needed, and this is ${version}`);
   if (schema !== 'public')
     throw new StartError(
       `tables would be made in ${schema ?? 'no schema'}, and have to be in public: alter role … in database ${database} set search_path = public, for the owner and the service's role`,
     );
-  // `citext` lowers by the database's locale: two spellings of one address would be two people.
+  // `citext` lower-cases by the database's locale, by which two spellings of one address could be two people.
   if (!isOurs)
     throw new StartError(
       `the locale of the database ${database} has another small letter for I than i, and mail addresses are compared by it: make it with another one (template template0 locale 'C.UTF-8')`,
@@ -29,8 +29,8 @@ export async function assertUsable(source: DataSource): Promise<void> {
 }
 
 /**
- * There is no way back from a schema among the tables of somebody else. An empty list of migrations is what an end before the
- * first one leaves; an extension's tables are nobody's.
+ * A schema that was created among somebody else's tables cannot be taken out again. An empty list of migrations is left
+ * by an end before the first one; an extension's tables belong to nobody.
  */
 export async function assertOwnDatabase(source: DataSource, before: string[]): Promise<void> {
   const [others] = await source.query<{ database: string; tables: string | null }[]>(
@@ -47,9 +47,10 @@ export async function assertOwnDatabase(source: DataSource, before: string[]): P
 }
 
 /**
- * Of a locale that has changed since the database was made, as by another version of the operating system: PostgreSQL says so in its own log
- * alone. Its indexes of texts keep the order of before, so that rows are not found, and an address is given twice.
- * @returns what to say; null where nothing has changed
+ * Warns if the locale has changed since the database was created, as by another version of the operating system;
+ * PostgreSQL itself only says so in its log. Its indexes of texts keep the old order, so that rows are not found, and
+ * an address could be given twice.
+ * @returns the warning; null if nothing has changed
  */
 export async function changedCollation(source: Pick<DataSource, 'query'>): Promise<string | null> {
   const [{ database, made, here } = {}] = await source.query<Partial<Record<'database' | 'made' | 'here', string>>[]>(
