@@ -1,7 +1,7 @@
 /**
- * The text that inserts an authorization code, for the statement that makes its session and for one of its own.
- * @param row the parameter that holds the code's row as JSON, null where none is issued
- * @param sessionId SQL for the session that it tells of
+ * SQL that inserts an authorization code: used in the statement that creates its session, and in one of its own.
+ * @param row the parameter with the code's row as JSON; null where no code is issued
+ * @param sessionId SQL for the code's session
  * @param from SQL that joins what `sessionId` names
  */
 export const codeInsert = (row: string, { sessionId = 'c.session_id', from = '' } = {}): string => `

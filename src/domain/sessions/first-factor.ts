@@ -1,47 +1,50 @@
 import type { FirstFactorMethod } from '../../../entities/pending-sign-in.js';
 
-/** RFC 6711 names of how sure a sign-in is (contract §3): one factor, or two different ones. */
+/** RFC 6711 names for how sure a sign-in is (contract §3): one factor, or two different ones. */
 export const aal1 = 'urn:gatehouse:aal1';
 export const aal2 = 'urn:gatehouse:aal2';
 export type Acr = typeof aal1 | typeof aal2;
 
-/** A person who has just proved who they are, or whose session proves it. */
+/** A person who has just proved who they are, or whose session still proves it. */
 export interface FirstFactor {
   identityId: string;
   method: FirstFactorMethod;
   /** RFC 8176. */
   amr: string[];
   acr: Acr;
-  /** When they came in by it, from which what they are given lasts. */
+  /** When they came in by it; the lifetime of what they are given counts from then. */
   authenticatedAt: Date;
-  /** When it was proved, where that was to an identity provider. */
+  /** When the identity provider asked them, if it was proved there. */
   authTime?: Date | null;
-  /** The SSO connection that it was proved by; without one, it was proved here. */
+  /** The SSO connection by which it was proved; null if it was proved here. */
   ssoConnectionId?: string | null;
-  /** The session there (`sso_sessions`), where there is one: a recovery code stands for the connection without. */
+  /**
+   * The session at the provider (`sso_sessions`), if there is one: a recovery code stands in for the connection without
+   * one.
+   */
   ssoSessionId?: string | null;
-  /** Of a session: when a second factor was proved in it. */
+  /** For a session: when a second factor was proved in it. */
   secondFactorAt: Date | null;
-  /** When a factor of the person's own was shown, for which no provider's word stands. */
+  /** When one of the person's own factors was shown; a provider's word does not count for it. */
   ownFactorAt: Date | null;
-  /** Of a password that was just proved: when it was set. With another one since then, no session begins. */
+  /** For a password that was just proved: when it was set. If another one was set since, no session begins. */
   passwordChangedAt?: Date | null;
 }
 
-/** `authTime` of whom a provider vouches for that does not say when it was: no age that anybody asks for is as old. */
+/** `authTime` where a provider does not say when it asked the person: older than any age that somebody asks for. */
 export const unsaid = new Date(0);
 
 /**
- * How fresh a sign-in is: what `auth_time` tells, and what `max_age` and sensitive changes go by. An identity provider lets people pass
- * whom it has asked hours before.
+ * The time of a sign-in, for `auth_time`, `max_age` and sensitive changes: an identity provider may let people pass
+ * whom it asked hours before.
  */
 export const authTimeOf = ({ authTime, authenticatedAt }: Pick<FirstFactor, 'authTime' | 'authenticatedAt'>): Date =>
   authTime ?? authenticatedAt;
 
-/** A sign-in with all that it needed, by whichever method it began. */
+/** A completed sign-in, whichever method it began with. */
 export type Proof = Omit<FirstFactor, 'method'>;
 
-/** What a first factor that was proved right now amounts to; a passkey that verified its user is two factors by itself. */
+/** A first factor that was proved right now. A passkey that has verified its user is two factors by itself. */
 export const firstFactor = (
   identityId: string,
   method: FirstFactorMethod,
@@ -59,7 +62,7 @@ export const firstFactor = (
   ownFactorAt: acr === aal2 && method !== 'sso' ? now : null,
 });
 
-/** RFC 8176 §2, and nothing else: what an application would make of other words nobody knows. */
+/** The values of RFC 8176 §2 and no others: an application could make nothing of other words. */
 const registered = [
   'face',
   'fpt',
@@ -83,20 +86,20 @@ const registered = [
   'wia',
 ];
 
-/** What of an identity provider's `amr` is one: it says whatever it likes, at any length. */
+/** The valid part of an identity provider's `amr`, which may contain anything, at any length. */
 export const registeredMethods = (said: readonly string[]): string[] =>
   registered.filter((value) => said.includes(value));
 
 /**
- * Whether a session speaks for its person alone: a provider speaks in one Environment, and what somebody has of factors guards all
- * of the Account.
+ * Whether a session is only an identity provider's word. A provider speaks in one Environment, while somebody's factors
+ * protect all of the Account.
  */
 export const isProvidersWord = ({
   ssoConnectionId,
   ownFactorAt,
 }: Pick<FirstFactor, 'ssoConnectionId' | 'ownFactorAt'>) => ssoConnectionId != null && ownFactorAt === null;
 
-/** What an identity provider's word amounts to: the factors that it names, and two of them only where it says so itself. */
+/** The worth of an identity provider's word: the factors that it names, and two of them only if it says so itself. */
 export function factorOfProvider(
   identityId: string,
   said: readonly string[],

@@ -2,13 +2,13 @@ import type { EntityManager } from 'typeorm';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { DomainError } from '../errors.js';
 
-/** Who is signed in, and in which session. */
+/** A signed-in person, with the session. */
 export interface SignedInPerson extends EnvironmentScope {
   identityId: string;
   sessionId: string;
 }
 
-/** What a session tells of its sign-in at this moment. */
+/** What a session says of its sign-in at this moment. */
 export interface HeldSession {
   amr: string[];
   acr: string;
@@ -16,16 +16,17 @@ export interface HeldSession {
   ownFactorAt: Date | null;
 }
 
-// A session whose own time is over may live on its refresh tokens; the caller knows that it lives, and only an end is news here.
+// A session whose time is over may live on by its refresh tokens. The caller knows that it is alive, so here only its
+// explicit end counts.
 const statement = `
 select amr, acr, sso_connection_id as "ssoConnectionId", own_factor_at as "ownFactorAt" from sessions
 where account_id = $1 and environment_id = $2 and identity_id = $3 and id = $4 and revoked_at is null for share`;
 
 /**
- * Keeps a person and their session as they are until the end of a transaction of the Account: nobody adds or removes a factor, changes the
- * password or ends the session meanwhile. The person comes first, as with whoever ends sessions of somebody, and by a statement of its own:
- * what one sees that has waited for a lock is in all other tables as it was before.
- * @throws DomainError auth.invalid_credentials for a session that has ended, or is none of theirs
+ * Locks a person and their session until the end of a transaction of the Account: meanwhile nobody adds or removes a
+ * factor, changes the password or ends the session. The person is locked first, as by whoever ends somebody's sessions,
+ * and by a statement of its own: a statement that has waited for a lock sees all other tables as they were before.
+ * @throws DomainError auth.invalid_credentials for a session that has ended, or is somebody else's
  */
 export async function holdSession(
   tx: EntityManager,

@@ -1,11 +1,11 @@
 import { minutes } from '../../platform/clock.js';
 
-/** How old the last use that is written down may be: a session in use costs one write in that time. */
+/** How old the recorded last use of a session may be: a session in use costs one write in that time. */
 export const usesKeptEvery = minutes(1);
 
 /**
- * SQL of the moment at which a session ends by itself: when its time is over, or when nobody has used it for as long as its
- * Environment says. A release before does not write uses down, so that the sign-in counts as one.
+ * SQL: the moment at which a session ends by itself: at the end of its time, or after it was unused for as long as its
+ * Environment says. An older release does not record uses; then the sign-in counts as one.
  * @param session alias of a row of `sessions`
  * @param idleSeconds of the Environment; null: however long it is unused
  */
@@ -14,6 +14,6 @@ export const openUntil = (session: string, idleSeconds: string) =>
 
 export const lastUse = (session: string) => `greatest(${session}.used_at, ${session}.authenticated_at)`;
 
-/** The limit where only the Environment's id is at hand. */
+/** The limit, where only the Environment's id is at hand. */
 export const idleSecondsOf = (environmentId: string) =>
   `(select session_idle_ttl_seconds from environment_settings where environment_id = ${environmentId})`;

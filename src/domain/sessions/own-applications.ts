@@ -9,7 +9,7 @@ import { DomainError } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 import { livingGrant } from './own-sessions.js';
 
-/** An application that holds living tokens of a person, or that they have allowed to. */
+/** An application with valid tokens of a person, or with their consent. */
 export interface OwnApplication {
   /** Of the OAuth client. */
   id: string;
@@ -17,16 +17,19 @@ export interface OwnApplication {
   name: string;
   redirectUris: string[];
   since: Date;
-  /** What the person was asked for and has allowed; null where nobody asked. */
+  /** What the person has consented to; null if nobody asked. */
   scopes: string[] | null;
-  /** How many there are, with those that were not asked for. */
+  /** How many applications there are, including those beyond `most`. */
   total: number;
 }
 
 export interface OwnApplications {
-  /** The latest first. @param most no more than so many */
+  /** Latest first. @param most the most that are answered */
   list(scope: EnvironmentScope, identityId: string, most?: number): Promise<OwnApplication[]>;
-  /** Ends all that it was given, in every browser, and what the person has allowed it. @throws DomainError application.not_found */
+  /**
+   * Ends everything that the application was given, in every browser, and withdraws the consent.
+   * @throws DomainError application.not_found
+   */
   revoke(scope: EnvironmentScope, identityId: string, id: string): Promise<void>;
 }
 
@@ -48,7 +51,7 @@ group by c.id
 order by max(given.created_at) desc, c.id limit $5`,
 };
 
-/** Which applications of an Environment act for a person, and how that ends. */
+/** The applications of an Environment that act for a person, and how that ends. */
 export function createOwnApplications({ db, now }: { db: Db; now: Clock }): OwnApplications {
   return {
     list: ({ accountId, environmentId }, identityId, most) =>
@@ -63,8 +66,8 @@ export function createOwnApplications({ db, now }: { db: Db; now: Clock }): OwnA
 }
 
 /**
- * Ends what an application was given of an Identity, and what it was allowed: in the caller's transaction, in the Environment of
- * `scope`.
+ * Ends what an application was given for an Identity, and withdraws the consent: in the caller's transaction, in the
+ * Environment of `scope`.
  * @param by whose doing it is
  * @throws DomainError application.not_found
  */
@@ -74,7 +77,7 @@ export async function endAccess(
   identityId: string,
   { oauthClientId, reason, at, by }: { oauthClientId: string; reason: string; at: Date; by: Actor },
 ): Promise<void> {
-  // What one that was deleted had is on its way out, and nobody's to end.
+  // A deleted application's grants are being removed already, and nobody else's to end.
   if (!(await tx.existsBy(OAuthClient, { ...within(scope), id: oauthClientId }))) {
     throw new DomainError('application.not_found');
   }

@@ -10,25 +10,28 @@ import { idleSecondsOf, openUntil } from './idle.js';
 import { recordSignedOut } from './signed-out.js';
 import { inParts, youngest } from './told-in-parts.js';
 
-/** A browser or device in which a person is signed in to an Environment, as that person sees it. */
+/** A browser or device in which a person is signed in to an Environment, as shown to that person. */
 export interface OwnSession {
   id: string;
   userAgent: string | null;
-  /** Since when, and when they last proved who they are in it. */
+  /** When it began, and when they last proved who they are in it. */
   createdAt: Date;
   authenticatedAt: Date;
-  /** Whether it signs in to applications without asking; else only those that were opened with it go on. */
+  /**
+   * Whether it still signs in to applications without asking; otherwise only the applications that were opened with it
+   * go on.
+   */
   isOpen: boolean;
 }
 
 export interface OwnSessions {
-  /** The latest 50: those that are open, and those that are over while an application still lives on what it was given. */
+  /** The latest 50: open sessions, and ended ones that an application still uses. */
   list(scope: EnvironmentScope, identityId: string): Promise<OwnSession[]>;
-  /** Ends one with all that applications were given in it. @throws DomainError session.not_found */
+  /** Ends a session with everything that applications were given in it. @throws DomainError session.not_found */
   end(scope: EnvironmentScope, identityId: string, sessionId: string): Promise<void>;
-  /** A factor was proved in it: what the session tells of its sign-in from now on. */
+  /** Notes that a factor was proved in the session. */
   strengthen(scope: EnvironmentScope, sessionId: string, proved: ProvedInSession): Promise<void>;
-  /** Ends all but one, and answers how many. */
+  /** Ends all sessions but one; answers how many. */
   endOthers(scope: EnvironmentScope, identityId: string, keepSessionId: string): Promise<number>;
 }
 
@@ -40,9 +43,10 @@ export interface ProvedInSession {
 }
 
 /**
- * A grant of a client that is there and of which a token is still good, as long as its session is not revoked, which the statement looks at itself: a sign-in of
- * somebody else revokes one and leaves its grants as they were. Refresh tokens end earlier than their grant where nobody uses them. For statements in
- * the `system` scope: no tenant's transaction sees refresh tokens.
+ * SQL: a grant that is alive: its client exists, and one of its tokens is still valid. Refresh tokens expire before
+ * their grant if nobody uses them. Whether its session was revoked is checked by the statement itself, since a sign-in
+ * of somebody else revokes a session and leaves its grants as they are. Only for the `system` scope: no tenant's
+ * transaction sees refresh tokens.
  */
 export const livingGrant = (now: string) => `g.revoked_at is null and g.expires_at > ${now}
     and exists (select from oauth_clients where id = g.oauth_client_id) and exists (
@@ -69,7 +73,7 @@ update sessions set amr = $4, acr = $5, second_factor_at = coalesce($6, second_f
 where account_id = $1 and environment_id = $2 and id = $3 and revoked_at is null`,
 };
 
-/** What a person sees of their sessions in an Environment, and ends: a lost phone must not stay signed in. */
+/** A person's sessions in an Environment, which they can see and end: a lost phone must not stay signed in. */
 export function createOwnSessions({ db, now }: { db: Db; now: Clock }): OwnSessions {
   const end = (scope: EnvironmentScope, identityId: string, which: { only: string } | { keep: string }) =>
     db.transaction(scope, async (tx) => {
@@ -95,18 +99,18 @@ interface Ending {
   keep?: string;
   reason: string;
   at: Date;
-  /** Whose doing it is; without one, the person's own. */
+  /** Whose doing it is; by default the person's own. */
   by?: Actor;
 }
 
-/** Half-done ones would go on to a session; those that are to make one stronger end with it. */
+/** Unfinished sign-ins would become sessions; those that are to make a session stronger end with it. */
 const endUnfinished = `
 update pending_sign_ins set completed_at = $4
 where account_id = $1 and environment_id = $2 and identity_id = $3 and completed_at is null and method <> 'session'`;
 
 /**
- * Ends sessions of an Identity with the grants that came from them, and so every token: in the caller's transaction, in the
- * Environment of `scope`. Unless it is one that is named, what waits for a second factor ends as well. Answers their ids.
+ * Ends sessions of an Identity with their grants, and so every token: in the caller's transaction, in the Environment
+ * of `scope`. Unless a single one is named, sign-ins that wait for a second factor end as well. Answers the ids.
  */
 export async function endSessions(
   tx: EntityManager,

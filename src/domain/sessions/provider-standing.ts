@@ -1,18 +1,19 @@
 /**
- * What is spent once a provider has said that a session of its is over. It has given that a name for ever (`sid`, OpenID Connect
- * Back-Channel Logout 1.0 §2.1), so an answer that was on its way then begins nothing either, and cannot be found before it is there.
+ * The mark that is spent once a provider has ended one of its sessions. The session's name is never used again (`sid`,
+ * OpenID Connect Back-Channel Logout 1.0 §2.1), so a sign-in that was on its way, and cannot be found yet, begins
+ * nothing either.
  */
 export const endedAtProvider = (connectionId: string, indexHash: Buffer): string =>
   `sso-ended:${connectionId}:${indexHash.toString('hex')}`;
 
-/** SQL: whether that was spent, of a connection and the hash of a session's name. */
+/** SQL: whether that mark was spent, for a connection and the hash of a session's name. */
 export const isEndedAtProvider = (connectionId: string, indexHash: string): string => `exists (select from spent_tokens
   where token_hash = sha256(convert_to('sso-ended:' || ${connectionId} || ':' || encode(${indexHash}, 'hex'), 'UTF8')))`;
 
 /**
- * SQL: the session at an identity provider (`sso_sessions`) by which a sign-in comes, as long as the provider has not said that
- * it is over, nor anybody has disabled the connection. It is held until the end of the transaction: whoever ends it waits for the
- * session here, and ends that as well. The connection is held before it, as by whoever deletes that.
+ * SQL: the session at an identity provider (`sso_sessions`) of a sign-in, unless the provider has ended it or somebody
+ * has disabled the connection. It is locked until the end of the transaction: whoever ends it waits for the session
+ * here, and then ends that as well. The connection is locked before it, as by whoever deletes it.
  */
 export const standingAtProvider = (id: string): string => `select at_provider.id, at_provider.not_on_or_after
 from (select connection_id from sso_sessions where id = ${id}) asked

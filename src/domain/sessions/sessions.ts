@@ -12,7 +12,7 @@ import { lastUse, openUntil, usesKeptEvery } from './idle.js';
 import { type SignInRow, signInStatement } from './sign-in-statement.js';
 import { recordSignedOut } from './signed-out.js';
 
-/** An Identity signed in with this browser (contract §2, `hosted_session`). */
+/** A session of an Identity in this browser (contract §2, `hosted_session`). */
 export interface HostedSession {
   id: string;
   identityId: string;
@@ -26,9 +26,9 @@ export interface HostedSession {
   secondFactorAt: Date | null;
   /** As `FirstFactor` has it. */
   ownFactorAt: Date | null;
-  /** The SSO connection that it began by. */
+  /** The SSO connection by which it began. */
   ssoConnectionId: string | null;
-  /** The session at that provider, where it has one. */
+  /** The session at that provider, if it has one. */
   ssoSessionId: string | null;
 }
 
@@ -37,23 +37,23 @@ export interface SignIn {
   identityId: string;
   amr: string[];
   acr: string;
-  /** When its person came in by the first factor; now, unless a second one was asked for in between. */
+  /** When the person came in by the first factor; by default now, unless a second one was asked for in between. */
   authenticatedAt?: Date;
-  /** When that was proved, where it was to an identity provider. */
+  /** When the identity provider asked the person, if it was proved there. */
   authTime?: Date | null;
   secondFactorAt?: Date | null;
   ownFactorAt?: Date | null;
-  /** By which the first factor was proved, if by one. */
+  /** The SSO connection by which the first factor was proved, if any. */
   ssoConnectionId?: string | null;
   ssoSessionId?: string | null;
-  /** Of a password that was just proved: when it was set, as it was read together with it. */
+  /** For a password that was just proved: when it was set, read together with it. */
   passwordChangedAt?: Date | null;
   lifeSeconds: number;
-  /** Whether it only makes the session of before stronger: where the browser has none of theirs any more, none begins. */
+  /** Whether it only makes the person's earlier session stronger; if the browser has none any more, none begins. */
   goesOn?: boolean;
-  /** The row of the authorization code that the sign-in ends in (`codes.prepare`), if in one. */
+  /** The row of the authorization code in which the sign-in ends (`codes.prepare`), if any. */
   code?: string | null;
-  /** The value of the cookie that came with the request, if any. */
+  /** The cookie's value in the request, if any. */
   browser: string | null;
   ipAddress: string;
   userAgent: string | null;
@@ -66,17 +66,17 @@ export interface SignedIn {
   expiresAt: Date;
 }
 
-/** What has ended of a browser. */
+/** What a sign-out has ended in a browser. */
 export interface Ended {
-  /** Whether the cookie is still of use, in other Environments. */
+  /** Whether the cookie is still needed, in other Environments. */
   othersLeft: boolean;
-  /** By which sessions at identity providers (`sso_sessions`) those that were in this browser had begun or gone on. */
+  /** The sessions at identity providers (`sso_sessions`) by which the ended ones had begun or gone on. */
   ssoSessionIds: string[];
 }
 
-/** A session that an application names, and who asks for its end. */
+/** A session that an application wants to end. */
 export interface NamedSession extends Pick<HostedSession, 'id' | 'identityId'> {
-  /** The cookie's value, also where nothing else is to end by it: it tells whether that is the browser which the session was in. */
+  /** The cookie's value, even if nothing else ends by it: it tells whether the session was in that browser. */
   askedIn: string | null;
 }
 
@@ -101,12 +101,13 @@ const useStatement = {
   text: 'update sessions set used_at = $2 where id = $1 and revoked_at is null and (used_at is null or used_at < $2)',
 };
 
-/** Sessions of the hosted login: one cookie a browser, one session an Environment. */
+/** Sessions of the hosted login: one cookie for each browser, one session for each Environment. */
 export function createSessions({ db, now }: { db: Db; now: Clock }) {
   return {
     /**
-     * The browser's session, which is used by that.
-     * @param idleSeconds how long it may have been unused; null: it is found, and not used, however long that is
+     * The browser's session; being found counts as a use.
+     * @param idleSeconds how long it may have been unused; null: finds it however long that is, and does not count as a
+     *   use
      */
     async find(
       browser: string | null,
@@ -126,8 +127,8 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
 
     /**
      * Starts or renews the session of a person who has just proved who they are.
-     * @throws DomainError auth.invalid_credentials, when the password was changed meanwhile, the person deleted, or their session
-     *   at the provider, or the one that goes on, ended
+     * @throws DomainError auth.invalid_credentials if meanwhile the password was changed, the person deleted, or their
+     *   session at the provider, or the one that goes on, ended
      */
     async signIn({
       scope,
@@ -191,10 +192,11 @@ export function createSessions({ db, now }: { db: Db; now: Clock }) {
     },
 
     /**
-     * Ends the browser's session in an Environment, or in all of them, with every grant that it gave, and one that an application
-     * names: that can be the browser's no longer, and what the application holds of it goes on (docs/decisions/0006).
-     * @param browser the cookie's value; null: the named one alone
-     * @param named in `environmentId`; where its person is another one, nothing of it ends
+     * Ends the browser's session in an Environment, or in all of them, with every grant; and the session that an
+     * application names, which may not be the browser's any more, while the application's access goes on
+     * (docs/decisions/0006).
+     * @param browser the cookie's value; null: only the named one
+     * @param named in `environmentId`; if it is another person's, nothing of it ends
      */
     async end(browser: string | null, environmentId: string | null, named: NamedSession | null = null): Promise<Ended> {
       const at = now();
@@ -242,7 +244,7 @@ const hashOf = (cookie: string | null) => (cookie === null ? null : hashSecret(c
 
 const wasReplaced = { reason: 'replaced' };
 
-/** The event that somebody signed in. */
+/** The event of a sign-in. */
 const signedInRow = (scope: EnvironmentScope, identityId: string, metadata: Record<string, unknown>) =>
   eventRow('identity.signed_in', {
     ...scope,
@@ -251,7 +253,10 @@ const signedInRow = (scope: EnvironmentScope, identityId: string, metadata: Reco
     actor: { type: 'identity', id: identityId },
   });
 
-/** The events that another one's session ended by it, for the audit log and as webhooks are told (`recordSignedOut`); whose that was is found by the statement. */
+/**
+ * The events for another person's session that ended by the sign-in, for the audit log and for webhooks
+ * (`recordSignedOut`); the statement fills in whose it was.
+ */
 const replacedRows = (scope: EnvironmentScope): string[] =>
   (
     [

@@ -5,32 +5,32 @@ import { codeInsert } from './code-insert.js';
 import { withFormer } from './former-providers.js';
 import { standingAtProvider } from './provider-standing.js';
 
-/** What a sign-in comes to; none where no session begins. */
+/** The result of a sign-in; no row if no session begins. */
 export interface SignInRow {
   id: string;
   expiresAt: Date;
-  /** Sessions of other people that ended with it. */
+  /** Sessions of other people that ended by it. */
   replaced: number;
 }
 
 /**
- * What a sign-in comes with. PostgreSQL prepares to run all of a text, whatever then has nothing to do, so that a look which
- * does not apply is left out of it (docs/decisions/0059).
+ * What a sign-in comes with. PostgreSQL prepares every part of a statement, even one that then has nothing to do, so
+ * parts that do not apply are left out (docs/decisions/0059).
  */
 export interface ComesWith {
   /** A session at an identity provider: $18. */
   provider: boolean;
-  /** A cookie of before: $23 is its hash, $24 and $25 the rows of the events that another one's session ended. */
+  /** An earlier cookie: $23 is its hash, $24 and $25 the rows of the events for another person's session that ended. */
   cookie: boolean;
 }
 
-/** Whether the browser has a session of this person here. */
+/** Whether the browser has a session of this person in this Environment. */
 const ownSession = (
   further: string,
 ) => `exists (select from sessions own where own.browser_hash = $23 and own.environment_id = $4
   and own.identity_id = $5 and own.revoked_at is null and ${further})`;
 
-/** Whether the session at the identity provider stands, or the session here goes on by it. */
+/** Whether the session at the identity provider goes on, or the session here does by it. */
 const providerLook = ({ cookie }: ComesWith) => `provider as materialized (
   ${standingAtProvider('$18::uuid and exists (select from person)')}
 ),
@@ -39,16 +39,16 @@ trusted as materialized (
 ),
 `;
 
-/** Until when the provider has it last, if it says so. */
+/** When it ends at the provider, if it says so. */
 const endOfProvider = '(select not_on_or_after from provider)';
 
 const ifOwn = (column: string, value: string) =>
   `${column} = case when environment_id = $4 and identity_id = $5 then ${value} else ${column} end`;
 
 /**
- * All sessions of a browser move to its new cookie, so that a value from before the sign-in is worth nothing. In this
- * Environment the same Identity goes on in its session, which remembers the provider that it has come by until now; another
- * one's ends. Sessions that have expired stay behind with the old value: their refresh tokens are good until they are revoked.
+ * All sessions of a browser move to its new cookie, so that a value from before the sign-in is worthless. In this
+ * Environment the same Identity goes on in its session, which remembers the provider by which it came until now;
+ * another Identity's ends. Expired sessions keep the old value: their refresh tokens are valid until they are revoked.
  */
 const move = ({ provider }: ComesWith) => `moved as (
   update sessions set browser_hash = $1,
@@ -89,15 +89,19 @@ told_of as (${eventInsert('$25', {
 })}),
 `;
 
-/** Of one that becomes stronger its own end is the cookie's, too: a second factor is no new sign-in, and prolongs nothing. */
+/**
+ * A session that becomes stronger keeps its own end, also for the cookie: a second factor is no new sign-in, and
+ * extends nothing.
+ */
 const ofMoved = `greatest(case when not $20 then expires_at end, (select max(expires_at) from moved where revoked_at is null)) as "expiresAt",
   (select count(*)::int from moved where revoked_at is not null) as replaced`;
 
 /**
- * A new password locks the Identity and ends the sessions of the old one: either it finds this session, or it is found here,
- * and no session begins. One that goes on needs no such look: had it ended, it would not be found. The same holds for the session
- * at an identity provider by which somebody comes. Where a session of before is to become stronger ($20), none begins in its place:
- * it can have been ended while its person looked for their phone. Where none begins and none goes on, nothing of the browser is touched.
+ * A new password locks the Identity and ends the sessions of the old one: either it finds this session, or it is found
+ * here and no session begins. A session that goes on needs no such check: had it ended, it would not be found. The same
+ * holds for the session at an identity provider by which somebody comes. If an earlier session is to become stronger
+ * ($20), none begins in its place: it may have been ended while its person looked for their phone. If no session begins
+ * or goes on, nothing of the browser is changed.
  */
 const signInText = (comesWith: ComesWith) => `
 with person as materialized (
@@ -136,6 +140,6 @@ const statements = [
   { provider: true, cookie: true, name: 'sign_in_by_provider_with_cookie' },
 ].map(({ name, ...comesWith }) => ({ ...comesWith, statement: { name, text: signInText(comesWith) } }));
 
-/** The statement of a sign-in, by what it comes with. */
+/** The statement for a sign-in, by what it comes with. */
 export const signInStatement = ({ provider, cookie }: ComesWith): Statement =>
   statements.find((one) => one.provider === provider && one.cookie === cookie)?.statement as Statement;

@@ -2,7 +2,10 @@ import type { EntityManager } from 'typeorm';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { recordEvent } from '../events/record.js';
 
-/** Tells webhooks that somebody signed out: an application that keeps a session of its own ends it by the `sid` of its ID token. */
+/**
+ * Tells webhooks that somebody signed out: an application with a session of its own ends it by the `sid` of its ID
+ * token.
+ */
 export const recordSignedOut = (
   tx: EntityManager,
   { accountId, environmentId }: Pick<EnvironmentScope, 'accountId' | 'environmentId'>,
