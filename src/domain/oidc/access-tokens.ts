@@ -10,7 +10,7 @@ import { type Subject, subjectColumns } from './claims.js';
 import type { SigningKeys } from './keys.js';
 import { createVerifiedTokens } from './verified-tokens.js';
 
-/** An end user's access token that is alive: signed by us, not revoked, its grant, session and membership in force. */
+/** A valid access token of an end user: signed by us, not revoked, with its grant, session and membership in force. */
 export interface ProvenIdentity {
   identityId: string;
   accountId: string;
@@ -19,7 +19,7 @@ export interface ProvenIdentity {
   sessionId: string;
   grantId: string;
   clientId: string;
-  /** Whether the client is somebody else's application, which people are asked about (`consent_required`). */
+  /** Whether the client is a third-party application, for which people are asked for consent (`consent_required`). */
   isThirdParty: boolean;
   scope: string[];
 }
@@ -30,13 +30,14 @@ export interface ProvenToken extends ProvenIdentity {
 }
 
 export interface AccessTokens {
-  /** @throws DomainError principal.wrong_type for a platform admin's token; null for what is not alive. */
+  /** @throws DomainError principal.wrong_type for an administrator's token. Null for a token that is not valid. */
   prove(token: string): Promise<ProvenToken | null>;
 }
 
 /**
- * The token's own claims are trusted for what cannot change; whether it still counts is asked of the database, for all tokens that
- * are shown at the same time in one statement. Each `offset 0` keeps the join in this order, one row to one row by key.
+ * The token's own claims are trusted for what cannot change. Whether it still counts is asked of the database, in one
+ * statement for all tokens that are presented at the same time. Each `offset 0` keeps the join in this order, one row
+ * to one row by key.
  */
 const proveText = `
 select asked.position::int as position, c.client_id as "clientId", c.application_id as "applicationId", c.consent_required as "isThirdParty",
@@ -52,8 +53,9 @@ from unnest($1::uuid[], $2::uuid[], $3::uuid[]) with ordinality as asked (grant_
 where g.identity_id = asked.identity_id and g.expires_at > $4 and g.revoked_at is null and s.revoked_at is null
   and m.is_active and ${environmentStands('g')} and not r.is_revoked`;
 /**
- * By what the sign-in was for. A token that names an organization counts as long as its person belongs to it, as a refresh does; the others
- * have a statement of their own, since even a look that is not taken costs them its preparation.
+ * By what the sign-in was for. A token that names an organization counts as long as its person belongs to it, like a
+ * refresh. Other tokens have a statement of their own, since even a part that is not executed costs them its
+ * preparation.
  */
 const proveStatements = {
   nothing: { name: 'prove_access_tokens', text: proveText },
@@ -64,7 +66,7 @@ const proveStatements = {
 };
 type SignedInFor = keyof typeof proveStatements;
 
-/** What of a token's claims the database is asked about. */
+/** The claims of a token that the database is asked about. */
 interface Shown {
   grantId: string;
   identityId: string;
@@ -72,7 +74,7 @@ interface Shown {
 }
 
 interface Row extends Subject {
-  /** The token's place among those that were asked about, from 1. */
+  /** The token's position among those that are asked about, from 1. */
   position: number;
   clientId: string;
   isThirdParty: boolean;

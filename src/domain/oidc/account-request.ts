@@ -3,23 +3,23 @@ import { OAuthError } from './oauth-error.js';
 import { onlyOnce, type ReadParameters } from './parameters.js';
 import { withParameters } from './redirect-uris.js';
 
-/** A page of the person's own account, as its path under `/oauth/`. Nothing else can be a destination. */
+/** A page of the person's own account, as its path under `/oauth/`. A sign-in can have no other destination. */
 export type AccountPage = `account${string}`;
 
 const accountPages =
   /^account(?:\/(?:password|recovery-codes|launch|factors\/(?:totp|webauthn|email-otp|[0-9a-f-]{36}(?:\/name)?)))?$/;
-/** What a relying party's request always has, and ours never. */
+/** Parameters that a relying party's request always has, and ours never. */
 const ofClients = ['redirect_uri', 'response_type'];
 
 /**
- * Reads a sign-in that leads to a page of the person's account and not back to a client. It is an authorization request but for
- * where it ends: the path comes from our own list, its origin is ours, and no code is issued.
- * @returns null for what is no such request
+ * Reads a sign-in that leads to a page of the person's account and not back to a client. It is an authorization request
+ * except for where it ends: the path is one of ours, so is its origin, and no code is issued.
+ * @returns null for any other request
  * @throws OAuthError invalid_request
  */
 export function parseAccountRequest(read: ReadParameters, baseUrl: string): ParsedAuthorizeRequest | null {
   const destination = read.values.get('destination');
-  // A client may have a parameter of this name for itself, which is ignored like any that we do not know.
+  // A client may use a parameter of this name for itself, which is ignored like any unknown one.
   if (destination === undefined || ofClients.some((name) => read.values.has(name) || read.malformed.includes(name))) {
     return null;
   }
@@ -47,7 +47,7 @@ export const accountUrl = (
   parameters: Record<string, string | null> = {},
 ): string => withParameters(`${baseUrl}/oauth/${page}`, parameters);
 
-/** What the forms on the way carry is what came. */
+/** The forms on the way carry the parameters as they came. */
 function replayedAs(request: AuthorizeRequest, destination: string): AuthorizeRequest {
   const { redirect_uri: _, response_type: __, ...parameters } = request.parameters;
   return { ...request, responseMode: 'query', parameters: { ...parameters, destination } };

@@ -5,14 +5,14 @@ import { isActive } from '../hierarchy/active.js';
 import type { SignInPolicy } from '../organizations/sign-in-policy.js';
 import { OAuthError } from './oauth-error.js';
 
-/** The organization that a sign-in is for, with what it asks of its members. */
+/** The organization that a sign-in is for, and what it requires of its members. */
 export interface AskedOrganization {
   id: string;
   name: string;
   policy: Pick<SignInPolicy, 'allows' | 'requireSso'>;
   /** Its active SSO connection. */
   connectionId: string | null;
-  /** Whether it has a connection of its own, in whatever state: else it takes those of the Environment. */
+  /** Whether it has a connection of its own, in any state; otherwise it uses those of the Environment. */
   hasConnection: boolean;
 }
 
@@ -30,8 +30,8 @@ const byId = { name: 'asked_organization_by_id', text: found('id = $2') };
 const bySlug = { name: 'asked_organization_by_slug', text: found('slug = $2') };
 
 /**
- * The active organization that `organization` of an authorization request names, by id or slug.
- * @throws OAuthError invalid_request where it names none, or several: a slug is one of its parent's only
+ * The active organization that the parameter `organization` names, by id or slug.
+ * @throws OAuthError invalid_request if it names none, or several: a slug is only unique under its parent
  */
 export type AskedOrganizations = (environmentId: string, idOrSlug: string) => Promise<AskedOrganization>;
 

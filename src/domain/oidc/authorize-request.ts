@@ -9,7 +9,7 @@ import { givenScopes, type ScopeName } from './scopes.js';
 /** How the client is answered (OAuth 2.0 Multiple Response Type Encoding Practices; Form Post Response Mode 1.0). */
 export type ResponseMode = 'query' | 'form_post';
 
-/** An authorization request (RFC 6749 §4.1.1, OpenID Connect Core 3.1.2.1) that was found well-formed. */
+/** A well-formed authorization request (RFC 6749 §4.1.1, OpenID Connect Core 3.1.2.1). */
 export interface AuthorizeRequest extends AskedLevel {
   redirectUri: string;
   responseMode: ResponseMode;
@@ -18,28 +18,30 @@ export interface AuthorizeRequest extends AskedLevel {
   nonce: string | null;
   codeChallenge: string | null;
   prompt: { none: boolean; login: boolean; consent: boolean; selectAccount: boolean };
-  /** Seconds since the sign-in that the client accepts at most. */
+  /** The greatest age of the sign-in that the client accepts, in seconds. */
   maxAge: number | null;
   idTokenHint: string | null;
   loginHint: string | null;
   /** Id or slug of the organization that the sign-in is for. */
   organization: string | null;
-  /** What the forms of the hosted pages carry, so that each step checks everything again. */
+  /** What the forms of the hosted pages carry along, so that each step checks everything again. */
   parameters: Record<string, string>;
 }
 
-/** What of a client decides about its requests. */
+/** The settings of a client that decide about its requests. */
 export interface AuthorizeClient {
   clientType: 'public' | 'confidential';
   redirectUris: readonly string[];
-  /** What it may be given. */
+  /** The scopes that it may be given. */
   scopes: readonly string[];
-  /** Whether it is somebody else's application. */
+  /** Whether it is a third-party application. */
   consentRequired: boolean;
   requirePkce: boolean;
 }
 
-/** A refusal that goes back to the client, because OpenID Connect says so; any other one is a page (contract §10). */
+/**
+ * A refusal that is sent back to the client, as OpenID Connect says; any other one is shown on a page (contract §10).
+ */
 export interface RedirectedError {
   redirectUri: string;
   responseMode: ResponseMode;
@@ -77,10 +79,16 @@ const known = [
 ] as const;
 /** Whether an authorization request may have a parameter of this name. */
 export const isAuthorizeParameter = (name: string): boolean => (known as readonly string[]).includes(name);
-/** RFC 6749 leaves lengths open; these leave room in a request line, whose limit is 16 KiB with all headers. In `state` some keep where to go on. */
+/**
+ * RFC 6749 leaves lengths open; these leave room in a request line, which with all headers is limited to 16 KiB. Some
+ * clients keep in `state` where to go on.
+ */
 const longest: Readonly<Record<string, number>> = { id_token_hint: longestHint, claims: 8192, state: 8192 };
 const longestOther = 2048;
-/** As it goes back in a header: what is not ASCII takes up to nine times as much there, and proxies take 16 KB of headers at most. */
+/**
+ * In bytes of the header that carries it back: text that is not ASCII takes up to nine times as much there, and proxies
+ * accept 16 KB of headers at most.
+ */
 const longestReturned = 8192;
 /** Whether a `state` can go back in an answer's `Location`. */
 export const isReturnable = (state: string): boolean =>
@@ -95,9 +103,8 @@ export function clientIdOf(read: ReadParameters): string {
 }
 
 /**
- * Reads an authorization request of a client that was found.
- * @throws OAuthError for what is shown on a page: nothing malformed, and nothing at all before the redirect URI is known
- *   to be the client's, is answered by a redirect.
+ * @throws OAuthError for errors that are shown on a page: nothing malformed is answered by a redirect, and nothing at
+ *   all before the redirect URI is known to be the client's
  */
 export function parseAuthorizeRequest(read: ReadParameters, client: AuthorizeClient): ParsedAuthorizeRequest {
   const values = onlyOnce(read, known);
@@ -111,7 +118,7 @@ export function parseAuthorizeRequest(read: ReadParameters, client: AuthorizeCli
   const redirected = (error: OAuthErrorCode, description: string) => ({
     redirected: { redirectUri, responseMode, state, error, description },
   });
-  // OpenID Connect Core 3.1.2.6 has an error for each that the relying party is told by a redirect.
+  // OpenID Connect Core 3.1.2.6 has an error for each of these, which the relying party gets by a redirect.
   if (values.has('request')) return redirected('request_not_supported', 'request objects are not supported');
   if (values.has('request_uri')) return redirected('request_uri_not_supported', 'request_uri is not supported');
   if (values.has('registration')) return redirected('registration_not_supported', 'registration is not supported');
@@ -135,7 +142,7 @@ export function parseAuthorizeRequest(read: ReadParameters, client: AuthorizeCli
       parameters: Object.fromEntries([...values].filter(([name]) => isAuthorizeParameter(name))),
     },
   };
-  // Whether somebody belongs to it is what `org` tells, and without that scope nobody is asked about it (docs/decisions/0063).
+  // Membership is what the scope `org` tells; without it, nobody is asked about that (docs/decisions/0063).
   if (client.consentRequired && values.has('organization') && !scope.includes('org'))
     return redirected('invalid_scope', 'organization is for requests with the scope org');
   return parsed;
@@ -151,7 +158,7 @@ function assertReadable(values: Parameters) {
     if (value.length > most) throw invalid(`${name} is longer than ${most} characters`);
     if (name === 'state' && !isReturnable(value))
       throw invalid(`state is longer than ${longestReturned} bytes in a URL`);
-    // `claims` is JSON, which some write on several lines.
+    // `claims` is JSON, which some clients write on several lines.
     const text = name === 'claims' ? value.replace(/[\t\r\n]/g, '') : value;
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
     if (/[\x00-\x1f\x7f]/.test(text)) throw invalid(`${name} has a control character`);
@@ -181,7 +188,7 @@ function challengeIn(values: Parameters, client: AuthorizeClient): string | null
   if (challenge === undefined) {
     if (method !== undefined) throw invalid('code_challenge is missing');
     if (client.clientType === 'public') throw invalid(challengeMissing);
-    // Many libraries of servers leave PKCE out until they are told to use it.
+    // Many server libraries only use PKCE if they are told to.
     if (client.requirePkce) throw invalid(`${challengeMissing}, unless it is registered with require_pkce false`);
     return null;
   }

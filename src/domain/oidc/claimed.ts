@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose';
 
-/** What a token says of itself, verified or not; null where it says nothing, or no text. */
+/** A claim of a token that need not be verified; null if it is missing, or no text. */
 export function claimedText(token: string, claim: 'sub' | 'client_id'): string | null {
   try {
     const { [claim]: said }: Record<string, unknown> = decodeJwt(token);

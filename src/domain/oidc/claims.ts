@@ -7,7 +7,7 @@ import { type ClaimedOrganizations, organizationClaims } from '../organizations/
 import type { Client } from './clients.js';
 import type { ScopeName } from './scopes.js';
 
-/** What a person's profile says of them, as a statement answers it. */
+/** A person's profile, as a statement answers it. */
 export interface Subject {
   identityId: string;
   email: string;
@@ -22,7 +22,7 @@ export interface Subject {
 export const subjectColumns = `i.id as "identityId", i.email, i.email_verified_at as "emailVerifiedAt", i.first_name as "firstName",
   i.last_name as "lastName", i.avatar_url as "avatarUrl", i.updated_at as "updatedAt"`;
 
-/** A grant as tokens tell of it. */
+/** A grant, as described in tokens. */
 export interface Granted extends Subject {
   grantId: string;
   sessionId: string;
@@ -30,11 +30,14 @@ export interface Granted extends Subject {
   authTime: Date;
   amr: string[];
   acr: string;
-  /** What the sign-in was for, if it was for one organization. */
+  /** The organization that the sign-in was for, if any. */
   organizationId: string | null;
 }
 
-/** SQL: the `authTime` of a grant, or of the code or session that it is given for; `authTimeOf` says which of the two it is. */
+/**
+ * SQL: the `authTime` of a grant, or of the code or session for which it is given; `authTimeOf` chooses between the two
+ * times.
+ */
 export const authTimeIn = (row: string): string => `coalesce(${row}.auth_time, ${row}.authenticated_at) as "authTime"`;
 
 export const grantColumns = `g.id as "grantId", g.session_id as "sessionId", g.scope, ${authTimeIn('g')}, g.amr, g.acr,
@@ -47,16 +50,16 @@ export interface Issuing {
   granted: Granted;
   /** The granted scope, or the part of it that a refresh asked for. */
   scope: readonly string[];
-  /** What the person may do at the Environment's root, where the scope asks for it; as many as fit a token. */
+  /** The person's permissions at the Environment's root, if the scope asks for them; as many as fit a token. */
   permissions?: ClaimedPermissions;
-  /** The person's organizations, where the scope asks for them; as many as fit a token. */
+  /** The person's organizations, if the scope asks for them; as many as fit a token. */
   organizations?: ClaimedOrganizations;
 }
 
-/** The claims of an access token (RFC 9068 §2.2, contract §2). `grant_id` is what revoking reaches it by. */
+/** The claims of an access token (RFC 9068 §2.2, contract §2). Revocation finds it by `grant_id`. */
 export function accessTokenClaims({ permissions, ...issuing }: Issuing, jti: string): JWTPayload {
   const { baseUrl, client, granted, scope } = issuing;
-  // Not one literal: of one that begins with a spread each member behind it takes V8 a microsecond (docs/decisions/0089).
+  // Not a single literal: V8 takes a microsecond for each member behind a leading spread (docs/decisions/0089).
   const own = {
     aud: baseUrl,
     client_id: client.clientId,
@@ -87,7 +90,7 @@ const common = ({ baseUrl, at, client, granted, scope, organizations }: Issuing)
   sub: granted.identityId,
   iat: epochSeconds(at),
   exp: epochSeconds(at) + client.settings.accessTokenTtlSeconds,
-  // One second after 1970 for a time that nobody knows: some clients refuse a zero.
+  // One second after 1970 for an unknown time: some clients refuse a zero.
   auth_time: Math.max(1, epochSeconds(granted.authTime)),
   acr: granted.acr,
   amr: granted.amr,
@@ -97,11 +100,11 @@ const common = ({ baseUrl, at, client, granted, scope, organizations }: Issuing)
   ...(organizations && organizationClaims(organizations)),
 });
 
-/** Others' applications are told of organizations by what somebody allows alone (docs/decisions/0063). */
+/** Third-party applications only get organizations if the person consents (docs/decisions/0063). */
 const namesOrganization = ({ consentRequired }: Client, scope: readonly string[]): boolean =>
   !consentRequired || scope.includes('org' satisfies ScopeName);
 
-/** The standard claims that scopes give (OpenID Connect Core 5.4); what is not known is left out. */
+/** The standard claims of scopes (OpenID Connect Core 5.4); unknown values are left out. */
 export function profileClaims(subject: Subject, scope: readonly string[]): Record<string, unknown> {
   const has = (name: ScopeName) => scope.includes(name);
   const claims: Record<string, unknown> = {};

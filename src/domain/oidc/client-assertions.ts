@@ -19,7 +19,7 @@ returning client_id`,
 };
 
 export interface ClientAssertions {
-  /** Whom an assertion says that it is of; not to be believed before `assertValid`. */
+  /** The client that an assertion claims to be of; not to be believed before `assertValid`. */
   subjectOf(assertion: string): string | null;
   /** @throws OAuthError invalid_client; DomainError service.unavailable where the client's keys cannot be read for the moment */
   assertValid(client: Client, assertion: string): Promise<void>;
@@ -37,7 +37,7 @@ export function createClientAssertions({
   baseUrl: string;
   now: Clock;
 }): ClientAssertions {
-  // Each of them is this service and nobody else; libraries name the endpoint that they are about to ask.
+  // Each of these audiences is this service and nobody else; libraries name the endpoint that they are about to call.
   const audiences = [baseUrl, ...['token', 'introspect', 'revoke'].map((name) => `${baseUrl}/oauth/${name}`)];
 
   async function verified(client: Client, assertion: string): Promise<JWTPayload> {
@@ -52,7 +52,7 @@ export function createClientAssertions({
         currentDate: now(),
         clockTolerance: clockSkewMs / 1000,
       });
-      // Who asks for one that counts elsewhere too would pass it on (draft-ietf-oauth-rfc7523bis §4).
+      // A party to whom it also counts could pass it on (draft-ietf-oauth-rfc7523bis §4).
       if (![payload.aud ?? []].flat().every((audience) => audiences.includes(audience))) throw clientRefused();
       return payload;
     } catch (error) {
@@ -69,7 +69,7 @@ export function createClientAssertions({
     async assertValid(client, assertion) {
       const { exp = 0, jti } = await verified(client, assertion);
       if (typeof jti !== 'string' || exp * 1000 > now().getTime() + longestLife + clockSkewMs) throw clientRefused();
-      // For as long as it is taken; housekeeping keeps it for a minute more, since our own clocks differ as well.
+      // As long as it is accepted; housekeeping keeps it for a minute more, since our own clocks differ as well.
       const until = new Date(exp * 1000 + clockSkewMs);
       const used = await db.statement(useStatement, [client.clientId, hashSecret(jti), until]);
       if (used.length === 0) throw clientRefused();

@@ -24,8 +24,9 @@ type Presented =
 
 export interface ClientAuthentication {
   /**
-   * The client by the method that it is registered with; a secret in the header or in the body, whichever of the two
-   * that is. @throws OAuthError invalid_client, invalid_request
+   * Authenticates the client by the method with which it is registered; a secret may come in the header or in the body,
+   * whichever of the two that is.
+   * @throws OAuthError invalid_client, invalid_request
    */
   authenticate(authorization: string | undefined, parameters: Parameters): Promise<Client>;
 }
@@ -42,12 +43,12 @@ export function createClientAuthentication({
     async authenticate(authorization, parameters) {
       const presented = presentedIn(authorization, parameters, assertions.subjectOf);
       let client = await clients.find(presented.clientId);
-      // The one that is remembered may be that of before: nobody is refused the secret that they were just given.
+      // The cached client may have the former secret: nobody is refused with the secret that they were just given.
       if (client && !fits(client, presented)) client = await clients.findAnew(presented.clientId);
       if (!client || !fits(client, presented)) throw clientRefused();
       if (!('assertion' in presented)) return client;
       await assertions.assertValid(client, presented.assertion);
-      // Its keys may have been fetched, which can take seconds: it is gone since then, or has others.
+      // Fetching its keys can take seconds: the client may have been deleted since, or have others.
       const still = await clients.find(presented.clientId);
       if (!still || !fits(still, presented) || !hasKeysOf(still, client)) throw clientRefused();
       return still;
@@ -66,12 +67,13 @@ function presentedIn(
   const type = parameters.get('client_assertion_type');
   const basic = authorization === undefined ? null : basicOf(authorization);
   const ways = [basic, secret, assertion ?? type].filter((way) => way != null);
-  // RFC 6749 §2.3: not more than one method in a request.
+  // RFC 6749 §2.3: no more than one method in a request.
   if (ways.length > 1) throw new OAuthError('invalid_request', 'authenticate the client in one way only');
 
   if (basic) {
     if (clientId !== undefined && clientId !== basic.clientId) throw clientRefused();
-    // RFC 6749 §2.3.1: an empty secret may as well be left out. Some libraries send it for public clients, in the header too.
+    // RFC 6749 §2.3.1: an empty secret may be left out. Some libraries send it for public clients, in the header as
+    // well.
     if (basic.secret === '') return { method: 'none', clientId: basic.clientId };
     return { method: 'client_secret_basic', ...basic };
   }
@@ -106,9 +108,9 @@ export const isBySecret = (method: string) => method === 'client_secret_basic' |
 const hasKeysOf = (one: Client, other: Client) =>
   one.jwksUri === other.jwksUri && isDeepStrictEqual(one.jwks, other.jwks);
 
-/** Whether the client is registered with that kind of proof, and the secret, where one was presented, is its own. */
+/** The client must be registered for that kind of proof, and the secret, if one was presented, must be its own. */
 function fits({ tokenEndpointAuthMethod, secretHash }: Client, presented: Presented): boolean {
-  // RFC 6749 §2.3.1: whoever has a secret may send it in the header. Stock libraries mix the header and the body.
+  // RFC 6749 §2.3.1: a client with a secret may send it in the header. Stock libraries mix up header and body.
   if (!('secret' in presented)) return tokenEndpointAuthMethod === presented.method;
   if (!isBySecret(tokenEndpointAuthMethod) || secretHash === null) return false;
   return equalInConstantTime(secretHash, hashSecret(presented.secret));

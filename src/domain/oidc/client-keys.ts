@@ -8,14 +8,14 @@ import { OAuthError } from './oauth-error.js';
 
 export interface ClientKeys {
   /**
-   * The public keys that a client registered, as jose's key resolver.
-   * @throws OAuthError invalid_client; DomainError service.unavailable where its `jwks_uri` does not answer, which says nothing against
-   *   it. The resolver throws the same of a key that it has to look for anew.
+   * The public keys that a client has registered, as jose's key resolver.
+   * @throws OAuthError invalid_client; DomainError service.unavailable if its `jwks_uri` does not answer, which says
+   *   nothing against the client. The resolver throws the same for a key that it has to fetch anew
    */
   of(client: Client): Promise<JWTVerifyGetKey>;
 }
 
-/** Keys of `private_key_jwt` clients: registered as they are, or behind a `jwks_uri` that is fetched and kept. */
+/** Keys of `private_key_jwt` clients: registered themselves, or behind a `jwks_uri`, which is fetched and cached. */
 export function createClientKeys({ outbound, now }: { outbound: Pick<Outbound, 'get'>; now: Clock }): ClientKeys {
   const keySets = createKeySets({ outbound, unreadable, now });
   return {

@@ -18,7 +18,7 @@ import type { ClientSettings } from './client-rules.js';
 import { assertClient, assertUsableKeys } from './client-rules.js';
 import { scopes } from './scopes.js';
 
-/** What is not said of a new one is as for an application of the Account's own. */
+/** A new client; what is left out is as for one of the Account's own applications. */
 export type NewClient = Omit<ClientSettings, 'scopes' | 'consentRequired' | 'initiateLoginUri'> & {
   initiateLoginUri?: string | null | undefined;
   scopes?: string[] | undefined;
@@ -40,13 +40,16 @@ export interface ClientManagement {
   ): Promise<OAuthClient>;
   /** A new secret; the old one ends at once. @throws DomainError validation.failed for a client without one. */
   rotateSecret(scope: EnvironmentScope, id: string): Promise<{ client: OAuthClient; secret: string }>;
-  /** Its grants and tokens end with it: whoever looks at one asks for its client. They are deleted in batches (docs/decisions/0042). */
+  /**
+   * Its grants and tokens end with it, since every check of one looks for its client. They are deleted in batches
+   * (docs/decisions/0042).
+   */
   remove(scope: EnvironmentScope, id: string): Promise<void>;
 }
 
 const columns = { created_at: ['client.createdAt', 'client.id'], name: ['client.name', 'client.id'] };
 
-/** @param guard what may be called; without one nothing is said of it until it is */
+/** @param guard decides what may be called; without one, addresses are only checked when they are called */
 export function createClientManagement({
   db,
   now,
@@ -106,7 +109,7 @@ export function createClientManagement({
         if (changed.includes('jwks')) assertUsableKeys(updated.jwks);
         if (changed.includes('jwks_uri')) assertCallable(updated.jwksUri);
         if (changed.includes('require_pkce') && !updated.requirePkce) await assertWithoutPkce(tx, scope);
-        // A client that is told to use a secret must be given one, and one that no longer does must not keep it.
+        // A client that begins to use a secret must be given one, and one that stops must not keep it.
         if (hasSecret(updated) !== hasSecret(current)) updated.secretHash = null;
         await tx.update(OAuthClient, { ...within(scope), id }, updated);
         await recordEvent(tx, 'oauth_client.updated', {
@@ -140,7 +143,10 @@ export function createClientManagement({
 const hasSecret = ({ tokenEndpointAuthMethod }: Pick<OAuthClient, 'tokenEndpointAuthMethod'>): boolean =>
   isBySecret(tokenEndpointAuthMethod);
 
-/** @throws DomainError validation.failed where the Environment has every client use PKCE; those of before may stay as they are. */
+/**
+ * @throws DomainError validation.failed if the Environment requires PKCE of every client; existing ones may stay as
+ *   they are
+ */
 async function assertWithoutPkce(tx: EntityManager, scope: EnvironmentScope): Promise<void> {
   const { requirePkce } = await tx.findOneOrFail(EnvironmentSettings, {
     select: { requirePkce: true },

@@ -3,7 +3,7 @@ import type { OAuthClient } from '../../../entities/oauth-client.js';
 import { invalidField } from '../errors.js';
 import { assertionAlgorithms } from './client-assertions.js';
 
-/** What an administrator says of a client; the service adds ids, hashes and times. */
+/** A client as an administrator sets it; the service adds ids, hashes and times. */
 export type ClientSettings = Pick<
   OAuthClient,
   | 'name'
@@ -22,7 +22,7 @@ export type ClientSettings = Pick<
 >;
 
 /**
- * What the schema cannot say of a client's registration (RFC 7591 §2, RFC 8252, OIDC Registration §2).
+ * Rules of a client's registration that the schema cannot express (RFC 7591 §2, RFC 8252, OIDC Registration §2).
  * @throws DomainError validation.failed naming the field
  */
 export function assertClient(client: ClientSettings): void {
@@ -58,8 +58,9 @@ export function assertClient(client: ClientSettings): void {
 }
 
 /**
- * At least one key has to be of use: of others a set may have any (RFC 7517 §5), but with none the client would be refused at every
- * request, and be told no more than that; the same by a key for which another one could be meant.
+ * At least one key has to be usable. A set may also contain others (RFC 7517 §5), but without a usable one every
+ * request of the client would be refused without saying why; so it would be with a key that can be mistaken for
+ * another.
  * @throws DomainError validation.failed
  */
 export function assertUsableKeys(jwks: ClientSettings['jwks']): void {
@@ -71,7 +72,10 @@ export function assertUsableKeys(jwks: ClientSettings['jwks']): void {
     throw invalidField('jwks', 'ambiguous', 'has keys of one type that no kid tells apart (OpenID Connect Core 10.1)');
 }
 
-/** Whether an assertion by one of them may mean the other, for all that its header says: an unnamed key has to be alone of its type. */
+/**
+ * Whether an assertion by one key can be mistaken for another's, judging by its header: an unnamed key has to be the
+ * only one of its type.
+ */
 const areAlike = (one: JsonWebKey, other: JsonWebKey): boolean =>
   one.kty === other.kty && maybeSame(one.alg, other.alg) && maybeSame(one.kid, other.kid);
 const maybeSame = (one: unknown, other: unknown) => one === undefined || other === undefined || one === other;
@@ -93,7 +97,7 @@ function isUsable(key: object): boolean {
 export function problemOfRedirectUri(uri: string): string | null {
   if (!URL.canParse(uri)) return 'must be an absolute URI';
   const { protocol, hostname, hash, username, password } = new URL(uri);
-  // URL reads past all of these, and what a browser makes of the text itself may be another place (RFC 3986 §3).
+  // `URL` ignores all of these characters, and a browser may take the text for another address (RFC 3986 §3).
   if (/[\s\\\p{Cc}]/u.test(uri)) return 'must not hold blanks, backslashes or control characters';
   if (/^https?:/i.test(uri) && !/^https?:\/\/[^/]/i.test(uri))
     return 'must have two slashes and a host behind its scheme';
@@ -104,7 +108,7 @@ export function problemOfRedirectUri(uri: string): string | null {
     return 'must name a host as DNS has them';
   if (protocol === 'https:') return null;
   if (protocol === 'http:') return isLoopback(hostname) ? null : 'must use https, unless it is a loopback address';
-  // RFC 8252 §7.1: a private-use scheme is a domain name turned round, so that its owner can be told.
+  // RFC 8252 §7.1: a private-use scheme is a reversed domain name, so that its owner can be told.
   return protocol.includes('.')
     ? null
     : 'must use https, or a private-use scheme that holds a dot, as com.example.app:/callback';

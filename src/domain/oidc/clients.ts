@@ -5,10 +5,10 @@ import { type Clock, seconds } from '../../platform/clock.js';
 import type { Db } from '../../platform/database/db.js';
 import { environmentStands } from '../standing-environment.js';
 
-/** A client with what its Environment sets: all that a request of it needs before anybody is signed in. */
+/** A client with its Environment's settings: all that a request needs before anybody is signed in. */
 export interface Client extends Omit<OAuthClient, 'createdAt' | 'updatedAt'> {
   environmentType: EnvironmentType;
-  /** As it counts: also where its Environment has every client use PKCE. */
+  /** The effective value: also true if the Environment requires PKCE of every client. */
   requirePkce: boolean;
   settings: Pick<
     EnvironmentSettings,
@@ -36,7 +36,7 @@ export interface Client extends Omit<OAuthClient, 'createdAt' | 'updatedAt'> {
     | 'allowedOrigins'
   > & {
     branding: Branding;
-    /** The SSO connection that everybody is sent to, while it is active. */
+    /** The active SSO connection to which everybody is sent. */
     defaultSsoConnectionId: string | null;
     /** Whether any end users sign in by a connection here. */
     hasSso: boolean;
@@ -44,9 +44,9 @@ export interface Client extends Omit<OAuthClient, 'createdAt' | 'updatedAt'> {
 }
 
 export interface Clients {
-  /** As it was a second ago at most. */
+  /** From the cache: as it was a second ago at most. */
   find(clientId: string): Promise<Client | null>;
-  /** As it is now; who looks for it next finds that too. */
+  /** As it is now; also refreshes the cache. */
   findAnew(clientId: string): Promise<Client | null>;
 }
 
@@ -77,7 +77,7 @@ from oauth_clients c join environment_settings s on s.environment_id = c.environ
 where c.client_id = $1 and ${environmentStands('c')}`,
 };
 
-/** How old a client may be that a process remembers: changes and removals count within that time. */
+/** How old a cached client may be: changes and removals count within that time. */
 const keptFor = seconds(1);
 const keptAtMost = 1000;
 
@@ -87,13 +87,13 @@ export function createClients({ db, now }: { db: Db; now: Clock }): Clients {
   const read = async (clientId: string) => (await db.statement<Client>(findByClientId, [clientId]))[0] ?? null;
 
   const findAnew: Clients['findAnew'] = async (clientId) => {
-    // What cannot be an id is not worth a question, nor can PostgreSQL hold all of it.
+    // A text that cannot be an id is not worth a query, and PostgreSQL cannot store every text.
     if (!/^[\x21-\x7e]{1,200}$/.test(clientId)) return null;
     const client = read(clientId);
     kept.delete(clientId);
     if (kept.size >= keptAtMost) kept.clear();
     kept.set(clientId, { at: now().getTime(), client });
-    // Unknown ids and failures are not remembered: they would push out what is.
+    // Unknown ids and failures are not cached: they would push out what is.
     const forget = () => kept.get(clientId)?.client === client && kept.delete(clientId);
     client.then((result) => result ?? forget(), forget);
     return client;

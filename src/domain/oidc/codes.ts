@@ -15,7 +15,7 @@ import { createRedemption } from './redemption.js';
 /** RFC 6749 §4.1.2 recommends ten minutes at most; a client redeems at once. */
 const codeLife = seconds(60);
 
-/** The sign-in that a code tells of. */
+/** The sign-in that a code stands for. */
 export interface CodeSession {
   id: string;
   authenticatedAt: Date;
@@ -23,7 +23,7 @@ export interface CodeSession {
   authTime?: Date | null;
   amr: string[];
   acr: string;
-  /** What the sign-in is for, if it is for one organization. */
+  /** The organization that the sign-in is for, if any. */
   organizationId: string | null;
 }
 
@@ -52,7 +52,7 @@ export interface CodesDeps {
 export function createCodes({ db, grants, consents, now }: CodesDeps) {
   const redeemShown = createRedemption({ db, now });
 
-  /** A code and its row, which the statement that makes its session inserts with it (`sessions.signIn`). */
+  /** A code with its row, which is inserted by the statement that creates its session (`sessions.signIn`). */
   function prepare(client: Client, request: AuthorizeRequest, session: PreparedFor) {
     const code = newSecret();
     return { code, row: JSON.stringify(rowOf(code, client, request, session, now())) };
@@ -61,7 +61,7 @@ export function createCodes({ db, grants, consents, now }: CodesDeps) {
   return {
     prepare,
 
-    /** For a session that is there already. */
+    /** For a session that exists already. */
     async issue(client: Client, request: AuthorizeRequest, session: CodeSession): Promise<string> {
       const { code, row } = prepare(client, request, session);
       await db.statement(issueStatement, [row]);
@@ -78,7 +78,7 @@ export function createCodes({ db, grants, consents, now }: CodesDeps) {
       if (found.spentFor !== null) await grants.revoke(found.spentFor, 'code_reuse');
       if (!found.granted) throw refused();
       const { granted, nonce } = found;
-      // Taken back since the code was issued, or asked for only since then.
+      // Consent was withdrawn since the code was issued, or is only required since then.
       if (client.consentRequired && !(await consents.cover(client, granted.identityId, granted.scope))) {
         await grants.revoke(grantId, 'consent_missing');
         throw refused();
@@ -88,7 +88,7 @@ export function createCodes({ db, grants, consents, now }: CodesDeps) {
   };
 }
 
-/** A session that may not be there yet. */
+/** A session that may not exist yet. */
 type PreparedFor = Omit<CodeSession, 'id'> & { id?: string };
 
 const rowOf = (code: string, client: Client, request: AuthorizeRequest, session: PreparedFor, at: Date) => ({

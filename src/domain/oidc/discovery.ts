@@ -4,7 +4,7 @@ import { assertionAlgorithms } from './client-assertions.js';
 import { clientAuthenticationMethods } from './client-authentication.js';
 import { scopes } from './scopes.js';
 
-/** What the provider can do (OpenID Connect Discovery 3, RFC 8414 §2): nothing here that is not so. */
+/** The provider's metadata (OpenID Connect Discovery 3, RFC 8414 §2): nothing here that is not true. */
 export function discoveryDocument(baseUrl: string) {
   const confidentialOnly = clientAuthenticationMethods.filter((method) => method !== 'none');
   return {

@@ -22,7 +22,7 @@ import {
 } from './refresh-tokens.js';
 import { givenScopes } from './scopes.js';
 
-/** Why a grant ended, and what is recorded of it. */
+/** Why a grant ends, and what is recorded of it. */
 const revocations = {
   code_reuse: 'session.code_reuse_detected',
   client_request: 'auth.grant_revoked',
@@ -33,15 +33,16 @@ export type RevocationReason = keyof typeof revocations;
 
 export interface Refreshed {
   granted: Granted;
-  /** What of the grant the client wants this time. */
+  /** The scope that the client wants this time, within the grant. */
   scope: readonly string[];
   refreshToken: string;
 }
 
 export interface Grants {
   /**
-   * @param asked the scope that the client wants this time, as it sent it; undefined for all that was granted. What an authorization
-   *   request leaves out is left out here, too: libraries repeat at each refresh what they were configured to ask for
+   * @param asked the scope that the client wants this time, as it was sent; undefined for everything that was granted.
+   *   Scopes that an authorization request ignores are ignored here, too: libraries repeat at each refresh what they
+   *   are configured to ask for
    * @throws OAuthError invalid_grant, invalid_scope
    */
   refresh(client: Client, token: string, asked?: string): Promise<Refreshed>;
@@ -50,12 +51,13 @@ export interface Grants {
 }
 
 /**
- * How much later a refresh token that does not rotate would end before that is written, of a life of `ttlSeconds`: once a day at most,
- * so that a refresh is mostly a read, and thirty times in a life, or a short one would never be longer by as much.
+ * The end of a refresh token that does not rotate moves with each use. It is only written once it has moved by this
+ * much, of a life of `ttlSeconds`: a day at most, so that a refresh is mostly a read; and a thirtieth of the life,
+ * since a short one never moves by a day.
  */
 const slidesAfter = (ttlSeconds: number): number => Math.min(days(1), seconds(ttlSeconds) / 30);
 
-/** SQL, to be joined: what organizations say of grant `g`. */
+/** SQL to be joined: what organizations require of grant `g`. */
 export const policyOfGrant = `${standingInOrganizations({
   end: 'g.expires_at',
   authenticatedAt: 'g.authenticated_at',
@@ -65,9 +67,10 @@ export const policyOfGrant = `${standingInOrganizations({
 })} policy`;
 
 /**
- * Whoever refreshes is proved alive in the same statement: grant, explicit end of the session, membership, and how long an
- * organization of theirs lets a sign-in last now; membership in the organization that the sign-in was for. Each `offset 0`
- * keeps the join in this order, one row to one row by key, whatever the planner believes of the tables when it plans once.
+ * The same statement checks that everything is still in force: grant, explicit end of the session, membership, and how
+ * long an organization of the person lets a sign-in last now; and membership in the organization that the sign-in was
+ * for. Each `offset 0` keeps the join in this order, one row to one row by key, whatever the planner believes of the
+ * tables.
  */
 const alive = (presented: string, oauthClientId: string) => `
   from ${presented} p
@@ -82,10 +85,13 @@ const alive = (presented: string, oauthClientId: string) => `
     and policy.belongs`;
 const columns = `${grantColumns}, ${subjectColumns}`;
 
-/** A grant of no scope is asked for nothing by whoever repeats what they once sent; of another one nothing would be a token that opens nothing. */
+/**
+ * A client with a grant of no scope may repeat what it once asked for, and gets nothing; for other grants, a token
+ * without a scope would be useless.
+ */
 const isWithin = (asked: string) => `${asked} <@ g.scope and (${asked} <> '{}' or g.scope = '{}')`;
 
-/** Asking for more than was granted, or for nothing of it, spends nothing (RFC 6749 §6). */
+/** Asking for more than was granted, or for none of it, does not use up the token (RFC 6749 §6). */
 const standingWithin = (since: string, asked: string) =>
   `case when spent_at is null and not coalesce(${isWithin(`string_to_array(${asked}, ' ')`)}, true) then 'exceeding' else ${standing(since)} end`;
 
@@ -122,24 +128,26 @@ const slideStatement = {
 
 type Row = Granted & { standing: TokenStanding | 'exceeding' };
 
-/** A token that a client shows. */
+/** A token that a client presents. */
 interface Shown {
   client: Client;
   token: string;
-  /** The scope that it wants, in the form of the parameter; null for all that was granted. */
+  /** The wanted scope, in the form of the parameter; null for everything that was granted. */
   asked: string | null;
 }
 
 type SlidingRow = Row & { position: string; slidTo: Date; expiresAt: Date };
 
-/** Lists, as both statements have them: for how many seconds a token lasts, whose it has to be, and what is asked. */
+/**
+ * Lists of values for both statements: for how many seconds a token lasts, whose it has to be, and the wanted scope.
+ */
 const valuesOf = (shown: readonly Shown[]) => [
   shown.map(({ client }) => client.settings.refreshTokenTtlSeconds),
   uuidArray(shown.map(({ client }) => client.id)),
   shown.map(({ asked }) => asked),
 ];
 
-/** What clients were given: refreshed, and ended (contract §2). */
+/** Grants of clients: refreshed, and ended (contract §2). */
 export function createGrants({ db, refreshTokens, now }: { db: Db; refreshTokens: RefreshTokens; now: Clock }): Grants {
   const rotateTogether = createBatcher<Shown & { next: Successor }, Row | undefined>(async (_environmentId, shown) => {
     const at = now();

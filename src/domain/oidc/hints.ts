@@ -2,17 +2,18 @@ import { decodeJwt, decodeProtectedHeader, type JWTPayload } from 'jose';
 import { isInvalidToken, isOfUnknownKey, type SigningKeys } from './keys.js';
 import { OAuthError } from './oauth-error.js';
 
-/** In characters: an ID token with the roles of many organizations, and room for the rest of a request line of 16 KiB. */
+/** In characters: room for an ID token with many organizations, within a request line of 16 KiB. */
 export const longestHint = 12_288;
 
-/** Whom an `id_token_hint` speaks of, to which client, in which session. */
+/** What an `id_token_hint` names: the person, the client and the session. */
 export interface Hint {
   subject: string;
   clientId: string;
   sessionId: string | null;
   /**
-   * Whether we have signed it for certain. The key may be gone, since clients keep an ID token for longer than we keep keys, or one
-   * that leaked was taken away: then it narrows down who is meant, as `login_hint` does, and allows nothing.
+   * Whether our signature was verified. The key may be gone, since clients keep an ID token for longer than we keep
+   * keys, or a leaked key was taken away. Then the hint only narrows down who is meant, as `login_hint` does, and
+   * allows nothing.
    */
   isProven: boolean;
 }
@@ -36,14 +37,14 @@ function hintOf({ sub, aud, sid }: JWTPayload, { isProven }: Pick<Hint, 'isProve
   return { subject: sub, clientId: aud, sessionId: typeof sid === 'string' ? sid : null, isProven };
 }
 
-/** What an ID token of ours says of itself, whoever has written it. */
+/** Whether a token has the form of our ID tokens, whoever has written it. */
 function isLikeOurs(token: string, issuer: string): boolean {
   try {
     const { alg, typ, kid } = decodeProtectedHeader(token);
     const { iss, sub } = decodeJwt(token);
     return alg === 'RS256' && typ === 'JWT' && typeof kid === 'string' && iss === issuer && typeof sub === 'string';
   } catch {
-    return false; // cut, or its claims are none
+    return false; // truncated, or without claims
   }
 }
 

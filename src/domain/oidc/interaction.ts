@@ -13,12 +13,15 @@ export interface Situation {
   hintedSubject: string | null;
   /** Whether the person has just chosen to go on with the session's account. */
   chosen: boolean;
-  /** Whether nobody goes on with a session without having chosen to. */
+  /** Whether going on with a session always has to be chosen. */
   asksAlways: boolean;
   now: Date;
 }
 
-/** Whether nothing says which program asks: it proves nothing of itself, and any other could be answered there (RFC 8252 §8.6). */
+/**
+ * Whether nothing tells which program asks: the client proves nothing of itself, and any other program could get the
+ * answer (RFC 8252 §8.6).
+ */
 export const couldBeAnyProgram = (
   { clientType }: Pick<Client, 'clientType'>,
   { redirectUri }: Pick<AuthorizeRequest, 'redirectUri'>,
@@ -28,10 +31,10 @@ type Confirming = Pick<Client, 'clientType' | 'consentRequired' | 'environmentTy
   settings: Pick<Client['settings'], 'ssoRequireConfirmation'>;
 };
 
-/** Whether a session alone is not enough for a client: somebody has to say that they go on (docs/decisions/0063). */
+/** Whether a session alone is not enough for a client, and the person has to confirm (docs/decisions/0063). */
 export function wantsConfirmation(client: Confirming, request: Pick<AuthorizeRequest, 'redirectUri'>): boolean {
   if (client.settings.ssoRequireConfirmation) return true;
-  // An application of others asks for consent instead, and where applications are developed loopback is what all of them use.
+  // A third-party application asks for consent instead; and in development everybody uses loopback.
   const isOwn = !client.consentRequired && client.environmentType === 'production';
   return isOwn && couldBeAnyProgram(client, request);
 }
@@ -52,19 +55,24 @@ export function nextStep(
   return prompt.none ? 'interaction_required' : 'select-account';
 }
 
-/** How long a sign-in is a new one while the person proves a second factor, enrolls one and reads what they are asked. */
+/**
+ * How long a sign-in counts as new while the person proves a second factor, enrolls one and reads what they are asked.
+ */
 const newFor = hours(1);
 
-/** A provider's answer is measured from when its person was sent there (`isRecentEnough`), and they have ten minutes to come back. */
+/**
+ * A provider's answer is measured from when its person was sent there (`isRecentEnough`); they have ten minutes to come
+ * back.
+ */
 const onTheWay = minutes(11);
 
-/** Whether a session is what a request asks for, when the person has been asked for their consent after signing in. */
+/** Whether a session still satisfies a request when the person has given their consent after signing in. */
 export function suitsConsent(
   { prompt, maxAge }: AuthorizeRequest,
   { session, hintedSubject, now }: Pick<Situation, 'hintedSubject' | 'now'> & { session: HostedSession },
 ): boolean {
   if (hintedSubject !== null && session.identityId !== hintedSubject) return false;
-  // Of a provider that does not say when, `prompt=login` is content with when they came (`isRecentEnough`).
+  // If a provider does not say when it asked the person, `prompt=login` accepts when they came (`isRecentEnough`).
   const login = session.authTime?.getTime() === unsaid.getTime() ? session.authenticatedAt : authTimeOf(session);
   if (prompt.login && now.getTime() >= login.getTime() + newFor) return false;
   if (maxAge === null) return true;

@@ -19,7 +19,7 @@ import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Db } from '../../platform/database/db.js';
 import { recordEvent } from '../events/record.js';
 
-/** What a token is, told by its `typ` header: an access token (RFC 9068 §2.1) is never taken for an ID token. */
+/** The kind of a token, by its `typ` header: an access token (RFC 9068 §2.1) never passes for an ID token. */
 export type TokenType = 'at+jwt' | 'JWT';
 
 export interface SigningKeys {
@@ -33,15 +33,15 @@ export interface SigningKeys {
   verify(token: string, options: VerifyOptions): Promise<JWTPayload>;
   /** The public keys (RFC 7517). The same object until they change, so that its serialization can be kept. */
   jwks(): Promise<{ keys: JWK[] }>;
-  /** Makes the next key when it is time, and forgets keys that nothing needs. Harmless to repeat. */
+  /** Makes the next key when it is time, and deletes keys that nothing needs. Safe to repeat. */
   rotate(): Promise<{ created: string | null }>;
-  /** Encrypts private keys anew that an older master key sealed. Answers how many. */
+  /** Encrypts private keys anew that were sealed with an older master key. Answers how many. */
   reseal(): Promise<number>;
 }
 
 export interface VerifyOptions {
   typ: TokenType;
-  /** Left out only where the token names its own client, as an `id_token_hint` does. */
+  /** Only left out if the token names its own client, as an `id_token_hint` does. */
   audience?: string;
   /** An `id_token_hint` may have expired (OpenID Connect Core 3.1.2.1). */
   acceptExpired?: boolean;
@@ -52,21 +52,23 @@ export interface SigningKeysDeps {
   sealing: Sealing;
   /** Our issuer: tokens with another one are refused even when one of our keys signed them. */
   issuer: string;
-  /** Of the modulus of the next key that is made; keys that are there stay as they are. */
+  /** In bits, of the next key that is made; existing keys stay as they are. */
   keyBits?: number;
   now: Clock;
 }
 
-/** Whether a token was refused, as opposed to a fault while looking at it. */
+/** Whether the token was refused, as opposed to a fault while checking it. */
 export const isInvalidToken = (error: unknown): boolean => error instanceof errors.JOSEError;
-/** Whether a key is named that is not ours, or not any more. */
+/** Whether the token names a key that is not ours, or not any more. */
 export const isOfUnknownKey = (error: unknown): boolean => error instanceof errors.JWKSNoMatchingKey;
 
 const signingLife = days(90);
 /** A successor is published this long before it signs: relying parties cache a key set for a day at most. */
 const publishedAhead = days(7);
 const leastPublishedAhead = hours(24);
-/** No token lives longer, so a key is published this long after it last signed (and an hour, for clocks that differ). */
+/**
+ * No token lives longer, so a key is published for this long after it last signed (and an hour, since clocks differ).
+ */
 const longestTokenLife = hours(24);
 const publishedAfter = longestTokenLife + hours(1);
 const rereadEvery = minutes(1);
@@ -90,7 +92,7 @@ export function createSigningKeys({ db, sealing, issuer, keyBits = 2048, now }: 
     const at = now();
     let rows = await published(at);
     if (!rows.some((row) => signsAt(row, at))) {
-      await rotate(); // the first key ever, or a rotation that nobody ran in time
+      await rotate(); // the very first key, or a rotation that nobody ran in time
       rows = await published(now());
     }
     const publicKeys = new Map<string, CryptoKey>();
@@ -106,7 +108,7 @@ export function createSigningKeys({ db, sealing, issuer, keyBits = 2048, now }: 
       tx.find(SigningKey, { where: { publishedUntil: MoreThan(at) }, order: { signsFrom: 'ASC' } }),
     );
 
-  /** What is known, read again when it is older than `maxAge`; one reader at a time. */
+  /** The known keys, read again when they are older than `maxAge`; by one reader at a time. */
   async function atMost(maxAge: number): Promise<Known> {
     if (known && Math.abs(now().getTime() - known.readAt) < maxAge) return known;
     reading ??= read().finally(() => {
@@ -116,7 +118,7 @@ export function createSigningKeys({ db, sealing, issuer, keyBits = 2048, now }: 
   }
 
   async function signingKey(): Promise<{ kid: string; key: KeyObject }> {
-    // The time of each look counts: the first key ever is made in between, and signs from then.
+    // The time of each read counts: the first key may be made in between, and signs from then.
     const find = ({ rows }: Known) => rows.findLast((row) => signsAt(row, now()));
     const row = find(await atMost(rereadEvery)) ?? find(await atMost(0)) ?? nextOf(known);
     if (!row) throw new Error('no signing key is in force');
@@ -128,7 +130,9 @@ export function createSigningKeys({ db, sealing, issuer, keyBits = 2048, now }: 
     return { kid: row.kid, key };
   }
 
-  /** One that was made by a clock ahead of ours begins in our future, and is the one that everybody else signs with. */
+  /**
+   * A key that was made by a clock ahead of ours begins in our future, and is the one with which everybody else signs.
+   */
   const nextOf = (read: Known | undefined) => read?.rows.find(({ signsUntil }) => signsUntil > now());
 
   async function verificationKey(kid: string | undefined): Promise<CryptoKey> {
@@ -145,7 +149,7 @@ export function createSigningKeys({ db, sealing, issuer, keyBits = 2048, now }: 
       await forgetOld();
       return { created: null };
     }
-    // Made before the lock is taken: it takes a while, and losing the race costs nothing but that.
+    // Made before the lock is taken, since it takes a while; if another process is faster, it is thrown away.
     const made = await generateKeyPair('RS256', { modulusLength: keyBits, extractable: true });
     const publicJwk = await exportJWK(made.publicKey);
     const kid = await calculateJwkThumbprint(publicJwk);
@@ -201,8 +205,8 @@ export function createSigningKeys({ db, sealing, issuer, keyBits = 2048, now }: 
   async function forgetOld() {
     const at = now();
     await db.transaction('system', (tx) =>
-      // Never the newest: were the service off for a year, it goes on with the key that relying parties know. And by no clock that is ahead: the
-      // key that signs now would be gone.
+      // Never the newest: if the service was off for a year, it goes on with the key that relying parties know. The
+      // earlier of two clocks decides: by one that is ahead, the key that signs now would be deleted.
       tx.query(
         `delete from signing_keys where published_until <= least($1::timestamptz, clock_timestamp()) and signs_from < (select max(signs_from) from signing_keys)`,
         [at],
@@ -238,7 +242,7 @@ export function createSigningKeys({ db, sealing, issuer, keyBits = 2048, now }: 
   };
 }
 
-/** What a private key is sealed for. */
+/** The context with which a private key is sealed. */
 export const signingKeyContext = (kid: string): string => `signing-key/${kid}`;
 const signsAt = (row: SigningKey, at: Date) => row.signsFrom <= at && at < row.signsUntil;
 const isDue = (last: SigningKey | null | undefined, at: Date) => !last || after(last.signsUntil, -publishedAhead) <= at;

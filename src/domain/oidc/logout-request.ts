@@ -6,11 +6,11 @@ import { OAuthError } from './oauth-error.js';
 import { onlyOnce, type ReadParameters } from './parameters.js';
 import { isRegistered } from './redirect-uris.js';
 
-/** A request of RP-Initiated Logout 1.0 §2, found right. */
+/** A valid request of RP-Initiated Logout 1.0 §2. */
 export interface LogoutRequest {
   client: Client | null;
   hint: Hint | null;
-  /** Where the browser goes afterwards; only ever an address that the client registered. */
+  /** Where the browser goes afterwards: an address that the client has registered. */
   redirectUri: string | null;
   state: string | null;
   parameters: Record<string, string>;
@@ -21,7 +21,7 @@ const longest = 8192;
 const isTooLong = ([name, value]: [string, string]) =>
   name === 'state' ? !isReturnable(value) : value.length > (name === 'id_token_hint' ? longestHint : longest);
 
-/** @throws OAuthError invalid_request, for what is shown on a page */
+/** @throws OAuthError invalid_request, which is shown on a page */
 export async function parseLogoutRequest(
   read: ReadParameters,
   { clients, keys }: { clients: Clients; keys: SigningKeys },

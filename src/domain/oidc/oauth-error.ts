@@ -20,7 +20,7 @@ export type OAuthErrorCode =
   | 'unsupported_response_type'
   | 'unsupported_token_type';
 
-/** A refusal in the protocol's own words. The description is for developers: English, and without anything secret. */
+/** A refusal in the protocol's terms. The description is for developers: in English, and without secrets. */
 export class OAuthError extends Error {
   constructor(
     readonly code: OAuthErrorCode,
@@ -30,5 +30,5 @@ export class OAuthError extends Error {
   }
 }
 
-/** One answer for every client that is not who it says it is, whatever was wrong with its proof. */
+/** One answer for every client that cannot be authenticated, whatever was wrong. */
 export const clientRefused = (): OAuthError => new OAuthError('invalid_client', 'client authentication failed');

@@ -1,11 +1,11 @@
 import { OAuthError } from './oauth-error.js';
 
-/** The parameters of a request, by name; what had no value is left out (RFC 6749 §3.1). */
+/** The parameters of a request, by name; empty ones are left out (RFC 6749 §3.1). */
 export type Parameters = ReadonlyMap<string, string>;
 
 export interface ReadParameters {
   values: Parameters;
-  /** Names that came twice, or with something else than a text in a JSON body. */
+  /** Names that came twice, or whose value in a JSON body is not a text. */
   malformed: readonly string[];
 }
 
@@ -26,7 +26,7 @@ export function readParameters(...inputs: unknown[]): ReadParameters {
 }
 
 /**
- * The parameters, where each that matters came once (RFC 6749 §3.1); others are ignored, however often they came.
+ * The parameters, if each relevant one came once (RFC 6749 §3.1); others are ignored, however often they came.
  * @throws OAuthError invalid_request
  */
 export function onlyOnce({ values, malformed }: ReadParameters, names: readonly string[]): Parameters {

@@ -53,9 +53,9 @@ export interface PresentedTokensDeps {
   now: Clock;
 }
 
-/** What a client may do with a token that it holds: end it (RFC 7009), or ask what it is (RFC 7662). */
+/** What a client may do with a token that it holds: revoke it (RFC 7009), or introspect it (RFC 7662). */
 export function createPresentedTokens({ db, keys, accessTokens, grants, baseUrl, now }: PresentedTokensDeps) {
-  /** None of them has a dot, and every JWT has two. */
+  /** Refresh tokens contain no dot, and every JWT has two. */
   const findRefreshToken = async (token: string) =>
     token.includes('.')
       ? undefined
@@ -63,7 +63,8 @@ export function createPresentedTokens({ db, keys, accessTokens, grants, baseUrl,
 
   return {
     /**
-     * A refresh token ends with its whole grant, an access token alone. Unknown tokens are ended already (RFC 7009 §2.2).
+     * Revoking a refresh token ends its whole grant; revoking an access token ends only that one. An unknown token
+     * counts as revoked already (RFC 7009 §2.2).
      * @throws OAuthError invalid_grant for another client's (§2.1)
      */
     async revoke(client: Client, token: string): Promise<void> {
@@ -81,7 +82,7 @@ export function createPresentedTokens({ db, keys, accessTokens, grants, baseUrl,
       await db.statement(denyStatement, [claims.jti, new Date(claims.exp * 1000)]);
     },
 
-    /** What a client may not know is as inactive as what nobody knows (RFC 7662 §4). */
+    /** A token that a client may not know is inactive, like an unknown one (RFC 7662 §4). */
     async introspect(client: Client, token: string): Promise<Record<string, unknown>> {
       const found = await findRefreshToken(token);
       if (found) {
@@ -110,7 +111,10 @@ export function createPresentedTokens({ db, keys, accessTokens, grants, baseUrl,
   };
 }
 
-/** Tokens of its Environment; an application of somebody else learns of people what they have allowed it, and so by its own alone. */
+/**
+ * A client may introspect tokens of its Environment; a third-party application only its own, since it may learn of
+ * people only what they have allowed it.
+ */
 const mayKnow = (client: Client, token: { environmentId: string; clientId: unknown }): boolean =>
   token.environmentId === client.environmentId && (!client.consentRequired || token.clientId === client.clientId);
 

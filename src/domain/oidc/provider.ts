@@ -18,7 +18,7 @@ import { createPresentedTokens, type PresentedTokens } from './presented-tokens.
 import type { RefreshTokens } from './refresh-tokens.js';
 import { createTokens, type Tokens } from './tokens.js';
 
-/** What the OAuth endpoints are given. */
+/** The services for the OAuth endpoints. */
 export interface Provider {
   baseUrl: string;
   keys: SigningKeys;
@@ -45,7 +45,7 @@ export interface ProviderDeps {
   now: Clock;
 }
 
-/** The OpenID provider, put together; keys and refresh tokens are shared with the administrators' sign-in. */
+/** The OpenID provider's services; keys and refresh tokens are shared with the administrators' sign-in. */
 export function createProvider({ db, keys, refreshTokens, outbound, baseUrl, now }: ProviderDeps): Provider {
   const clients = createClients({ db, now });
   const clientKeys = createClientKeys({ outbound, now });

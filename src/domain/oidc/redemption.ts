@@ -7,22 +7,22 @@ import { standingInOrganizations } from '../organizations/belonging.js';
 import { authTimeIn, type Granted, subjectColumns } from './claims.js';
 import type { Client } from './clients.js';
 
-/** A code as a client shows it, and what it is to become. */
+/** A code as a client presents it, and what it is to become. */
 export interface Shown {
   client: Pick<Client, 'id' | 'environmentId' | 'settings'>;
   code: string;
   redirectUri: string | null;
-  /** Of the verifier that came with it. */
+  /** The challenge of the verifier that came with it. */
   challenge: string | null;
   grantId: string;
   refreshToken: string;
 }
 
-/** What became of it. */
+/** The result. */
 export interface Outcome {
-  /** The grant that the code had been redeemed for before. */
+  /** The grant for which the code was redeemed before. */
   spentFor: string | null;
-  /** Null where it was not redeemed now. */
+  /** Null if it was not redeemed this time. */
   granted: Granted | null;
   nonce: string | null;
 }
@@ -36,7 +36,10 @@ const ofCode = {
   identity: 's.identity_id',
   organization: 'presented.organization_id',
 };
-/** What a code's row is written with again: PostgreSQL finds it by its key then, whatever the planner believes of the table. */
+/**
+ * The columns by which a code's row is written again: PostgreSQL then finds it by its key, whatever the planner
+ * believes of the table.
+ */
 const codeColumns = `code_hash, account_id, environment_id, oauth_client_id, session_id, redirect_uri, scope, nonce, code_challenge,
     authenticated_at, auth_time, amr, acr, created_at, expires_at, organization_id`;
 
@@ -95,7 +98,7 @@ from presented left join live on live.position = presented.position
   left join lateral (select * from identities where id = live.identity_id offset 0) i on true`,
 };
 
-/** Redeems codes, those that come at the same time by one statement. */
+/** Redeems codes; those that come at the same time in one statement. */
 export function createRedemption({ db, now }: { db: Pick<Db, 'statement'>; now: Clock }) {
   async function redeemEach(shown: readonly Shown[]): Promise<Outcome[]> {
     const rows = await db.statement<Row>(redeemStatement, [
@@ -117,7 +120,8 @@ export function createRedemption({ db, now }: { db: Pick<Db, 'statement'>; now: 
 
   return async (shown: Shown): Promise<Outcome> => {
     const { code, client } = shown;
-    // A statement does not see what it writes itself: what comes twice at once waits here, and finds the code spent.
+    // A statement does not see its own writes: a code that comes twice at once waits here for the next one, which finds
+    // it spent.
     while (underWay.has(code)) await underWay.get(code)?.catch(() => {});
     const outcomes = together(client.environmentId, [shown]);
     underWay.set(code, outcomes);

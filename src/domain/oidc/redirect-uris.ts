@@ -12,8 +12,8 @@ function differInPortOnly(uri: string, registered: string): boolean {
 }
 
 /**
- * Whether any program of the person's device may be listening there: on a loopback port, or for a private-use scheme, which several
- * can claim (RFC 8252 §8.6). All that is registered and no https is one of the two.
+ * Whether any program on the person's device may be listening there: on a loopback port, or for a private-use scheme,
+ * which several can claim (RFC 8252 §8.6). Every registered URI that is not https is one of the two.
  */
 export const staysOnDevice = (uri: string): boolean => new URL(uri).protocol !== 'https:';
 
@@ -26,8 +26,9 @@ export function withParameters(uri: string, parameters: Record<string, string | 
 }
 
 /**
- * A client's site, as far as its registration tells: the origin of its first web redirect URI. One of `http` is a loopback address. It
- * comes last, since people are mostly elsewhere; and without a port it is a native application's (RFC 8252 §7.3), where nobody listens by now.
+ * The site of a client, as far as its registration tells: the origin of its first web redirect URI. A URI with `http`
+ * is a loopback address, and comes last, since people are mostly elsewhere; without a port it belongs to a native
+ * application (RFC 8252 §7.3), where nobody is listening by now.
  */
 export function siteOf(redirectUris: readonly string[]): string | null {
   const uris = redirectUris.map((uri) => new URL(uri));
@@ -37,7 +38,7 @@ export function siteOf(redirectUris: readonly string[]): string | null {
   return site?.origin ?? null;
 }
 
-/** Where a browser goes on to, as people know it: the host; of an app, its scheme (RFC 8252 §7.1). */
+/** The target of a browser, as people know it: the host, or the scheme of an app (RFC 8252 §7.1). */
 export function destinationOf(redirectUri: string): string {
   const { host, protocol } = new URL(redirectUri);
   return host || protocol.slice(0, -1);

@@ -8,20 +8,20 @@ import { recordEvent } from '../events/record.js';
 
 export type RefreshTokenKind = RefreshToken['kind'];
 
-/** How a presented token stands: never used, used a moment ago, or spent for good. */
+/** The state of a presented token: never used, used a moment ago, or spent for good. */
 export type TokenStanding = 'fresh' | 'repeated' | 'reused';
 
 export interface RefreshTokens {
   /** The first token of a family. */
   issue(tx: EntityManager, family: { kind: RefreshTokenKind; familyId: string; expiresAt: Date }): Promise<string>;
   /**
-   * Spends a token for its successor. The same token within ten seconds answers the same successor, or what that was spent for
-   * since; later its family is revoked, and it is refused. Null for whatever is not alive.
+   * Exchanges a token for its successor. Within ten seconds the same token gets the same successor, or whatever that
+   * was exchanged for since; later its family is revoked, and it is refused. Null for a token that is not valid.
    */
   rotate(token: string, kind: RefreshTokenKind): Promise<Rotated | null>;
   /** The token that is to follow a presented one. */
   successorOf(token: string): Successor;
-  /** What a spent one was replaced by, and that again, up to the one that is still to be used. */
+  /** The token that replaced a spent one, or its latest successor, which is still to be used. */
   unspentAfter(token: string): Promise<string>;
   /** Ends the family that a spent token belongs to, with an event; once. */
   revokeFamily(kind: RefreshTokenKind, familyId: string): Promise<void>;
@@ -39,9 +39,9 @@ export interface Successor {
   keyId: string;
 }
 
-/** How long a spent token still answers its successor: for parallel tabs and lost answers (contract §2). */
+/** How long a spent token still gets its successor: for parallel tabs and lost answers (contract §2). */
 export const repeatWindow = seconds(10);
-/** Sliding life where no Environment sets one, as for platform admins. */
+/** Sliding lifetime where no Environment sets one, as for administrators. */
 const slidingSeconds = days(30) / seconds(1);
 
 interface FamilyOwner {
@@ -89,7 +89,7 @@ presented as materialized (
 /** The `TokenStanding` of a token's row; `since` is the earliest moment of spending that still counts as repeated. */
 export const standing = (since: string) =>
   `case when spent_at is null then 'fresh' when spent_at >= ${since} then 'repeated' else 'reused' end`;
-/** When the successor of a presented token expires, if not before. */
+/** When the successor of a presented token expires at the latest. */
 export const slidTo = `$2::timestamptz + interval '1 second' * p.lasts_seconds`;
 /**
  * A token is spent when PostgreSQL does it: a statement that lay unread while PostgreSQL was halted is carried out after its caller has
@@ -147,7 +147,7 @@ select successor_key_id as "keyId" from chain order by place`,
 
 /** Refresh tokens of OAuth grants and of platform admins' sessions: one mechanism (contract §2, RFC 9700 §4.14). */
 export function createRefreshTokens({ db, sealing, now }: { db: Db; sealing: Sealing; now: Clock }): RefreshTokens {
-  // Derived and not drawn: whoever repeats the request is answered the very same token, and no second chain can start.
+  // Derived and not random: a repeated request gets the very same token, and no second chain can begin.
   const successorOf = (token: string, keyId?: string): Successor => {
     const derived = sealing.derive('refresh-successor', token, keyId);
     const successor = derived.secret.toString('base64url');

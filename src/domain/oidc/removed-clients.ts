@@ -3,13 +3,19 @@ import type { Db, Statement } from '../../platform/database/db.js';
 import { nilUuid } from '../../platform/uuid.js';
 import type { SweptStep } from '../sweeping.js';
 
-/** What names a client, without a foreign key; each has an index on it. Codes before the grants that they were redeemed for. */
+/**
+ * Tables that name a client without a foreign key; each has an index on it. Codes come before the grants for which they
+ * were redeemed.
+ */
 const given = ['authorization_codes', 'grants', 'consents', 'pending_sign_ins', 'identity_links'] as const;
 
-/** A request that was let in before, or remembers the client, may still write something. */
+/** A request that began before, or has the client in its cache, may still write something. */
 const lateSeconds = hours(1) / seconds(1);
 
-/** In an order, and so by the index: where most rows are of one client, the planner would read the table for the last that there are not. */
+/**
+ * Ordered, so that the index is used: if most rows belong to one client, the planner would otherwise read the table for
+ * rows that do not exist.
+ */
 const ofClient = 'oauth_client_id between $1 and $1';
 
 const next: Statement = {
@@ -36,9 +42,9 @@ ${given.map((table) => `  and (select true from ${table} where ${ofClient} order
 };
 
 /**
- * Deletes some of what clients that are gone have given out, of one table at a time.
- * @param place where the batch before came to; null begins
- * @returns where this one came to; null when all clients are through
+ * Deletes a batch of what deleted clients have given out, of one table at a time.
+ * @param place where the batch before ended; null begins
+ * @returns where this one ended; null when all clients are done
  */
 export async function sweepRemovedClients(
   db: Pick<Db, 'statement'>,

@@ -34,14 +34,14 @@ export interface TokensDeps {
   now: Clock;
 }
 
-/** Signs what a grant gives. Nothing is stored here: an access token is proved by its grant. */
+/** Signs the tokens of a grant. Nothing is stored here: an access token is proved by its grant. */
 export function createTokens({ keys, rootPermissions, organizationsClaim, baseUrl, now }: TokensDeps) {
   async function issuingOf({
     client,
     granted,
     scope: asked,
   }: Pick<TokenRequest, 'client' | 'granted' | 'scope'>): Promise<Issuing> {
-    // What the client may be given can have become less since its grant.
+    // The client may be allowed less than at the time of its grant.
     const scope = asked.filter((name) => client.scopes.includes(name));
     const has = (name: ScopeName) => scope.includes(name);
     const of = [client.environmentId, granted.identityId] as const;
@@ -65,7 +65,7 @@ export function createTokens({ keys, rootPermissions, organizationsClaim, baseUr
       token_type: 'Bearer',
       expires_in: issuing.client.settings.accessTokenTtlSeconds,
       refresh_token: refreshToken,
-      // Empty where nothing is given: left out it would say "all that was asked for" (RFC 6749 §3.3 and §5.1).
+      // Empty if nothing is granted: left out, it would mean "everything that was asked for" (RFC 6749 §3.3 and §5.1).
       scope: issuing.scope.join(' '),
     };
   }
@@ -75,12 +75,12 @@ export function createTokens({ keys, rootPermissions, organizationsClaim, baseUr
       const issuing = await issuingOf(request);
       const answer = await withoutIdToken(issuing, refreshToken);
       if (!issuing.scope.includes('openid')) return answer;
-      // It names the access token by its hash, so it is signed after it.
+      // It contains the access token's hash, so it is signed after it.
       const claims = idTokenClaims(issuing, answer.access_token, nonce);
       return { ...answer, id_token: await keys.sign(claims, { typ: 'JWT' }) };
     },
 
-    /** What the end-user API answers, where the client asked for no ID token: one signature less. */
+    /** The answer of the end-user API if the client did not ask for an ID token: one signature less. */
     answerWithoutIdToken: async ({ refreshToken, ...request }: Omit<TokenRequest, 'nonce'>) =>
       withoutIdToken(await issuingOf(request), refreshToken),
   };

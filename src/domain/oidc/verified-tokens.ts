@@ -7,9 +7,9 @@ const keptFor = minutes(1);
 const keptAtMost = 5000;
 
 /**
- * Verifies access tokens: signature, issuer, type, audience and expiry; null for one that is not valid. A client shows the same
- * token many times, and a signature that was right a moment ago is right now: only its expiry is looked at again. Whether a token
- * still counts (its session, its person) is no question of this, and is asked each time.
+ * Verifies access tokens: signature, issuer, type, audience and expiry; null for one that is not valid. A client
+ * presents the same token many times, and a signature that was right a moment ago still is: only its expiry is checked
+ * again. Whether the token still counts (its session, its person) is not decided here, and is asked each time.
  */
 export function createVerifiedTokens({
   keys,
