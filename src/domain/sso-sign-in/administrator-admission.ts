@@ -24,8 +24,8 @@ interface Admitting {
 }
 
 /**
- * Lets an administrator in of whom an assertion speaks (`recognizeAdministrator`), and links them to its subject. In a
- * transaction of the system.
+ * Lets the administrator of an assertion in (`recognizeAdministrator`), and links them to its subject. In a transaction
+ * of the system.
  */
 export async function admitAdministrator(
   tx: EntityManager,
@@ -49,7 +49,10 @@ export async function admitAdministrator(
   return { userId, linkId };
 }
 
-/** Members stay what they are, who was invited becomes that, and others Viewers, if the connection provisions; else null. */
+/**
+ * Members stay as they are, an invited person joins as invited, and others become Viewers if the connection provisions;
+ * null if nobody is let in.
+ */
 async function settle(tx: EntityManager, admitting: Admitting): Promise<string | null> {
   const { connection, email, user, now } = admitting;
   const { accountId } = connection;

@@ -14,7 +14,7 @@ import { assertedAddress } from './asserted-address.js';
 import { hasOtherSubject } from './other-subject.js';
 import type { PersonRefusal } from './recognition.js';
 
-/** Of whom an assertion of an Account's own provider speaks; whether they are let in is not said yet. */
+/** The person of an assertion by an Account's own provider; whether they are let in is not decided yet. */
 export type RecognizedAdministrator =
   | { refusal: PersonRefusal }
   | {
@@ -27,9 +27,10 @@ export type RecognizedAdministrator =
     };
 
 /**
- * Looks of whom an assertion speaks: who is linked to its subject, or else who has its address. The Account must have the domain
- * verified, at every sign-in and of a linked User's address too: a User is the same in all their Accounts, and only who has a
- * domain may say who its people are. In a transaction of the system; it changes nothing.
+ * Finds the person of an assertion: by the link to its subject, or else by its address. The Account must have the
+ * domain verified, at every sign-in, also for a linked User's address: a User is the same person in all of their
+ * Accounts, and only the owner of a domain may say who its people are. In a transaction of the system; it changes
+ * nothing.
  */
 export async function recognizeAdministrator(
   tx: EntityManager,
@@ -46,8 +47,8 @@ export async function recognizeAdministrator(
   if (!(await maySpeakFor(tx, connection, email))) return { refusal: 'domain_not_verified' };
   const user = linked ?? (await userByAddress(tx, email));
   if (!user && !isMailAddress(email)) return { refusal: 'email_missing' };
-  // Two who come with one address at once take turns, so that the second one finds the name of the first. The User cannot be held
-  // here: others hold the Account before it.
+  // Of two people who come with one address at once, the second has to find the first one's link. The User cannot be
+  // locked here, since others lock the Account before it.
   if (user && !linked) await lockExclusively(tx, `administrators of ${connectionId}/${user.id}`);
   if (user?.emailVerifiedAt && !linked && (await hasOtherSubject(tx, connection, user, subject)))
     return { refusal: 'subject_mismatch' };
@@ -57,7 +58,7 @@ export async function recognizeAdministrator(
 export const isAdministrator = (tx: EntityManager, accountId: string, user: User | null): Promise<boolean> =>
   user ? tx.existsBy(Membership, { accountId, userId: user.id }) : Promise.resolve(false);
 
-/** The invite to an Account that an address has and that can be accepted. */
+/** The pending invite of an address to an Account, if it can be accepted. */
 export async function openInvite(
   tx: EntityManager,
   { accountId, email }: { accountId: string; email: string },
@@ -67,5 +68,7 @@ export async function openInvite(
   return invite && inviteStatusOf(invite, now) === 'pending' ? invite : null;
 }
 
-/** Why nobody is let in who is neither a member of the Account nor invited, by a connection that makes nobody. */
+/**
+ * The refusal of somebody who is neither a member of the Account nor invited, by a connection that does not provision.
+ */
 export const strangerRefusal = (user: User | null): PersonRefusal => (user ? 'not_a_member' : 'identity_unknown');

@@ -19,7 +19,7 @@ import type { AnsweredSsoRequest } from './requests.js';
 
 export type AdministratorRefusal = SsoRefusal | PersonRefusal;
 
-/** Who has come back, signed in or with several Applications to choose from; or why nobody is. */
+/** The result of coming back from a provider: signed in, with several Applications to choose from, or refused. */
 export type AdministratorArrival = { refusal: AdministratorRefusal } | { signedIn: SignInOutcome };
 
 export interface AdministratorSsoDeps {
@@ -46,7 +46,7 @@ export function createAdministratorSso({ db, signIn, sessions, now }: Administra
     const { assertion } = outcome;
     const admit = () =>
       db.transaction('system', async (tx): Promise<Omit<Arrived, 'assertion'> | Refused> => {
-        // Kept as it is: whoever deletes it, or names another provider, takes the links with it.
+        // Locked: whoever deletes it, or changes its provider, removes the links as well.
         const lock = { mode: 'for_key_share' } as const;
         const where = { id: connectionId, scope: 'admin', status: 'active' } as const;
         const connection = await tx.findOne(SsoConnection, { where, lock });
@@ -59,7 +59,7 @@ export function createAdministratorSso({ db, signIn, sessions, now }: Administra
         const { userId, linkId } = admitted;
         return { userId, ssoSessionId: await sessions.keep(tx, connection, { assertion, linkId }) };
       });
-    // Somebody else can be made, linked or let in at the same moment; looking again tells the rest.
+    // Another request may create, link or let in the same person at this moment; trying again finds them.
     const found = await admit().catch((error: unknown) => {
       if (!races.some((constraint) => violates(error, constraint))) throw error;
       return admit();
@@ -80,12 +80,13 @@ export function createAdministratorSso({ db, signIn, sessions, now }: Administra
   }
 
   return {
-    /** The connection that is responsible for an address by its domain, whether or not anybody has the address. */
+    /** The connection for the domain of an address, whether or not anybody has the address. */
     connectionFor: (email: string): Promise<SsoConnection | null> =>
       db.transaction('system', (tx) => adminConnectionByAddress(tx, addressTyped(email))),
 
     /**
-     * Whose answer a request has, in the transaction that completes it: until its end the connection is given no other provider.
+     * The provider that has answered a request, in the transaction that completes it: the connection's provider cannot
+     * be changed until its end.
      * @returns null where the connection is gone
      */
     providerOf: (
@@ -94,8 +95,8 @@ export function createAdministratorSso({ db, signIn, sessions, now }: Administra
     ): Promise<NamedProvider | null> => readConnection(inTransaction(tx), { accountId, id }),
 
     /**
-     * Lets in whom a completed request's answer speaks of, and starts their session in the connection's Account.
-     * @param provider as it was found by `providerOf`
+     * Lets in the person of a completed request's answer, and starts their session in the connection's Account.
+     * @param provider as `providerOf` found it
      */
     async arrive(
       request: AnsweredSsoRequest,
@@ -124,7 +125,7 @@ export function createAdministratorSso({ db, signIn, sessions, now }: Administra
 
 export type AdministratorSso = ReturnType<typeof createAdministratorSso>;
 
-/** Whether whoever began the sign-in wants one that counts for a change of factors. */
+/** Whether the sign-in was begun to count for a change of factors. */
 const isAnew = ({ prompt }: AnsweredSsoRequest['parameters']): boolean => prompt === 'login';
 
 const races = ['users_email', 'sso_links_subject', 'memberships_one_per_user'];

@@ -2,8 +2,9 @@ import { toALabels } from '../a-labels.js';
 import { hasMailForm } from '../logins/address.js';
 
 /**
- * The address that a provider says, as somebody here can have it: one address, its domain in A-labels. Null for what is none,
- * such as a list of them: a provider speaks for its domain, and "a@elsewhere.example, b@acme.example" ends in it, too.
+ * The address that a provider names, in the form that people have here: a single address, with its domain in A-labels.
+ * Null for anything else, such as a list: a provider speaks for its domain, and "a@elsewhere.example, b@acme.example"
+ * ends in it, too.
  */
 export function assertedAddress(said: string | null): string | null {
   const text = said?.trim() ?? '';

@@ -16,14 +16,17 @@ export interface BackchannelLogoutDeps {
   now: Clock;
 }
 
-/** Longer than what an answer has led to waits for a second factor. */
+/** Longer than a sign-in by an answer may wait for its second factor. */
 const remembered = hours(1);
 
-/** What an OpenID provider says of its own sessions, from server to server (OpenID Connect Back-Channel Logout 1.0). */
+/**
+ * Handles what an OpenID provider says of its own sessions, from server to server (OpenID Connect Back-Channel Logout
+ * 1.0).
+ */
 export function createBackchannelLogout({ db, protocol, requests, now }: BackchannelLogoutDeps) {
   /**
-   * Ends what began in the provider's session that is over. The token is spent with it: one whose answer never came can be
-   * sent again.
+   * Ends what began in the provider's session that is over. The token is used up in the same transaction, so that it
+   * can be sent again if its answer was lost.
    * @returns false where there is no such connection
    * @throws SsoRefused
    */
@@ -34,7 +37,7 @@ export function createBackchannelLogout({ db, protocol, requests, now }: Backcha
     if (!connection) return false;
     const { subject, sessionId, once } = await protocol.verifyLogout(connection, logoutToken);
     const sessionIndexes = sessionId === null ? [] : [sessionId];
-    // Committed before anything is looked for: what is not found below finds this.
+    // Committed before the search: a sign-in that is not found below finds this mark.
     if (sessionId !== null)
       await spend(db, endedAtProvider(connection.id, hashSecret(sessionId)), after(now(), remembered));
     await db.transaction('system', async (tx) => {

@@ -13,15 +13,15 @@ import type { PersonRefusal } from './recognition.js';
 import { recordSsoRefusal } from './record-refusal.js';
 import type { AnsweredSsoRequest } from './requests.js';
 
-/** Why somebody who came back from a provider is not let in; stable, as pages and events have it. */
+/** Why somebody who came back from a provider is not let in; stable, as pages and events use it. */
 export type SsoSignInRefusal = SsoRefusal | PersonRefusal;
 
-/** Who has come back, or why nobody is let in. */
+/** The person who has come back, or why nobody is let in. */
 export type Arrival =
   | { identityId: string; connectionId: string; ssoSessionId: string; amr: readonly string[]; authTime: Date }
   | { refusal: SsoSignInRefusal };
 
-/** End users who sign in by an identity provider: which connection is theirs, and whom its answers let in. */
+/** Sign-in of end users by an identity provider: which connection is theirs, and whom its answers let in. */
 export function createEndUserSso({
   db,
   sessions,
@@ -32,20 +32,23 @@ export function createEndUserSso({
   now: Clock;
 }) {
   return {
-    /** The connection of the Environment with this id, where it is active, and so is its organization with all above it. */
+    /**
+     * The connection of the Environment with this id, if it is active, and so is its organization with everything above
+     * it.
+     */
     async connection({ accountId, environmentId }: EnvironmentScope, id: string): Promise<SsoConnection | null> {
       const found = await readConnection(inOwnTransaction(db, { accountId, environmentId }), { accountId, id });
       return found?.environmentId === environmentId && found.isOpen ? found : null;
     },
 
-    /** The active connection that is responsible for an address by its domain. */
+    /** The active connection for the domain of an address. */
     connectionFor: (scope: EnvironmentScope, email: string): Promise<SsoConnection | null> =>
       db.transaction({ accountId: scope.accountId }, (tx) => identityConnectionFor(tx, scope, email)),
 
     /**
-     * Whom an answer lets in, in the transaction that completes its request.
-     * @param asked what the authorization request said when the person was sent away
-     * @throws what `losesARace` knows: the same again tells the rest
+     * The person whom an answer lets in, in the transaction that completes its request.
+     * @param asked what the authorization request required when the person was sent away
+     * @throws errors for which `losesARace` is true; trying again settles them
      */
     async arrive(tx: EntityManager, request: AnsweredSsoRequest, asked: ProviderDemands): Promise<Arrival> {
       const { accountId, applicationId, connectionId, outcome } = request;

@@ -24,9 +24,9 @@ export interface PostedResponse {
 /** The request that the browser goes on with. */
 export interface AnsweredResponse {
   requestId: string;
-  /** What shows that this browser has brought the answer; null where the cookie does. */
+  /** What proves that this browser has brought the answer; null if the cookie does. */
   deliverer: string | null;
-  /** For a browser that nobody here had sent away: the cookie that shows that it is the same. */
+  /** For a browser that was not sent away by us: the cookie that will prove that it is the same. */
   browser: { value: string; expiresAt: Date } | null;
 }
 
@@ -39,7 +39,10 @@ export interface UnaskedDeps {
 
 /** Answers of providers that nobody here has asked for: a tile in their portal (SAML 2.0 Profiles §4.1.5). */
 export function createIdpInitiatedSignIn({ db, protocol, requests, now }: UnaskedDeps) {
-  /** Where somebody goes whom no client has sent: an administrator to work, everybody else to the application, or their own account where that begins no sign-in by itself. */
+  /**
+   * Where somebody goes whom no client has sent: an administrator to their work; everybody else to the application if
+   * it can begin a sign-in by itself, or to their own account.
+   */
   async function parametersFor(
     tx: EntityManager,
     connection: SsoConnection,
@@ -75,7 +78,7 @@ export function createIdpInitiatedSignIn({ db, protocol, requests, now }: Unaske
     return { requestId: id, deliverer: null, browser: { value: browser, expiresAt: after(now(), rememberedFor) } };
   }
 
-  /** What the provider itself has said is for whoever looks after the connection; what anybody can post is not. */
+  /** Only recorded if the provider itself has said it: anybody can post an answer. */
   async function told(connection: SsoConnection, { code: reason }: SsoRefused): Promise<void> {
     if (connection.scope === 'admin') return;
     const { id: connectionId, accountId, environmentId } = connection;
@@ -85,8 +88,8 @@ export function createIdpInitiatedSignIn({ db, protocol, requests, now }: Unaske
 
   return {
     /**
-     * Lets in whom the answer names, once, if the connection takes such answers.
-     * @returns null where it is the answer to a request, of which nobody knows any more
+     * Lets the person of the answer in, once, if the connection accepts such answers.
+     * @returns null for an answer to a request of which nothing is known any more
      * @throws SsoRefused
      */
     async admit(
@@ -103,7 +106,7 @@ export function createIdpInitiatedSignIn({ db, protocol, requests, now }: Unaske
         const isAnswerToRequest = error.code === 'in_response_to_mismatch';
         const isTaken = connection.samlAllowIdpInitiated || error.code === 'idp_initiated_disabled';
         if (isAnswerToRequest || !isTaken) return null;
-        // Refused as another provider's than the connection has by now, it was not verified after all.
+        // An answer of the connection's former provider counts as not verified.
         const isTheirs = error.isSigned || (isVerified && error.code !== 'issuer_mismatch');
         if (isTheirs) await told(connection, error);
         throw error;
@@ -113,8 +116,9 @@ export function createIdpInitiatedSignIn({ db, protocol, requests, now }: Unaske
 }
 
 /**
- * The connection can have another provider by now, whose people an answer of the one before must not name; whoever changes it from
- * here on finds the answer. @throws SsoRefused issuer_mismatch
+ * The connection may have another provider by now, and an answer of the former one must not name its people; whoever
+ * changes the provider from here on finds the answer.
+ * @throws SsoRefused issuer_mismatch
  */
 async function assertStillIts(tx: EntityManager, connection: SsoConnection, { issuer }: Assertion): Promise<void> {
   const { id, accountId, oidcDiscoveryUrl } = connection;
@@ -132,8 +136,9 @@ const stillItsText = connectionToBeginAt({
 const longestClientId = 200;
 
 /**
- * The client of the connection's Environment that RelayState names; or the only one there is, whatever RelayState says: many
- * providers send none, or something of their own. @throws SsoRefused relay_state_unknown
+ * The client of the connection's Environment that RelayState names; or the only one, whatever RelayState says: many
+ * providers send none, or something of their own.
+ * @throws SsoRefused relay_state_unknown
  */
 async function clientNamed(
   tx: EntityManager,

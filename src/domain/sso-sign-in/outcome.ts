@@ -1,15 +1,15 @@
 import type { Assertion, SsoRefusal } from '../sso-protocols/assertion.js';
 
-/** How the answer of an identity provider was taken: what it says of whom, or why it is not believed. */
+/** The result of checking a provider's answer: what it asserts, or why it is not believed. */
 export type SsoOutcome = { assertion: Assertion } | { refusal: RefusedAnswer };
 export interface RefusedAnswer {
   code: SsoRefusal;
   message: string;
-  /** Whether the provider itself has said what is refused. */
+  /** Whether the refused answer was really the provider's. */
   isSigned?: boolean;
 }
 
-/** What a sealed answer is bound to: the request that it answers. */
+/** The context of a sealed answer: the request that it answers. */
 export const answerContext = (requestId: string): string => `sso-answer:${requestId}`;
 
 /** As text, for sealing. */

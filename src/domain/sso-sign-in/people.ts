@@ -18,7 +18,7 @@ import type { Assertion } from '../sso-protocols/assertion.js';
 import { type AssertedProfile, mappedProfile, newProfile } from './profile.js';
 import { type PersonRefusal, type Recognized, recognize } from './recognition.js';
 
-/** Whom a provider's answer lets in and by which link, or why nobody. */
+/** The person whom a provider's answer lets in, with their link; or why nobody. */
 export type Admitted = { identityId: string; linkId: string } | { refusal: PersonRefusal };
 
 interface Admitting {
@@ -30,8 +30,8 @@ interface Admitting {
 type Welcome = Extract<Recognized, { refusal: null }>;
 
 /**
- * What another sign-in of the same person, or a deletion, at the same moment may have been faster with: trying again tells the rest.
- * An organization takes its connection with it, and those that come by that, in another order than they take them.
+ * Whether an error means that another sign-in of the same person, or a deletion, was faster: trying again settles it.
+ * Deadlocks occur since an organization is deleted with its connection, in another order than sign-ins lock them.
  */
 export const losesARace = (error: unknown): boolean =>
   hasCondition(error, 'deadlock_detected') ||
@@ -40,9 +40,9 @@ export const losesARace = (error: unknown): boolean =>
   );
 
 /**
- * Lets in whom an assertion speaks of (docs/decisions/0038): links the subject, makes the Identity and its memberships where
- * the connection provisions, and has the profile follow the mapping. In a transaction of the Account.
- * @throws what `losesARace` knows
+ * Lets the person of an assertion in (docs/decisions/0038): links the subject, creates the Identity and its memberships
+ * if the connection provisions, and updates the profile by the mapping. In a transaction of the Account.
+ * @throws errors for which `losesARace` is true
  */
 export async function admit(
   tx: EntityManager,
@@ -60,7 +60,7 @@ export async function admit(
   const admitting = { connection, assertion, scope, now };
   return actAs({ type: 'identity', id: identityId }, async () => {
     if (!recognized.identity) await makePerson(tx, identityId, recognized, admitting);
-    const isProved = await isProvedBefore(tx, recognized, admitting); // as they arrive: from then on they are in production
+    const isProved = await isProvedBefore(tx, recognized, admitting); // checked as they arrive: from here on they may be in production
     await settleMemberships(tx, identityId, recognized, admitting);
     if (!isProved) await proveAddress(tx, identityId, recognized, admitting);
     await followMapping(tx, identityId, recognized, admitting);
@@ -76,7 +76,7 @@ async function makePerson(tx: EntityManager, id: string, { email }: Welcome, adm
   if (Object.keys(rest).length > 0) await tx.update(Identity, { accountId: scope.accountId, id }, rest);
 }
 
-/** Whether the provider proves nothing of them that was not proved, or said well enough, before. */
+/** Whether the person's address was proved, or credibly asserted, before, so that the provider adds nothing. */
 async function isProvedBefore(tx: EntityManager, { identity, by }: Welcome, { scope }: Admitting): Promise<boolean> {
   if (!identity || by !== 'address') return true;
   return (
@@ -84,10 +84,13 @@ async function isProvedBefore(tx: EntityManager, { identity, by }: Welcome, { sc
   );
 }
 
-/** Whoever made it had not shown that the address is theirs, and may know its password: the domain's owner has shown it now. */
+/**
+ * Whoever created the Identity had not proved the address, and may know its password: now the domain's owner has proved
+ * it.
+ */
 async function proveAddress(tx: EntityManager, id: string, { identity }: Welcome, { scope, now }: Admitting) {
   if (!identity) return;
-  // As of the profile: a provider that is there for tests takes nothing away by which somebody signs in to production.
+  // As for the profile: a test Environment's provider takes away nothing by which somebody signs in to production.
   if (await isInProduction(dbWithin(tx), scope, id)) return;
   const owner = { ...scope, identityId: id, membershipId: null };
   const hadPassword = identity.passwordHash !== null;
@@ -114,7 +117,7 @@ async function settleMemberships(tx: EntityManager, identityId: string, recogniz
   await writeAssignments(tx, scope, placed, at);
 }
 
-/** Null for one that was switched off meanwhile; it stays until the end of the transaction. */
+/** Null for a role that was switched off meanwhile; the role is locked until the end of the transaction. */
 async function usableRole(tx: EntityManager, { accountId, environmentId }: EnvironmentScope, id: string) {
   const role = await tx.findOne(Role, {
     where: { accountId, environmentId, id, isActive: true },
@@ -129,13 +132,13 @@ async function followMapping(tx: EntityManager, identityId: string, { identity }
   const news = Object.entries(mappedProfile(assertion, connection)).filter(
     ([field, value]) => identity[field as keyof AssertedProfile] !== value,
   );
-  // A provider that is there for tests lets its people in, and says nothing of them to production (docs/decisions/0077).
+  // A test Environment's provider lets its people in, but has no say over production (docs/decisions/0077).
   if (news.length === 0 || (await isInProduction(dbWithin(tx), scope, identityId))) return;
   const profile = await free(tx, identityId, Object.fromEntries(news), scope);
   if (Object.keys(profile).length > 0) await changeIdentity(tx, scope, identityId, profile, now);
 }
 
-/** Without an external id that somebody else has: that keeps nobody from signing in. */
+/** Without an external id that somebody else has: it keeps nobody from signing in. */
 async function free(tx: EntityManager, id: string, profile: AssertedProfile, { accountId }: EnvironmentScope) {
   const { externalId, ...rest } = profile;
   if (!externalId) return rest as AssertedProfile;

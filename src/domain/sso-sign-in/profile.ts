@@ -4,7 +4,7 @@ import { isOnOneLine, isVisible } from '../../platform/visible.js';
 import type { Profile } from '../identities/profile.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 
-/** What a provider can fill of a profile: everything that is text. */
+/** The fields of a profile that a provider can fill: everything that is text. */
 export type AssertedProfile = Partial<Pick<Profile, 'firstName' | 'lastName' | 'avatarUrl' | 'externalId'>>;
 
 const ofMapping = {
@@ -14,7 +14,7 @@ const ofMapping = {
   external_id: 'externalId',
 } as const satisfies Record<string, keyof AssertedProfile>;
 
-/** Where the mapping says nothing: what OpenID Connect (Core §5.1), LDAP, Entra ID and AD FS call it. */
+/** The usual names, where the mapping has none: those of OpenID Connect (Core §5.1), LDAP, Entra ID and AD FS. */
 const usual = {
   firstName: [
     'given_name',
@@ -47,7 +47,7 @@ export function mappedProfile({ attributes }: Named, { attributeMapping }: Mappi
   return Object.fromEntries(found.filter(([, value]) => value !== null));
 }
 
-/** What somebody new is called: by the mapping, and else by the names that are usual. */
+/** The profile of somebody new: by the mapping, or else by the usual names. */
 export function newProfile(assertion: Named, connection: Mapping): AssertedProfile {
   const found = Object.entries(usual).map(([name, attributes]) => {
     const field = name as keyof typeof usual;
@@ -64,7 +64,7 @@ type Mapping = Pick<SsoConnection, 'attributeMapping'>;
 
 const longest = { firstName: 200, lastName: 200, avatarUrl: 2048, externalId: 255 } as const;
 
-/** As the API would take it; what it would not is left out, and keeps nobody from signing in. */
+/** The value, if the API would accept it; otherwise it is left out, and keeps nobody from signing in. */
 function usable(field: keyof AssertedProfile, said: string | undefined): string | null {
   const text = said?.trim() ?? '';
   if (!isVisible(text) || text.length > longest[field] || !isOnOneLine(text) || !isStorable(text)) return null;

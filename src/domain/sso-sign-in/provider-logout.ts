@@ -13,23 +13,23 @@ import { endSessions } from '../sessions/own-sessions.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 import type { SsoRequests } from './requests.js';
 
-/** Whose sessions at a provider have ended, and which. */
+/** The sessions at a provider that have ended, and whose they were. */
 export interface EndedAtProvider {
-  /** Null: whoever has the sessions that are named. */
+  /** Null: whoever has the named sessions. */
   subject: string | null;
-  /** SAML's `SessionIndex`, or OpenID Connect's `sid`; none are all. */
+  /** SAML's `SessionIndex`, or OpenID Connect's `sid`; an empty list means all of the person's. */
   sessionIndexes: readonly string[];
   /**
-   * What is meant where none of these is known: all of the person's, or those alone that the provider gave no name, since it has
-   * named all others.
+   * What ends if none of these is known: all of the person's sessions, or only those without a name, since the provider
+   * has named all others.
    */
   ifUnknown: 'all' | 'unnamed';
 }
 
 /**
- * Ends the sessions that a person has begun by a connection, or gone on with for a while, since their provider says that theirs is
- * over, and what is on its way to become one: an answer that its browser has not come for yet, a sign-in that waits for a second
- * factor or whose session is just being made. In a transaction of the system.
+ * Ends the sessions that a person has begun by a connection, or gone on with for a while, since their provider says
+ * that theirs is over; and what would become one: an answer that its browser has not come for yet, and a sign-in that
+ * waits for a second factor or is just making its session. In a transaction of the system.
  */
 export async function endProviderSessions(
   tx: EntityManager,
@@ -39,7 +39,7 @@ export async function endProviderSessions(
 ): Promise<void> {
   const { id: connectionId, accountId } = connection;
   const { subject, sessionIndexes, ifUnknown } = ended;
-  // First of all: whoever is just being let in is waited for, and found below.
+  // Done first: it waits for somebody who is just being let in, and who is then found below.
   await requests.withdraw(tx, connection, (assertion) => isMeant(assertion, ended));
   const known = (where: FindOptionsWhere<SsoSession>) =>
     tx.find(SsoSession, { where: { connectionId, ...where }, select: { id: true, linkId: true } });
@@ -61,7 +61,7 @@ export async function endProviderSessions(
   await endOf(tx, connection, link, { ids: meant && idsOf(meant), at: now });
 }
 
-/** Whether an answer is about one of the sessions; one that the provider gave no name is, where it is the person's. */
+/** Whether an answer is about one of the ended sessions; an answer without a session name is, if it is the person's. */
 function isMeant(assertion: Assertion, { subject, sessionIndexes }: EndedAtProvider): boolean {
   if (subject !== null && assertion.subject !== subject) return false;
   if (assertion.sessionIndex === null) return subject !== null;
@@ -76,7 +76,7 @@ async function endOf(
   { id: linkId, identityId, userId }: SsoLink,
   ending: Ending,
 ) {
-  // Before the sessions by them: whoever is starting one holds these until it can be found (`standingAtProvider`).
+  // Before the sessions here: whoever is starting one locks these until it can be found (`standingAtProvider`).
   const open = { linkId, endedAt: IsNull(), ...(ending.ids && { id: In(ending.ids) }) };
   await tx.update(SsoSession, open, { endedAt: ending.at });
   if (identityId) await endOfIdentity(tx, connection, { identityId, ...ending });
@@ -97,7 +97,7 @@ async function endOfIdentity(
   const applicationId = await applicationOf(tx, environmentId);
   if (!environmentId || !applicationId) return;
   const open = { accountId, environmentId, identityId, revokedAt: IsNull() };
-  // What went on in another way since holds what it was given by the provider, too.
+  // A session that has gone on in another way since also holds what it was given by the provider.
   const where = ids
     ? [
         { ...open, ssoConnectionId, ssoSessionId: In(ids) },

@@ -8,10 +8,10 @@ import { type ResealDeps, resealColumn } from '../../platform/crypto/reseal-colu
 import type { Sealing } from '../../platform/crypto/sealing.js';
 import type { Assertion, ProviderHandle } from '../sso-protocols/assertion.js';
 
-/** What a handle is sealed for. */
+/** The context of a sealed handle. */
 const handleContext = (id: string): string => `sso-session:${id}`;
 
-/** Encrypts handles anew that an older master key sealed. Answers how many. */
+/** Encrypts handles anew that were sealed with an older master key. Answers how many. */
 export const resealProviderSessions = (deps: ResealDeps): Promise<number> =>
   resealColumn(deps, {
     table: 'sso_sessions',
@@ -21,19 +21,19 @@ export const resealProviderSessions = (deps: ResealDeps): Promise<number> =>
   });
 
 /**
- * Kept as long as anything may last that began by it: an administrator's session, or the grants that an application is given at the
- * end of a session.
+ * Kept as long as anything may last that began by it: an administrator's session, or the grants given at the end of an
+ * end user's session.
  */
 const insertText = `
 insert into sso_sessions (id, account_id, connection_id, link_id, index_hash, sealed_handle, created_at, not_on_or_after, expires_at)
 values ($1, $2, $3, $4, $5, $6, $7::timestamptz, $8, $7 + greatest(interval '90 days', (
   select make_interval(secs => session_ttl_seconds + refresh_token_max_ttl_seconds) from environment_settings where environment_id = $9)))`;
 
-/** What is kept of people's sessions at their providers (docs/decisions/0046). */
+/** What is stored of people's sessions at their providers (docs/decisions/0046). */
 export function createProviderSessions({ sealing, now }: { sealing: Sealing; now: Clock }) {
   return {
     /**
-     * Keeps the one that an assertion speaks of, in the transaction that links its subject.
+     * Stores the provider session of an assertion, in the transaction that links its subject.
      * @returns its id, for the session here
      */
     async keep(
@@ -50,7 +50,7 @@ export function createProviderSessions({ sealing, now }: { sealing: Sealing; now
       return id;
     },
 
-    /** What ends one at the provider. */
+    /** What is needed to end it at the provider. */
     handleOf: ({ id, sealedHandle }: Pick<SsoSession, 'id' | 'sealedHandle'>): ProviderHandle =>
       JSON.parse(sealing.open(sealedHandle, handleContext(id))),
   };

@@ -12,20 +12,20 @@ import type { SamlProtocol } from '../sso-protocols/saml/protocol.js';
 import { requestLife } from './lifetimes.js';
 import type { ProviderSessions } from './provider-sessions.js';
 
-/** Where somebody was going who signs out: found right, when they asked, and not what any provider sends. */
+/** Where somebody who signs out was going; checked when they asked, and independent of what any provider sends. */
 export interface Onward {
   /** A registered URI with its state; null for our own page. */
   redirectUri: string | null;
-  /** The site that our page has a link to, and the client whose looks it has. */
+  /** The site to which our page links, and the client whose branding it has. */
   homeUrl: string | null;
   clientId: string | null;
   uiLocales: string | null;
 }
 
-/** Where a browser goes next: to a provider, or to where the person was going. */
+/** The browser's next step: to a provider, or to where the person was going. */
 export type SignOutStep =
   | { url: string; browser: string; expiresAt: Date; onward: Onward }
-  /** `isConfirmed`: every provider that was asked says that the person has left it. */
+  /** `isConfirmed`: every provider that was asked has confirmed that the person is signed out there. */
   | { onward: Onward; isConfirmed: boolean };
 
 export interface SsoLeavingDeps {
@@ -35,7 +35,8 @@ export interface SsoLeavingDeps {
   now: Clock;
 }
 
-// Of each provider the latest alone: a browser has one session there, and a second question would be about one that is over.
+// Only the latest session at each provider: a browser has one session there, and a second question would be about one
+// that is over.
 const leaveableText = `
 select id from (
   select distinct on (s.connection_id) s.id, s.created_at
@@ -74,13 +75,14 @@ const answerStatement = {
 type Row = Pick<SsoLogout, 'id' | 'ssoSessionIds' | 'answeredAt' | 'refusal' | 'expiresAt'> & { onward: Onward };
 
 /**
- * The way out of the providers by which sessions here had begun. Those have ended before anybody is sent away, so that nothing
- * that a provider does, or does not do, keeps somebody signed in here.
+ * Signs people out at the providers by which their sessions here had begun. Those have ended before anybody is sent
+ * away, so that nothing that a provider does, or fails to do, keeps somebody signed in here.
  */
 export function createProviderSignOut({ db, sessions, protocols, now }: SsoLeavingDeps) {
   /**
-   * Takes a session of a provider away, so that nobody is sent to end it twice; from here on its answer is waited for.
-   * @returns null where it is over already, 'elsewhere' where the browser has come twice and goes on by its other visit
+   * Takes a provider's session out of the list, so that nobody is sent to end it twice; from here on its answer is
+   * expected.
+   * @returns null if it is over already; 'elsewhere' if the browser has come twice and goes on by its other visit
    */
   const taken = (row: Row, id: string, state: string) =>
     db.transaction('system', async (tx) => {
@@ -103,7 +105,7 @@ export function createProviderSignOut({ db, sessions, protocols, now }: SsoLeavi
       : protocols.oidc.leave(connection, { state, idToken: handle.idToken });
   }
 
-  /** On to the next provider, past those that cannot be asked. */
+  /** Goes on to the next provider, skipping those that cannot be asked. */
   async function next(row: Row, browser: string): Promise<SignOutStep> {
     let { refusal } = row;
     for (const id of row.ssoSessionIds) {
@@ -124,7 +126,7 @@ export function createProviderSignOut({ db, sessions, protocols, now }: SsoLeavi
     return { onward: row.onward, isConfirmed: refusal === null };
   }
 
-  /** Where a browser goes that comes from a provider; null for any but the one that was sent there. */
+  /** The next step of a browser that comes from a provider; null for any browser but the one that was sent there. */
   async function goOn(id: string, browser: string | null): Promise<SignOutStep | null> {
     const [row] = await db.statement<Row & { browserHash: Buffer }>(findStatement, [id, now()]);
     if (!row || browser === null || !equalInConstantTime(row.browserHash, hashSecret(browser))) return null;
@@ -135,9 +137,9 @@ export function createProviderSignOut({ db, sessions, protocols, now }: SsoLeavi
     goOn,
 
     /**
-     * Begins to leave the providers of sessions that have ended here.
+     * Begins signing out at the providers of sessions that have ended here.
      * @param ssoSessionIds by which they had begun
-     * @returns the token of the link that the browser takes, for ten minutes; null where there is none to be left
+     * @returns the token of the link for the browser, good for ten minutes; null if there is no provider to sign out at
      */
     begin: (ssoSessionIds: readonly string[], onward: Onward): Promise<string | null> =>
       ssoSessionIds.length === 0
@@ -159,8 +161,9 @@ export function createProviderSignOut({ db, sessions, protocols, now }: SsoLeavi
           }),
 
     /**
-     * Uses the link, once: the browser that comes first is the one that goes. The same one again is led to where it was going.
-     * @param cookie of the browser, where it has one already: tabs share it
+     * Uses the link, once, by the browser that comes first. If the same browser comes again, it is sent to where it was
+     * going.
+     * @param cookie of the browser, if it has one already: tabs share it
      * @returns null for an unknown link, and for another browser
      */
     async leave(token: string, cookie: string | null): Promise<SignOutStep | null> {
@@ -173,9 +176,9 @@ export function createProviderSignOut({ db, sessions, protocols, now }: SsoLeavi
     },
 
     /**
-     * Notes what a provider has answered to whoever a state names; `check` has the id of the logout, and refuses what is no
-     * answer to it.
-     * @returns what the browser goes on with, also where the answer is refused; null for an unknown state
+     * Notes a provider's answer to the sign-out that a state names. `check` gets the id of the sign-out, and refuses
+     * what is no answer to it.
+     * @returns what the browser goes on with, also if the answer is refused; null for an unknown state
      */
     async answered(
       { state, connectionId }: { state: string; connectionId: string },

@@ -5,7 +5,7 @@ import { proofLife } from '../sessions/own-proof.js';
 import type { Assertion } from '../sso-protocols/assertion.js';
 import type { TakenSsoRequest } from './requests.js';
 
-/** What whoever sent somebody away asks of the sign-in at the provider. */
+/** What a request requires of the sign-in at the provider. */
 export interface ProviderDemands {
   /** Whether the provider's own session is not enough. */
   anew: boolean;
@@ -13,24 +13,29 @@ export interface ProviderDemands {
   maxAge: number | null;
 }
 
-/** Of a sign-in that nobody asks more of than its connection does. */
+/** Requires no more than the connection does. */
 export const noDemands: ProviderDemands = { anew: false, maxAge: null };
 
 /**
- * What an administrator's sign-in asks who is there for the sake of what needs a new one. `anew` is the stricter; an age obliges the
- * provider to say when it was (OpenID Connect Core §3.1.2.1), without which the sign-in would be of no use.
+ * What an administrator's sign-in requires that is to count for a change of factors. `anew` is the stricter part; an
+ * age obliges the provider to say when it was (OpenID Connect Core §3.1.2.1), without which the sign-in would be of no
+ * use.
  */
 export const freshAuthentication = { anew: true, maxAge: proofLife / 1000 } as const satisfies ProviderDemands;
 
-/** When somebody proved to their provider who they are. Its clock may be ahead of ours; nobody has signed in in the future. */
+/**
+ * When somebody proved to their provider who they are. Its clock may be ahead of ours, but nobody has signed in in the
+ * future.
+ */
 export function provedAt({ authenticatedAt }: Pick<Assertion, 'authenticatedAt'>, now: Date): Date {
   if (authenticatedAt === null) return unsaid;
   return authenticatedAt < now ? authenticatedAt : now;
 }
 
 /**
- * Whether the sign-in at the provider is as recent as the connection and the request want it (OpenID Connect Core §3.1.2.1). The
- * provider was told so by way of the browser, whose person can have taken that out: what it says of the time is what counts.
+ * Whether the sign-in at the provider is as recent as the connection and the request require (OpenID Connect Core
+ * §3.1.2.1). The provider was told so by way of the browser, where the person can have removed it; so the time that it
+ * states is what counts.
  */
 export function isRecentEnough(
   { authenticatedAt }: Pick<Assertion, 'authenticatedAt'>,
@@ -38,7 +43,7 @@ export function isRecentEnough(
   { forceAuthn }: Pick<SsoConnection, 'forceAuthn'>,
   { createdAt }: Pick<TakenSsoRequest, 'createdAt'>,
 ): boolean {
-  // Many providers obey `prompt=login` and never say when: the client is told that it is not known (`auth_time` 0).
+  // Many providers obey `prompt=login` but never say when: the client is told that the time is unknown (`auth_time` 0).
   if (authenticatedAt === null) return !forceAuthn && maxAge === null;
   const isAnew = anew || forceAuthn;
   const sentAt = createdAt.getTime();

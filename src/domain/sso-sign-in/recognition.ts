@@ -8,19 +8,25 @@ import type { Assertion } from '../sso-protocols/assertion.js';
 import { assertedAddress } from './asserted-address.js';
 import { hasOtherSubject } from './other-subject.js';
 
-/** Why somebody whom the provider vouches for is not let in. */
+/** Why somebody for whom the provider vouches is not let in. */
 export const personRefusals = [
-  /** Nobody is linked to the subject, and there is no address to go by, or none that somebody new may have. */
+  /** Nobody is linked to the subject, and there is no usable address, or none that somebody new may have. */
   'email_missing',
-  /** The provider itself says that it has not confirmed the address, or is one for everybody and does not vouch for it. */
+  /**
+   * The provider itself says that the address is not confirmed, or is a provider for everybody and does not vouch for
+   * it.
+   */
   'email_unverified',
-  /** The connection does not speak for the address: its owner has not verified the domain. */
+  /** The connection may not speak for the address: its owner has not verified the domain. */
   'domain_not_verified',
-  /** The address is of somebody whom the provider has named otherwise before: it may have been given to somebody else. */
+  /**
+   * The address belongs to somebody whom the provider knew under another subject: it may have been given to somebody
+   * else.
+   */
   'subject_mismatch',
-  /** Nobody has the address, and the connection makes nobody. */
+  /** Nobody has the address, and the connection does not provision. */
   'identity_unknown',
-  /** Not of the Environment or not of the organization, and the connection makes nobody a member. */
+  /** No member of the Environment or of the organization, and the connection does not provision. */
   'not_a_member',
   'identity_inactive',
   /** The provider has not asked them anew, though it was told to. */
@@ -39,10 +45,10 @@ const read = [
   'avatarUrl',
   'externalId',
 ] as const;
-/** Somebody who is here already, as far as a sign-in asks. */
+/** An existing person, as far as a sign-in needs them. */
 export type KnownPerson = Pick<Identity, (typeof read)[number]>;
 
-/** Whom an assertion speaks of here, and what letting them in would change. */
+/** The person of an assertion, and what letting them in would change. */
 export type Recognized =
   | { refusal: PersonRefusal }
   | {
@@ -50,7 +56,7 @@ export type Recognized =
       /** `subject`: linked before; `address`: known by an address of a verified domain; `new`: nobody yet. */
       by: 'subject' | 'address' | 'new';
       identity: KnownPerson | null;
-      /** The address that the provider says; of somebody linked before it may be missing. */
+      /** The address that the provider names; may be missing for somebody who was linked before. */
       email: string | null;
       /** Whether they become a member of the Environment, and of the organization. */
       joins: { environment: boolean; organization: boolean };
@@ -59,9 +65,10 @@ export type Recognized =
 type OfEndUsers = SsoConnection & { environmentId: string };
 
 /**
- * Looks whom an assertion speaks of. By the subject first, whatever their address is by now; else by the address, if its domain
- * is verified by who has the connection and the provider does not say that the address is unconfirmed, and it has not named its owner
- * otherwise. In a transaction of the Account; it changes nothing, and holds the Identity's row until its end.
+ * Finds the person of an assertion: by the subject first, whatever their address is by now; else by the address, if the
+ * connection's owner has verified the domain, the provider does not call the address unconfirmed, and does not know its
+ * owner under another subject. In a transaction of the Account; it changes nothing, and locks the Identity's row until
+ * its end.
  */
 export async function recognize(tx: EntityManager, connection: OfEndUsers, assertion: Assertion): Promise<Recognized> {
   const { id: connectionId, accountId } = connection;
@@ -79,7 +86,7 @@ export async function recognize(tx: EntityManager, connection: OfEndUsers, asser
   const [known] = await tx.query<KnownPerson[]>(addressedText, [accountId, email]);
   if (!known && !isMailAddress(email)) return { refusal: 'email_missing' };
   if (!known) return recognized(connection, { by: 'new', identity: null, email }, nowhere);
-  // Of an address that nobody had confirmed, the one of before loses what they had with its owner's first sign-in.
+  // If nobody had confirmed the address, its former user loses what they had at its owner's first sign-in.
   if (known.emailVerifiedAt && (await hasOtherSubject(tx, connection, known, assertion.subject)))
     return { refusal: 'subject_mismatch' };
   return recognized(connection, { by: 'address', identity: known, email }, await standingOf(tx, connection, known));
@@ -93,15 +100,18 @@ const linkedText = personOf(
 // Row-level security keeps PostgreSQL from using the index on addresses; the function may.
 const addressedText = personOf('select gatehouse_identity_id($1, $2::citext)');
 
-/** How somebody stands where a connection leads. */
+/** A person's standing in the place to which a connection leads. */
 interface Standing {
   /** Null: no member of the Environment. */
   isActive: boolean | null;
-  /** Of the connection's organization. */
+  /** Whether they are a member of the connection's organization. */
   isMember: boolean;
-  /** Whether everything of them is being deleted. */
+  /** Whether they are being erased. */
   isErased: boolean;
-  /** By the subject that was asked for: who added them to the organization while they came has forgotten it. */
+  /**
+   * Whether the requested subject is still linked to them: whoever adds them to the organization meanwhile removes the
+   * link.
+   */
   isLinked: boolean;
 }
 const nowhere: Standing = { isActive: null, isMember: false, isErased: false, isLinked: false };
@@ -114,7 +124,7 @@ select m.is_active as "isActive",
   exists (select from sso_links l where l.connection_id = $5 and l.subject = $6 and l.identity_id = $3 and l.account_id = $1) as "isLinked"
 from (select) one left join environment_memberships m on m.identity_id = $3 and m.environment_id = $2 and m.account_id = $1`;
 
-/** After the person's row is locked, so that it has what those did who had it locked before. */
+/** Read after the person's row is locked, so that it shows the changes of those who had it locked before. */
 async function standingOf(
   tx: EntityManager,
   { id: connectionId, accountId, environmentId, organizationId }: OfEndUsers,
@@ -127,8 +137,8 @@ async function standingOf(
 }
 
 /**
- * Whether a link still counts: an organization's, while the person is a member of it or has an address of its domains. Whoever
- * has left, and has another address, would else be somebody whom its provider can be for good.
+ * Whether a link still counts: that of an organization's connection only while the person is a member or has an address
+ * of its domains. Otherwise a provider could for ever be somebody who has left and has another address.
  */
 const isStillIts = async (
   tx: EntityManager,

@@ -20,13 +20,13 @@ const context = 'sso-recovery';
 const life = minutes(10);
 const tries = { name: 'sso-recovery', points: 10, windowSeconds: minutes(15) / 1000 };
 
-/** The sign-in that an offer is for, and nothing else: `bound` is what of its request no later step may change. */
+/** The sign-in for which a code is offered, and no other: `bound` is the part of its request that must not change. */
 export interface RecoveredSignIn {
   scope: EnvironmentScope;
   bound: string;
 }
 
-/** What somebody has proved, and the providers that are wanted besides. */
+/** What somebody has proved, and the providers that are required as well. */
 export interface Offer {
   first: FirstFactor;
   connections: OfferedConnection[];
@@ -42,7 +42,7 @@ export interface TypedRecoveryCode {
   /** What `offer` gave out. */
   token: string;
   code: string;
-  /** What names the browser that sends it; null for one that has no cookie, and for a script. */
+  /** Identifies the browser that sends it; null for one without a cookie, and for a script. */
   browser: string | null;
 }
 export type Redeemed = { isRight: true; first: FirstFactor } | { isRight: false; offer: Offer };
@@ -57,7 +57,7 @@ export interface SsoRecoveryDeps {
 
 export type SsoRecovery = ReturnType<typeof createSsoRecovery>;
 
-/** What an organization that requires SSO would have its members sign in by: its own connection, or one of the Environment. */
+/** The connection that an organization which requires SSO wants for its members: its own, or one of the Environment. */
 const wanted = `coalesce((select id from sso_connections where organization_id = o.id),
   (select id from (${environmentConnection('$2', '$3')}) one))`;
 
@@ -72,21 +72,24 @@ const redeemText = `
 update sso_recovery_codes c set used_at = $5 from ${organizations} where ${known} and c.used_at is null and c.id = $4
 returning c.organization_id as "organizationId", mine.connection_id as "connectionId"`;
 
-/** A code that is left, or was used within the last minute. */
+/** A code that is unused, or was used within the last minute. */
 interface KnownCode extends KeptCode {
   id: string;
   connectionId: string;
 }
 
 /**
- * Codes of an organization whose provider is down: whoever has proved who they are in another way, and is a member, passes with
- * one as if its connection had let them in. That holds for the one session that begins by it.
+ * Recovery codes of an organization whose provider is down: a member who has proved who they are in another way passes
+ * with a code as if its connection had let them in, for the one session that begins by it.
  */
 export function createSsoRecovery({ db, sealing, passwords, rateLimits, now }: SsoRecoveryDeps) {
   const hashes = createRecoveryCodeHashes(passwords);
   const limiter = rateLimits ? createLimiter(db, tries) : null;
 
-  /** Counted before it is looked at, so that parallel guesses cannot slip through. @throws DomainError rate_limit.exceeded */
+  /**
+   * Counts a try before the code is checked, so that parallel guesses cannot slip through.
+   * @throws DomainError rate_limit.exceeded
+   */
   const count = (identityId: string): Promise<void> => countUse(limiter, identityId);
 
   function opened(token: string, { scope, bound }: RecoveredSignIn): Offer | null {
@@ -96,7 +99,7 @@ export function createSsoRecovery({ db, sealing, passwords, rateLimits, now }: S
     return { first: withDates(offer.first), connections: offer.connections };
   }
 
-  /** The code that was typed, of any organization of the person; null where none is right. */
+  /** The code that was typed, of any organization of the person; null if none is right. */
   async function codeOf(scope: EnvironmentScope, identityId: string, code: string): Promise<KnownCode | null> {
     if (!looksLikeRecoveryCode(code)) return null;
     const values = [scope.accountId, scope.environmentId, identityId, after(now(), -sentTwiceWithin)];
@@ -105,16 +108,17 @@ export function createSsoRecovery({ db, sealing, passwords, rateLimits, now }: S
   }
 
   return {
-    /** Stands for what somebody has proved, for ten minutes: the page sends it back with a code. */
+    /** A token for what somebody has proved, good for ten minutes: the page sends it back with a code. */
     offer({ scope: { environmentId }, bound }: RecoveredSignIn, offer: Offer): string {
       const expiresAt = after(now(), life).getTime();
       return sealing.seal(JSON.stringify({ ...offer, environmentId, bound, expiresAt }), context);
     },
 
     /**
-     * Spends a code of an organization of the person that requires SSO. The form that did so is right once more for a minute, in the same browser.
-     * @returns what was proved, as if by the connection; for a wrong or spent code what was offered, and for an offer that is
-     *   over, or of another sign-in, null
+     * Spends a code of an organization of the person that requires SSO. The same form in the same browser is accepted
+     * once more within a minute.
+     * @returns what was proved, as if by the connection; for a wrong or spent code the offer; and null for an offer
+     *   that is over, or of another sign-in
      * @throws DomainError rate_limit.exceeded
      */
     async redeem(signIn: RecoveredSignIn, { token, code, browser }: TypedRecoveryCode): Promise<Redeemed | null> {
@@ -126,10 +130,10 @@ export function createSsoRecovery({ db, sealing, passwords, rateLimits, now }: S
       await count(identityId);
       const actor = { type: 'identity', id: identityId } as const;
       const giveBack = async () => limiter?.giveBack(identityId);
-      // Before the transaction, since it waits for a hash.
+      // Before the transaction, since it takes a slow hash.
       const found = await givingBack(() => codeOf(scope, identityId, code), giveBack);
       const form = found && browser !== null ? [browser, token, found.id].join('\n') : null;
-      // Of the system, whose the marks of used forms are.
+      // In the system's scope, to which the marks of used forms belong.
       const settle = () =>
         db.transaction('system', async (tx) => {
           const at = now();

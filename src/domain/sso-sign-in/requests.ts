@@ -17,22 +17,22 @@ export type SsoPurpose = SsoRequest['purpose'];
 
 const afterLife = rememberedFor - requestLife;
 
-/** Somebody who is to be sent to an identity provider. */
+/** The request of somebody who is to be sent to an identity provider. */
 export interface NewSsoRequest {
   id: string;
   connection: Pick<SsoConnection, 'id' | 'accountId' | 'environmentId'> & NamedProvider;
   purpose: SsoPurpose;
   /** The `state` or `RelayState`, 256 bits. */
   state: string;
-  /** The value of the cookie of the browser that is sent. */
+  /** The cookie's value in the browser that is sent. */
   browser: string;
-  /** What the protocol needs of the request to check its answer; kept sealed. */
+  /** What the protocol needs to check the answer to the request; stored sealed. */
   secrets: Record<string, string> | null;
-  /** What goes on afterwards: of an end user the parameters of the authorization request. */
+  /** What to go on with afterwards: for an end user, the parameters of the authorization request. */
   parameters: Record<string, string>;
 }
 
-/** One whose answer has come, just now and for the first time. */
+/** A request whose answer has just come, for the first time. */
 export interface TakenSsoRequest {
   id: string;
   accountId: string;
@@ -44,29 +44,29 @@ export interface TakenSsoRequest {
   createdAt: Date;
 }
 
-/** One whose browser has come back for the answer. */
+/** A request whose browser has come back for the answer. */
 export type AnsweredSsoRequest = Omit<TakenSsoRequest, 'secrets'> & {
-  /** Of its Environment; null for administrators. */
+  /** The Application of its Environment; null for administrators. */
   applicationId: string | null;
   outcome: SsoOutcome;
 };
 
-/** A browser that comes for an answer, as it proves itself. */
+/** A browser that comes for an answer, and its proofs. */
 export interface ComingBrowser {
-  /** The value of the cookie of whoever was sent away. */
+  /** The value of the cookie in the browser that was sent away. */
   cookie: string | null;
-  /** What whoever brought the answer was given (`SsoRequests.delivererOf`). */
+  /** What the browser was given that brought the answer (`SsoRequests.delivererOf`). */
   deliverer: string | null;
 }
 
-/** How a request stands when its browser comes back for it. */
+/** The state of a request when its browser comes back for it. */
 export type Completion<T> =
   | { state: 'completed'; result: T }
-  /** It was completed before: the answer to that was lost, or somebody went back. */
+  /** It was completed before: our answer was lost, or somebody went back. */
   | { state: 'over'; purpose: SsoPurpose; parameters: Record<string, string> }
-  /** Nothing was answered yet, or not in time, or the process ended while it looked at the answer. */
+  /** There is no answer yet, or it came too late, or the process ended while checking it. */
   | { state: 'unanswered'; purpose: SsoPurpose; parameters: Record<string, string> }
-  /** There is no such request, no more, or of this browser; or another browser has brought its answer. */
+  /** There is no such request any more, or it is another browser's, or another browser has brought its answer. */
   | { state: 'unknown' };
 
 const columns = `id, account_id as "accountId", environment_id as "environmentId", connection_id as "connectionId", purpose, parameters,
@@ -101,7 +101,7 @@ select ${columns}, browser_hash as "browserHash",
   (select application_id from environments where id = environment_id) as "applicationId"
 from sso_requests where id = $1 and expires_at > $2`,
 };
-// A test says what the provider has answered, whatever came after.
+// A test shows what the provider has answered, whatever came after.
 const keepStatement = {
   name: 'keep_sso_answer',
   text: `
@@ -111,7 +111,8 @@ where id = $1
 returning id`,
 };
 const broughtIt = (hash: string) => `(deliverer_hash is null or deliverer_hash = ${hash})`;
-// Of two browsers that come at once, or an answer that is taken back at this moment, one waits for the other's row as it is then.
+// If two browsers come at once, or an answer is withdrawn at this moment, one waits for the other's lock and then sees
+// the row as it is.
 const completeText = `
 update sso_requests r set completed_at = $2, sealed_answer = null
 from (select id, sealed_answer, ${broughtIt('$3::bytea')} as "hasBrought" from sso_requests where id = $1 for update) before
@@ -130,9 +131,10 @@ const withdrawn: SsoOutcome = {
 const secretsContext = (id: string) => `sso-secrets:${id}`;
 
 /**
- * People who were sent to an identity provider. The state names the request when the provider's answer comes, with or without
- * cookies, and one answer is taken. The cookie shows that whoever comes for it is the browser that was sent, and `deliverer` that
- * it is the one which brought it: whoever has somebody else open the provider's URL would be signed in as them (RFC 9700 §4.7).
+ * Requests of people who were sent to an identity provider. The state names the request when the provider's answer
+ * comes, with or without cookies, and one answer is accepted. The cookie proves that whoever comes for the answer is
+ * the browser that was sent, and `deliverer` that it is the one that has brought it: otherwise somebody who makes
+ * another person open the provider's URL would be signed in as them (RFC 9700 §4.7).
  */
 export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Sealing; now: Clock }) {
   const rowOf = ({ id, connection, purpose, state, browser, secrets, parameters }: NewSsoRequest): SsoRequest => {
@@ -166,7 +168,10 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
   }
 
   return {
-    /** Writes down who is sent away. @returns false, and nobody is, where the connection is deleted or given another provider meanwhile */
+    /**
+     * Stores a request.
+     * @returns false if the connection was deleted or given another provider meanwhile; then nobody may be sent away
+     */
     async begin(request: NewSsoRequest): Promise<boolean> {
       const row = rowOf(request);
       const { samlEntityId, oidcDiscoveryUrl } = request.connection;
@@ -188,23 +193,24 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
       return begun.length > 0;
     },
 
-    /** The same for whoever comes with an answer that nobody here asked for (SAML 2.0 Profiles §4.1.5). */
+    /** The same for an answer that nobody here has asked for (SAML 2.0 Profiles §4.1.5). */
     async admit(tx: EntityManager, request: NewSsoRequest, outcome: SsoOutcome): Promise<void> {
       const row = rowOf(request);
       await tx.insert(SsoRequest, { ...row, sealedAnswer: seal(row.id, outcome), answeredAt: row.createdAt });
     },
 
     /**
-     * What the browser that brings an answer is given, and comes for it with. Made out of the answer: a browser that did not get
-     * to know it brings the same answer again, and nobody else has that.
-     * @param answer as it came, such as it is in nobody else's hands
+     * The proof that is given to the browser that brings an answer, with which it comes for it. It is derived from the
+     * answer: a browser that never got it brings the same answer again, and nobody else has that.
+     * @param answer as it came; in nobody else's hands
      */
     delivererOf: (state: string, answer: string): string =>
       sealing.derive('sso-deliverer', `${state}\n${answer}`).secret.toString('base64url'),
 
     /**
-     * The request that a state names at this connection, once. `repeated` where its answer was taken before, by a browser that did
-     * not get to know that and sends it again, or comes too late. Null: unknown, forgotten, or of another connection.
+     * The request that a state names at this connection, once. `repeated` if its answer was accepted before, from a
+     * browser that did not get to know that and sends it again, or if it comes too late. Null: unknown, forgotten, or
+     * of another connection.
      */
     async take(
       { state, connectionId }: { state: string; connectionId: string },
@@ -224,15 +230,15 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
     },
 
     /**
-     * Keeps what came of an answer, until the browser comes for it; of one whose session the provider has ended meanwhile, that.
-     * Whether it has is seen in the scope of the system alone.
-     * @returns false where the request is gone: with its connection, or because that has another provider by now
+     * Stores the result of an answer until the browser comes for it; or, if the provider has ended its session
+     * meanwhile, that. Only the system's scope can see whether it has.
+     * @returns false if the request is gone: with its connection, or because that has another provider by now
      */
     keep,
 
     /**
-     * Takes answers back that a connection's provider has given and that nobody has come for yet: whoever comes is refused. Who is
-     * just being let in is waited for. In a transaction of the system.
+     * Withdraws answers that a connection's provider has given and that nobody has come for yet: whoever comes is
+     * refused. Somebody who is just being let in is waited for. In a transaction of the system.
      * @param isMeant whether an answer is one of them
      */
     async withdraw(
@@ -247,20 +253,20 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
       }
     },
 
-    /** Completes a request, once, in the transaction of what comes of it. */
+    /** Completes a request, once, in the transaction of what follows from it. */
     async complete<T>(
       id: string,
       { cookie, deliverer }: ComingBrowser,
       work: (tx: EntityManager, request: AnsweredSsoRequest) => Promise<T>,
     ): Promise<Completion<T>> {
       const [found] = await db.statement<FoundRow>(findStatement, [id, rememberedSince()]);
-      // One answer for all: whether there is such a request is nobody else's business.
+      // The same answer for all reasons: whether there is such a request is nobody else's business.
       if (!found || cookie === null || !equalInConstantTime(found.browserHash, hashSecret(cookie)))
         return { state: 'unknown' };
       const { browserHash: _, ...request } = found;
       const { purpose, parameters } = request;
       const delivererHash = deliverer === null ? null : hashSecret(deliverer);
-      // Of the whole Account: what it has verified counts for the connections of its Environments, too.
+      // In the scope of the whole Account, whose verified domains count for the connections of its Environments, too.
       return db.transaction({ accountId: request.accountId }, async (tx) => {
         const [[row]] = await tx.query<[{ sealedAnswer: string }[], number]>(completeText, [id, now(), delivererHash]);
         if (!row) {
@@ -276,8 +282,8 @@ export function createSsoRequests({ db, sealing, now }: { db: Db; sealing: Seali
 }
 
 /**
- * The hash of the session's name that an answer says, as far as no other session ever has it: SAML's can be a small number that
- * comes again (SAML 2.0 Core §2.7.2).
+ * The hash of the session name in an answer, if no other session will ever have that name: in SAML it can be a small
+ * number that comes again (SAML 2.0 Core §2.7.2).
  */
 function lastingNameIn(outcome: SsoOutcome): Buffer | null {
   if ('refusal' in outcome || outcome.assertion.handle.protocol !== 'oidc') return null;

@@ -14,19 +14,24 @@ import { recordSsoRefusal } from './record-refusal.js';
 import { assertNotReplayed } from './replay.js';
 import { createSsoRequests, type SsoPurpose, type SsoRequests, type TakenSsoRequest } from './requests.js';
 
-/** What whoever sends somebody to a provider wants of the sign-in there. */
+/** What is wanted of the sign-in when somebody is sent to a provider. */
 export interface Wishes {
   /** The address that was typed already, for the provider's form. */
   loginHint?: string | null;
   /** Whether the provider's own session is not enough. */
   forceAuthn?: boolean;
-  /** Whether the person wants to be somebody else than whom the provider's session names. Nothing is held against the answer for it. */
+  /**
+   * Whether the person wants to choose another account than that of the provider's session. The answer is not checked
+   * for it.
+   */
   selectAccount?: boolean;
-  /** Seconds since the sign-in at the provider that are accepted at most; null: any. */
+  /** The greatest accepted age of the sign-in at the provider, in seconds; null: any. */
   maxAge?: number | null;
 }
 
-/** How a protocol sends somebody away: with its own marks of the request in the URL, and what it must know of it later. */
+/**
+ * A protocol's way of sending somebody away: the URL with its own marks of the request, and what it needs to remember.
+ */
 export interface BeginsSso {
   begin(
     connection: SsoConnection,
@@ -38,7 +43,7 @@ export interface StartSso extends Wishes {
   connection: SsoConnection;
   purpose: SsoPurpose;
   parameters: Record<string, string>;
-  /** The browser's cookie, where it has one already: tabs share it. */
+  /** The browser's cookie, if it has one already: tabs share it. */
   browser: string | null;
 }
 
@@ -58,7 +63,7 @@ export interface SsoSignInDeps {
   now: Clock;
 }
 
-/** An answer of a provider's, as a browser brings it. */
+/** A provider's answer, as a browser brings it. */
 export interface SsoAnswer {
   state: string;
   connectionId: string;
@@ -66,18 +71,18 @@ export interface SsoAnswer {
   text: string;
 }
 
-/** Where the browser goes on that has brought one. */
+/** The request with which the browser goes on that has brought an answer. */
 export interface DeliveredAnswer {
   requestId: string;
   deliverer: string;
 }
 
-/** Looks at a provider's answer to a request. @throws SsoRefused */
+/** Checks a provider's answer to a request. @throws SsoRefused */
 export type Verify = (connection: SsoConnection, request: TakenSsoRequest) => Promise<Assertion>;
 
 /**
- * The way to an identity provider and back, whatever protocol it speaks and whoever signs in: sent away by `start`, its answer
- * taken by `answer`, and the browser let go on by `complete`.
+ * The way to an identity provider and back, for every protocol and for everybody who signs in: `start` sends the
+ * browser away, `answer` takes the provider's answer, and `complete` lets the browser go on.
  */
 export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) {
   const requests = createSsoRequests({ db, sealing, now });
@@ -118,7 +123,7 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
     const [requestId, state, cookie] = [uuidv7(), newSecret(), browser ?? newSecret()];
     const protocol = protocols[connection.type];
     if (!protocol) throw new SsoRefused('configuration_incomplete', 'This protocol is not supported');
-    // SAML can ask for neither an age nor an account: there it is signed in anew or not.
+    // SAML can ask for neither an age nor an account: one is either signed in anew there or not.
     const isMore = connection.type === 'saml' && (maxAge !== null || selectAccount);
     const isAnew = forceAuthn || connection.forceAuthn || isMore;
     const asked = { requestId, state, loginHint, forceAuthn: isAnew, selectAccount, maxAge };
@@ -137,18 +142,19 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
     requests,
 
     /**
-     * Sends somebody to the provider of a connection. The caller has seen to it that the connection may be used.
-     * @throws SsoRefused where the provider cannot be asked: provider_unreachable, configuration_incomplete, …; connection_disabled
-     *   where the connection is deleted at this moment
+     * Sends somebody to the provider of a connection. The caller has checked that the connection may be used.
+     * @throws SsoRefused if the provider cannot be asked (provider_unreachable, configuration_incomplete, …);
+     *   connection_disabled if the connection is deleted at this moment
      */
     start,
 
     /**
-     * Takes the answer to the request that a state names, once: looks at it by `verify`, keeps what came of it and counts it.
-     * @param protocol by which it came: whoever is sent away knows the state, and can take it to the other protocol's door
+     * Takes the answer to the request that a state names, once: checks it by `verify`, stores the result and counts it.
+     * @param protocol by which it came: whoever is sent away knows the state, and could use it with the other protocol
      * @param text what the provider has given to this browser alone
-     * @returns the request that the browser goes on with, and what shows that it has brought the answer (`SsoRequests.delivererOf`),
-     *   also where the answer is refused, comes again or comes too late; null where the state is unknown, or its request has gone meanwhile
+     * @returns the request with which the browser goes on, and the proof that it has brought the answer
+     *   (`SsoRequests.delivererOf`), also if the answer is refused, comes again or comes too late; null if the state is
+     *   unknown, or its request has gone meanwhile
      */
     async answer({ state, connectionId, protocol, text }: SsoAnswer, verify: Verify): Promise<DeliveredAnswer | null> {
       const deliverer = requests.delivererOf(state, text);
@@ -167,7 +173,7 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
         if (isCounted) await noteSuccess(run, connection, now());
       } else {
         const isKept = await db.transaction({ accountId }, async (tx) => {
-          // The request before the connection, as everywhere.
+          // The request is locked before the connection, as everywhere.
           if (!(await requests.keep(inTransaction(tx), taken.id, outcome))) return false;
           if (isCounted) await noteRefusal(tx, connection, taken, outcome.refusal);
           return true;
@@ -185,24 +191,24 @@ export function createSsoSignIn({ db, sealing, protocols, now }: SsoSignInDeps) 
 export type SsoSignIn = ReturnType<typeof createSsoSignIn> & { requests: SsoRequests };
 
 /**
- * Whether somebody other than the provider can have answered so: anybody can begin a sign-in, and post or call back something
- * that is not signed, or name another issuer.
+ * Whether somebody other than the provider can have sent this answer: anybody can begin a sign-in, and post or call
+ * back something that is not signed, or names another issuer.
  */
 const isAnybodys = ({ type }: SsoConnection, code: SsoRefusal, isSigned: boolean): boolean =>
   type === 'saml' ? !isSigned && code !== 'configuration_incomplete' : code === 'issuer_mismatch';
 
 /**
- * Whether an answer can have expired by what the person did: they kept it until it was old. A clock that is wrong shows with
- * everybody who comes back at once.
+ * Whether an answer may have expired because the person kept it until it was old. A wrong clock, in contrast, shows
+ * with everybody who comes back.
  */
 const mayBeTheirs = ({ createdAt }: TakenSsoRequest, now: Date): boolean => after(createdAt, minutes(1)) < now;
 
 /**
- * What a person of the provider's can have it sign, in answer to the id of a request from here, and bring here: whoever asks it chooses
- * the id, for which application it is, and how the answer names people. Few providers want requests signed.
+ * What a person of the provider can make it sign, in answer to the id of a request from here, and bring here: they
+ * choose the id, the application, and how the answer names people. Few providers require signed requests.
  */
 const mayBeAskedFor: ReadonlySet<SsoRefusal> = new Set([
-  'issuer_mismatch', // of providers that have a name for each application, and one key
+  'issuer_mismatch', // of providers with an issuer for each application, and one key
   'audience_mismatch',
   'recipient_mismatch',
   'destination_mismatch',
@@ -211,15 +217,15 @@ const mayBeAskedFor: ReadonlySet<SsoRefusal> = new Set([
 ]);
 
 /**
- * Whether nobody has signed in by a connection for so long, so that switching it off takes nothing from anybody: a provider's changed
- * key or settings are found out, and nobody keeps a customer's people from signing in.
+ * Whether nobody has signed in by a connection for so long that switching it off takes nothing from anybody: a
+ * provider's changed key or settings are noticed, and nobody can lock out a customer's people.
  */
 const isIdle = ({ lastLoginAt }: SsoConnection, quietMs: number, now: Date): boolean =>
   lastLoginAt === null || after(lastLoginAt, quietMs) <= now;
 
 /**
- * What a provider's changed key, name or address looks like. The rest says nothing of the connection: somebody has pressed
- * "cancel" at the provider, answers of two tabs were mixed up, or the provider is away for a while and will be back.
+ * Refusals that a provider's changed key, name or address causes. The others say nothing about the connection: somebody
+ * has pressed "cancel" at the provider, answers of two tabs were mixed up, or the provider is away for a while.
  */
 const saysSomethingOf: ReadonlySet<SsoRefusal> = new Set([
   'unsigned',

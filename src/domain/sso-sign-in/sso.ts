@@ -18,7 +18,7 @@ import { createSamlSso, type SamlSso } from './saml.js';
 import { createSsoSignIn, type SsoSignIn } from './sign-in.js';
 import { createSsoTests, type SsoTests } from './tests.js';
 
-/** Sign-in by an identity provider, put together. */
+/** The services of sign-in by an identity provider. */
 export interface Sso {
   signIn: SsoSignIn;
   oidc: OidcProtocol;
