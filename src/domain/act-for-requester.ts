@@ -1,6 +1,6 @@
 import { type Actor, runInContext } from '../platform/context.js';
 
-/** Who asked for something that a process does later, as its row keeps it. */
+/** Who asked for something that a process does later, as the row of the process stores it. */
 export interface Requester {
   correlationId: string;
   actorType: string;

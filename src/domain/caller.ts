@@ -1,14 +1,14 @@
 import type { Capability } from './capabilities/administrator-roles.js';
 import type { RoleInAccount } from './capabilities/reach.js';
 
-/** Who calls, after the credential was proved alive from the database. */
+/** The caller, after the credential was checked against the database. */
 export type Caller = AdminCaller | ApiKeyCaller | IdentityCaller;
 
 export interface AdminCaller {
   type: 'platform_admin';
   userId: string;
   sessionId: string;
-  /** At the end of the request's path. */
+  /** The node at the end of the request's path. */
   capabilities: readonly Capability[];
   roles: readonly RoleInAccount[];
 }
@@ -23,7 +23,7 @@ export interface IdentityCaller {
   type: 'identity';
   identityId: string;
   sessionId: string;
-  /** When the sign-in was that its token is of. */
+  /** The time of the sign-in that its token belongs to. */
   authenticatedAt: Date;
 }
 

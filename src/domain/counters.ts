@@ -2,10 +2,15 @@ import type { EntityManager } from 'typeorm';
 import type { CounterName } from '../../entities/counter.js';
 import type { EnvironmentScope } from '../platform/scope.js';
 
-/** Enough for the connections of a process to seldom meet; a total reads so many rows at the most. */
+/**
+ * The number of parts of a total: enough that the connections of a process seldom meet; reading a total reads this many
+ * rows at most.
+ */
 const stripes = 16;
 
-/** Keeps a total in the transaction of the change, so that it is exact and nobody counts rows (contract §1). */
+/**
+ * Keeps a total up to date in the transaction of the change, so that it is exact and nobody counts rows (contract §1).
+ */
 export async function addToCounter(
   tx: EntityManager,
   scope: EnvironmentScope,
@@ -20,22 +25,25 @@ export async function addToCounter(
 }
 
 /**
- * The text that adds one for each row of `from`, for hot paths that are one statement with it. Its row is another one for
- * each connection: who waits for a row waits until it is on disk, and alone there, since nobody else can commit with it.
- * @param from names what there is to count, with `environment_id` and `account_id`
+ * SQL that adds one for each row of `from`, for hot paths with a single statement. Each connection has its own part of
+ * the total: whoever waits for a row waits until it is on disk, and cannot share that wait with others.
+ * @param from names what is counted, with `environment_id` and `account_id`
  */
 export const countStriped = (name: CounterName, from: string): string => `
 insert into counter_stripes as counter (environment_id, name, stripe, account_id, value)
 select environment_id, '${name}', pg_backend_pid() % ${stripes}, account_id, count(*) from ${from} group by environment_id, account_id
 on conflict (environment_id, name, stripe) do update set value = counter.value + excluded.value`;
 
-/** The total as an expression, for statements that have account and Environment as `$1` and `$2`. */
+/** SQL: the total, for statements with account and Environment as `$1` and `$2`. */
 export const counterTotal = (name: CounterName): string => `
 (select coalesce(sum(value), 0) from (
   select value from counters where account_id = $1 and environment_id = $2 and name = '${name}'
   union all select value from counter_stripes where account_id = $1 and environment_id = $2 and name = '${name}') as parts)`;
 
-/** How many of an Environment's Identities are inactive, as an expression for such statements: the database counts them (docs/decisions/0085). */
+/**
+ * SQL: the number of an Environment's inactive Identities, for such statements; counted by the database
+ * (docs/decisions/0085).
+ */
 export const inactiveTotal = `
 (select coalesce(sum(value), 0) from row_counts
   where account_id = $1 and environment_id = $2 and list = 'inactive_identities')`;

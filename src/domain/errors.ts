@@ -198,21 +198,21 @@ export interface ErrorDetail {
   message: string;
 }
 
-/** As many are named by `details` as are worth reading, where there may be more. */
+/** The most entries that `details` names, where there may be more. */
 export const mostNamed = 20;
 
 export interface DomainErrorOptions {
   details?: ErrorDetail[];
-  /** The resource as it is now, for a version conflict. */
+  /** The current resource, for a version conflict. */
   current?: unknown;
   /** Seconds until it is worth trying again. */
   retryAfter?: number;
-  /** The limit that was exceeded, where the answer does not tell it already. */
+  /** The limit that was exceeded, unless the answer names it already. */
   limit?: LimitPolicy;
   cause?: unknown;
 }
 
-/** A refusal: a rule that the caller ran into, as opposed to a fault of ours. */
+/** A refusal by a rule, as opposed to a fault of ours. */
 export class DomainError extends Error {
   constructor(
     readonly code: ErrorCode,
@@ -226,7 +226,9 @@ export class DomainError extends Error {
 export const invalidField = (field: string, code: string, message: string): DomainError =>
   new DomainError('validation.failed', { details: [{ field, code, message }] });
 
-/** The detail of what PostgreSQL cannot hold as it was sent (`isStorable`), here or as it says itself. */
+/**
+ * The detail for a value that PostgreSQL cannot store as it was sent (`isStorable`), whether we or PostgreSQL noticed.
+ */
 export const unstorable: ErrorDetail = {
   field: '',
   code: 'unstorable',

@@ -3,16 +3,16 @@ import { DomainError } from './errors.js';
 
 /**
  * Does the work when its turn comes.
- * @param whose all that is of one takes turns with what is of others
- * @param isPatient waits for it however long that takes
- * @throws DomainError service.unavailable where too many wait already, or its turn did not come in time
+ * @param whose work with the same key takes turns with other keys
+ * @param isPatient whether it waits for however long that takes
+ * @throws DomainError service.unavailable if too much is waiting already, or its turn did not come in time
  */
 export type Run = <T>(work: () => Promise<T>, whose?: string, options?: { isPatient: boolean }) => Promise<T>;
 
 export interface Turns extends Run {
-  /** Whether whoever came now would be refused. */
+  /** Whether new work would be refused now. */
   isFull(): boolean;
-  /** How many pieces of work run now, and how many wait. */
+  /** How many pieces of work are running, and how many are waiting. */
   line(): Line;
 }
 export interface Line {
@@ -23,10 +23,10 @@ export interface Line {
 export interface TurnsOptions {
   /** How many may wait. */
   longest?: number;
-  /** Of what is of one: how many run at once, and how many may wait. */
+  /** For one key: how many may run at once, and how many may wait. */
   mostOfEach?: number;
   longestOfEach?: number;
-  /** Milliseconds that one may wait. */
+  /** Milliseconds that a piece of work may wait. */
   withinMs?: number;
   onRefused?(): void;
 }
@@ -36,7 +36,10 @@ interface Waiting {
   go(leave: () => void): void;
 }
 
-/** Lets so many pieces of work run at once; the others wait, those of each in the order in which they came. */
+/**
+ * Lets this many pieces of work run at once; the others wait. Keys take turns, and each key's work runs in the order in
+ * which it came.
+ */
 export function createFairQueue(most: number, options: TurnsOptions = {}): Turns {
   const {
     longest = Number.POSITIVE_INFINITY,
@@ -46,10 +49,10 @@ export function createFairQueue(most: number, options: TurnsOptions = {}): Turns
     onRefused,
   } = options;
   const shares = createShares(mostOfEach);
-  /** By whose they are: who is first here is served next. */
+  /** Waiting work by key; the first key here is served next. */
   const lines = new Map<string, Waiting[]>();
   let [running, waiting] = [0, 0];
-  /** Of those that wait, the patient ones: nobody is refused because of them. */
+  /** How many of those waiting are patient: nobody is refused because of them. */
   let patient = 0;
 
   const isFull = () => running >= most && waiting - patient >= longest;

@@ -1,6 +1,6 @@
 /**
- * By which first factor a session began that no identity provider vouches for, from its `amr` (RFC 8176): a second one, shown at the
- * sign-in or added later, stands behind what the first one said.
+ * The first factor by which a session began, unless an identity provider vouches for it, from its `amr` (RFC 8176). A
+ * second factor, shown at the sign-in or added later, comes behind the first one's values.
  */
 export function firstFactorOf(amr: readonly string[]): 'password' | 'email_otp' | 'passkey' | 'other' {
   if (amr.includes('pwd')) return 'password';

@@ -1,7 +1,7 @@
-/** Bytes that a value takes as JSON. */
+/** The bytes of a value as JSON. */
 export const bytesOfJson = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
-/** As many of the first ones of a list as JSON of `most` bytes has room for. */
+/** The first elements of a list, as many as fit into JSON of `most` bytes. */
 export function fittingJson<One>(list: readonly One[], most: number): readonly One[] {
   let bytes = 2;
   const beyond = list.findIndex((one) => {

@@ -1,31 +1,34 @@
 import type { Caller } from './caller.js';
 import { DomainError, mostNamed } from './errors.js';
 
-/** What a 403 for want of a right says, by who called (specification, "Authentication", rules 4 and 5). */
+/** The codes of a 403 for a missing right, by kind of caller (specification, "Authentication", rules 4 and 5). */
 export const forbiddenCodes = {
   api_key: 'api_key.scope_required',
   identity: 'permission.required',
   platform_admin: 'account.capability_required',
 } as const satisfies Record<Caller['type'], string>;
 
-/** Any of the permissions, or the capability where an administrator calls. */
+/** One of the permissions, or of an administrator the capability. */
 interface Asked {
   permissions: readonly string[];
   capability?: string;
 }
 
-/** The 403 of whoever lacks what is asked for, with its name: nobody should have to look it up. */
+/** The 403 for a missing right, which it names: nobody should have to look it up. */
 export const forbiddenFor = ({ type }: Pick<Caller, 'type'>, { permissions, capability }: Asked): DomainError => {
   const names = type === 'platform_admin' ? [capability].filter((name) => name !== undefined) : permissions;
   const details = names.length > 0 && [{ field: '', code: 'lacking', message: `needs ${names.join(' or ')}` }];
   return new DomainError(forbiddenCodes[type], details ? { details } : {});
 };
 
-/** That of an administrator who lacks a capability. */
+/** The 403 for an administrator who lacks a capability. */
 export const lacksCapability = (capability: string | undefined): DomainError =>
   forbiddenFor({ type: 'platform_admin' }, { permissions: [], ...(capability && { capability }) });
 
-/** The refusal to give what one does not hold oneself, with as much of it as a person reads. `field` names it in the request. */
+/**
+ * The refusal to give rights that one does not hold, naming as many as a person reads. `field` is their place in the
+ * request.
+ */
 export function cannotGrant(
   code: 'role.cannot_grant' | 'api_key.cannot_grant' | 'administrator_role.cannot_grant',
   field: string,

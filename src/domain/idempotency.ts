@@ -17,49 +17,59 @@ export interface ClaimKey {
   key: string;
 }
 
-/** A key that a request has taken. Until then nobody else takes it; that moment tells its claims apart. */
+/**
+ * A key that a request has claimed. Nobody else can claim it until `lockedUntil`, a moment that also identifies the
+ * claim.
+ */
 export type Claimed = ClaimKey & { lockedUntil: Date };
 
 /** A request with its key. */
 export type SentRequest = ClaimKey & {
-  /** All that makes it this one: another text is another request. It may hold a password, so no fast hash of it is kept. */
+  /**
+   * Everything by which the request is recognised: another text is another request. It may hold a password, so it is
+   * never stored under a fast hash.
+   */
   text: string;
-  /** The same as it came. The release before knows a retry by this alone, and may be asked while both are at work. */
+  /**
+   * The same text as it was sent. The release before recognises a retry by this alone, and may get it while both are at
+   * work.
+   */
   textAsSent: string;
 };
 
 export interface IdempotentRequests {
   /**
-   * Takes the key for a request, or answers what the same request was answered before.
-   * @param request `isRepeatable`: carried out a second time it changes nothing more, so that after a crash it may be
+   * Claims the key for a request, or answers what the same request was answered before.
+   * @param request `isRepeatable`: doing it twice changes nothing more, so it may be done again after a crash
    * @throws DomainError idempotency.key_reused, idempotency.in_progress, idempotency.answer_lost
    */
   claim(
     request: SentRequest & { isRepeatable: boolean },
   ): Promise<{ earlier: KeptAnswer } | { earlier: null; lockedUntil: Date }>;
-  /** Whether this credential has used the key lately, for whatever request. */
+  /** Whether this credential has used the key lately, for any request. */
   isKnown(claim: ClaimKey): Promise<boolean>;
   /**
-   * What the same request was answered before; null where this credential sent none like it with this key.
+   * The stored answer of the same request; null if this credential has sent none with this key.
    * @throws DomainError idempotency.in_progress
    */
   find(request: SentRequest): Promise<KeptAnswer | null>;
-  /** Keeps the answer, unless another request has taken the key since, because this one took too long. */
+  /** Stores the answer, unless another request has claimed the key since, because this one took too long. */
   settle(claim: Claimed, answer: KeptAnswer): Promise<void>;
   /** Frees the key, under the same condition. */
   release(claim: Claimed): Promise<void>;
 }
 
-/** Where the headers of a request without an answer have its correlation id. */
+/** The place, in the stored headers of an unanswered request, of its correlation id. */
 const requestId = 'request-id';
 
-/** The caller's own doings: a request names its id itself, and may name one that somebody else's has. */
+/** Only the caller's own events: a request chooses its id itself, and may choose somebody else's. */
 const doneBy = (actorType: string, actorId: string) =>
   `outcome = 'success' and actor_type = ${actorType}::text and actor_id is not distinct from ${actorId}::text`;
 
-// The conflict target's row is taken over when its time is up, or when its first request died without an answer. Whatever that
-// has changed it has told in the same transaction: then only what is repeatable is done once more. The time is PostgreSQL's: an api that is
-// ahead would take the key of a request that another one is working on, and do it, too. In milliseconds, as the driver reads it.
+// An existing row is taken over when its time is up, or when its first request died without an answer. Such a request
+// has recorded events for whatever it changed, in the same transaction; if there are any, only a repeatable request is
+// done again. The time is PostgreSQL's, in milliseconds as the driver reads it: an api whose clock is ahead would take
+// over the key of a request that another api is still working on.
 const claimStatement = {
   name: 'claim_idempotent_request',
   text: `with now as materialized (select date_trunc('milliseconds', clock_timestamp()) as at),
@@ -109,10 +119,10 @@ interface Row {
   locked_until: Date;
 }
 
-/** Where the stored headers have the cookies. */
+/** The place of the cookies in the stored headers. */
 const sealedCookies = 'sealed-cookies';
 
-/** Whoever sends the request; of a retry it is the same, since keys are kept by credential. */
+/** The sender of the request; for a retry it is the same, since keys are stored by credential. */
 function callerOf(): [string, string | null] {
   const { actor } = currentContext();
   return [actor.type, actor.id];
@@ -128,7 +138,7 @@ export function createIdempotentRequests({
   /** How long a request may take. */
   requestMs?: number;
 }): IdempotentRequests {
-  // Longer than a request and what it leaves behind in PostgreSQL last (docs/decisions/0061).
+  // Longer than a request and its effects in PostgreSQL can last (docs/decisions/0061).
   const lockMs = Math.max(minutes(1), 2.4 * requestMs);
   // Answers may hold a secret that is shown once, so all of them are sealed.
   const context = ({ credential, key }: ClaimKey) => `idempotent-request/${credential}/${key}`;
@@ -136,11 +146,13 @@ export function createIdempotentRequests({
   const hash = (claim: ClaimKey, text: string, keyId?: string) =>
     sealing.derive('idempotent-request', `${context(claim)}\n${text}`, keyId);
 
-  /** With the other hash in it, so that it means nothing once the release before has taken the row for another request. */
+  /**
+   * Includes the other hash, so that it means nothing once the release before has claimed the row for another request.
+   */
   const canonicalHash = (request: SentRequest, asSent: Buffer, keyId?: string) =>
     hash(request, `${request.text}\n${asSent.toString('hex')}`, keyId).secret;
 
-  /** By the master key of then: the retry of a request is one when another key has come in front. */
+  /** By the master key of that time: a retry is recognised even if another key has become the first. */
   function isOf(request: SentRequest, { request_hash, canonical_hash, request_key_id: keyId }: Row): boolean {
     const isSame = (own: Buffer, kept: Buffer) => own.length === kept.length && timingSafeEqual(own, kept);
     // Without a key, as an earlier release kept it.
@@ -162,7 +174,7 @@ export function createIdempotentRequests({
     };
   }
 
-  /** What is known of a request that has changed something and died before its answer was kept. */
+  /** What is known of a request that has changed something and died before its answer was stored. */
   async function answerLost({ headers }: Row): Promise<DomainError> {
     const done = await db.statement<{ action: string; resourceType: string; resourceId: string | null }>(
       doneStatement,

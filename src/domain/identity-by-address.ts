@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { Identity } from '../../entities/identity.js';
 import type { AccountScope } from '../platform/scope.js';
 
-/** The id of an Account's identity whom an address belongs to. */
+/** The id of the Account's Identity with this address. */
 export async function identityIdByAddress(
   tx: EntityManager,
   { accountId }: AccountScope,

@@ -15,10 +15,13 @@ export const identityLinkLife: Record<IdentityLinkPurpose, number> = {
   reset_password: hours(1),
 };
 
-/** The client whose authorization request a link leads back to. */
+/** The client to whose authorization request a link leads back. */
 export type LinkClient = Pick<Client, 'id' | 'accountId' | 'applicationId' | 'environmentId'>;
 
-/** The one-time token of a link: derived, so that it is stored nowhere and the mail can be written later (docs/decisions/0004). */
+/**
+ * The one-time token of a link. It is derived, so that it is stored nowhere and the mail can be written later
+ * (docs/decisions/0004).
+ */
 export function identityLinkToken(
   sealing: Pick<Sealing, 'derive'>,
   { id, tokenKeyId }: { id: string; tokenKeyId?: string },
@@ -36,7 +39,7 @@ export const identityLinkUrl = (baseUrl: string, purpose: keyof typeof paths, to
 export type NewIdentityLink = Pick<IdentityLink, 'identityId' | 'purpose' | 'locale' | 'parameters'> &
   Partial<Pick<IdentityLink, 'browserHash' | 'passwordHash' | 'firstName' | 'lastName' | 'joins'>>;
 
-/** Writes a link down. @returns its id, which the mail is about */
+/** Stores a link. @returns its id, which the mail is about */
 export async function insertIdentityLink(
   tx: EntityManager,
   sealing: Pick<Sealing, 'derive'>,
@@ -44,7 +47,7 @@ export async function insertIdentityLink(
   { now, parameters, ...link }: NewIdentityLink & { now: Date },
 ): Promise<string> {
   const id = uuidv7();
-  // They name people, and a link is kept for a month; who goes on with it is in the row itself.
+  // Hints name people, and a link is stored for a month; who goes on with it is in the row itself.
   const { login_hint: _, id_token_hint: __, ...kept } = parameters;
   const { token, keyId } = identityLinkToken(sealing, { id });
   await tx.insert(IdentityLink, {
@@ -70,12 +73,13 @@ export async function insertIdentityLink(
 }
 
 /**
- * `used` is also a link that something else has made void: a newer one, or what it was for has happened already, or the Environment
- * takes no passwords, or nobody more by sign-up, by now, or has deactivated whoever would confirm their address.
+ * A link is `used` also if something else has made it void: a newer link, or its purpose was achieved in another way,
+ * or the Environment now takes no passwords or no sign-ups, or has deactivated the person who would confirm their
+ * address.
  */
 export type LinkStanding = 'open' | 'used' | 'expired';
 
-/** A link with what it is about, as they are now. */
+/** A link with its person, client and Environment, as they are now. */
 export interface FoundLink {
   id: string;
   purpose: IdentityLinkPurpose;
@@ -90,27 +94,27 @@ export interface FoundLink {
   tokenKeyId: string;
   parameters: Record<string, string>;
   browserHash: Buffer | null;
-  /** What the sign-up chose. */
+  /** The password that the sign-up chose. */
   passwordHash: string | null;
   joins: boolean;
   expiresAt: Date;
-  /** When it did what it is for; null also of one that something else has made void. */
+  /** When it was used; null also for a link that something else has made void. */
   usedAt: Date | null;
   email: string;
-  /** As the link has it, or else the Identity. */
+  /** From the link, or else from the Identity. */
   firstName: string | null;
   lastName: string | null;
   isVerified: boolean;
   /** The Identity's own. */
   currentPasswordHash: string | null;
-  /** Null where it is no member of the Environment. */
+  /** Null if it is no member of the Environment. */
   isActive: boolean | null;
   membershipId: string | null;
   standing: LinkStanding;
 }
 
-// Nothing has to be written down to make a link void, and so nothing can be left out by a race. Ids are UUIDv7, which order
-// links of one millisecond.
+// Links become void by conditions alone, so that no race can leave one valid. Ids are UUIDv7, which order links of one
+// millisecond.
 const columns = `
 select l.id, l.purpose, l.account_id as "accountId", e.application_id as "applicationId", l.environment_id as "environmentId",
   l.oauth_client_id as "oauthClientId", c.client_id as "clientId", l.identity_id as "identityId", l.locale,
@@ -144,7 +148,7 @@ export async function findIdentityLink(
   token: string,
   now: Date,
 ): Promise<FoundLink | null> {
-  // A token of ours is 256 bits in base64url; anything else need not be looked for.
+  // Our tokens are 256 bits in base64url; anything else is not looked up.
   if (!isSecret(token)) return null;
   const text = `${columns} where l.token_hash = $1 and l.purpose = $3`;
   const [found] = await tx.query<FoundLink[]>(text, [hashSecret(token), now, purpose]);
@@ -158,15 +162,15 @@ export async function readIdentityLink(tx: EntityManager, id: string, now: Date)
 }
 
 /**
- * Whether somebody can choose a password by a link for that. Who may not enter sets none either: it would be for the Account's
- * other Environments.
+ * Whether somebody can choose a password by a link for that. People who may not enter cannot: it would be for the
+ * Account's other Environments.
  */
 export const letsChoosePassword = (link: FoundLink | null): link is FoundLink =>
   link?.standing === 'open' && link.isActive === true;
 
 /**
- * Makes void what was mailed to somebody and not used, of one Environment or of all: as used before it was made, so that no form is
- * taken for the one that used it. In a transaction that holds the Identity's row.
+ * Makes void the unused links of somebody, of one Environment or of all: marked as used before they were made, so that
+ * no form is taken for the one that used them. In a transaction that has locked the Identity's row.
  */
 export const voidIdentityLinks = (tx: EntityManager, identityId: string, environmentId: string | null = null) =>
   tx.query(
@@ -176,9 +180,10 @@ export const voidIdentityLinks = (tx: EntityManager, identityId: string, environ
   );
 
 /**
- * Where the person goes on: to where the client begins a sign-in by itself, since a link is mostly opened in another browser, of which the
- * client knows no `state`; where it has not said, into the authorization request that it all began with, or null where there was none. A link
- * that does not work names nobody: whoever reads its mailbox may not know the address that the person has by now.
+ * Where the person goes on: to the client's own beginning of a sign-in, since a link is mostly opened in another
+ * browser, whose `state` the client does not know; if it has none, into the authorization request with which it all
+ * began; null if there was none. A link that does not work names nobody: whoever reads its mailbox may not know the
+ * person's present address.
  */
 export function wayBack(
   { parameters, email, standing }: Pick<FoundLink, 'parameters' | 'email' | 'standing'>,
@@ -192,9 +197,11 @@ export function wayBack(
   return `/oauth/authorize?${query}`;
 }
 
-/** Where the client begins a sign-in by itself, for whom it names; null where it has not said. */
+/** Where the client begins a sign-in by itself, for the person that it names; null if it has not said. */
 export type Begins = (loginHint: string | null) => string | null;
 
-/** The same for whoever has just used it, also where their form came twice: what they sent has proved who they are. */
+/**
+ * The same for somebody who has just used the link, also if their form came twice: what they sent proves who they are.
+ */
 export const wayOn = (link: Pick<FoundLink, 'parameters' | 'email'>, begins: Begins): string | null =>
   wayBack({ ...link, standing: 'open' }, begins);

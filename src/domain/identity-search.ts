@@ -1,13 +1,16 @@
 import { invalidField } from './errors.js';
 import { containing } from './paging.js';
 
-/** A search that finds more is refused: exact totals are of all who are found, and each takes PostgreSQL some µs (0058). */
+/** A search that finds more is refused: totals are exact, and counting each person takes PostgreSQL some µs (0058). */
 export const mostFound = 100_000;
 
-/** Without three letters or digits in a row an index of trigrams says nothing: everybody is looked at. */
+/** Without three letters or digits in a row an index of trigrams does not help, and everybody is looked at. */
 export const isShort = (q: string): boolean => !/[\p{L}\p{N}]{3}/u.test(q);
 
-/** @param members how many would be looked at. @throws DomainError validation.failed where those are more than may be found */
+/**
+ * @param members how many would be looked at.
+ * @throws DomainError validation.failed if those are more than may be found
+ */
 export function assertFew(members: number, most: number): void {
   if (members <= most) return;
   throw invalidField(
@@ -17,15 +20,16 @@ export function assertFew(members: number, most: number): void {
   );
 }
 
-/** SQL: what of an Identity is searched; as the index of trigrams has it (migration 0088). */
+/** SQL: the searched text of an Identity; as in the index of trigrams (migration 0088). */
 export const searchedText = (identity: string): string =>
   `gatehouse_identity_text(${identity}.first_name, ${identity}.last_name, ${identity}.email)`;
 
 /**
- * Who of an Environment's members has a text in their name or address, as a relation with `identity_id`, `is_active` and `created_at`. By
- * way of a function, since row-level security keeps PostgreSQL from using the trigrams; account and Environment are `$1` and `$2`.
- * Where trigrams say nothing their index would be read as a whole, with all tenants in it: then the members are.
- * @param values takes the pattern, and how many are looked for: one more than may be found
+ * SQL: the members of an Environment with a text in their name or address, as a relation with `identity_id`,
+ * `is_active` and `created_at`. By a function, since row-level security keeps PostgreSQL from using the trigrams;
+ * account and Environment are `$1` and `$2`. Where trigrams do not help, their index would be read as a whole, with all
+ * tenants in it; then the members are read instead.
+ * @param values takes the pattern and the limit: one more than may be found
  */
 export function foundIn(q: string, values: unknown[], most: number): string {
   const [pattern, limit] = [values.push(containing(q)), values.push(most + 1)];
@@ -35,13 +39,13 @@ export function foundIn(q: string, values: unknown[], most: number): string {
     where m.account_id = $1 and m.environment_id = $2 and ${searchedText('i')} ilike $${pattern} limit $${limit})`;
 }
 
-/** How many were found, and how many of them are meant by filters beside the search; as PostgreSQL counts. */
+/** How many were found, and how many of them match the other filters; as PostgreSQL counts. */
 export interface Totals {
   found?: string;
   total?: string;
 }
 
-/** How many are meant. @throws DomainError validation.failed where more were found than may be */
+/** How many match. @throws DomainError validation.failed if more were found than may be */
 export function totalOfFound({ found, total }: Totals, most: number): number {
   if (Number(found ?? 0) <= most) return Number(total ?? 0);
   throw invalidField(

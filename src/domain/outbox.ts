@@ -3,13 +3,13 @@ import { noAccount } from '../../entities/outbox-message.js';
 import type { ProcessInput, ProcessName } from '../platform/process-kinds.js';
 import { traceparent } from '../platform/tracing/tracing.js';
 
-/** For the relay, which knows no tables. */
+/** The relay only needs this, and knows no tables. */
 export { outboxLanes } from '../../entities/outbox-message.js';
 
 /** The channel on which the relay is woken. */
 export const outboxChannel = 'gatehouse_outbox';
 
-// The relay hears of it at the commit, once for all that is said alike in a transaction.
+// The relay hears of it at the commit, once for all equal notifications of a transaction.
 const insertText = `
 insert into outbox (id, process, input, account_id, created_at, due_at, attempts, traceparent)
 select gen_random_uuid(), $1, input, coalesce((input ->> 'accountId')::uuid, '${noAccount}'), clock_timestamp(), clock_timestamp(), 0, $3::text
@@ -17,9 +17,9 @@ from jsonb_array_elements($2::jsonb) as input
 returning pg_notify($4, '')`;
 
 /**
- * Asks for a workflow in the transaction of the change that needs it. The relay starts it after the commit, so with
- * Temporal down the change is accepted all the same, and a rollback starts nothing.
- * @param input ids and times only: the workflow's history is readable in the Temporal UI.
+ * Requests a workflow in the transaction of the change that needs it. The relay starts it after the commit: so the
+ * change is accepted even if Temporal is down, and a rollback starts nothing.
+ * @param input ids and times only: the workflow's history is readable in the Temporal UI
  */
 export async function startLater<P extends ProcessName>(
   tx: EntityManager,
@@ -30,8 +30,9 @@ export async function startLater<P extends ProcessName>(
 }
 
 /**
- * The same for many at once, in one statement: a change can concern everybody in an Environment. The times are PostgreSQL's, by which the
- * relay asks what is due: a message of an api that is ahead would wait for that long.
+ * The same for many at once, in one statement, as for a change that concerns everybody in an Environment. The times are
+ * PostgreSQL's, by which the relay asks what is due: with those of an api whose clock is ahead, a message would wait
+ * for the difference.
  */
 export async function startAllLater<P extends ProcessName>(
   tx: EntityManager,

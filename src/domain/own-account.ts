@@ -1,2 +1,5 @@
-/** How many sessions, trusted browsers and applications the page of one's own account lists: the next ones come once these are ended. */
+/**
+ * How many sessions, trusted browsers and applications the page of one's own account lists; the next ones appear once
+ * these are ended.
+ */
 export const mostListed = 50;

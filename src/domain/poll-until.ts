@@ -3,8 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const pauseMs = 100;
 
 /**
- * Looks again and again, a tenth of a second apart, until something is so or the seconds are over: for what another request or process
- * is about to finish. @returns what the last look saw
+ * Looks every tenth of a second until something is so or the time is over: for what another request or process is about
+ * to finish.
+ * @returns what the last look saw
  */
 export async function pollUntil<Seen>(
   look: () => Promise<Seen>,

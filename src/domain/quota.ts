@@ -3,14 +3,17 @@ import { lockExclusively } from '../platform/database/advisory-locks.js';
 import { DomainError, type ErrorCode } from './errors.js';
 
 interface Room {
-  /** What is counted, and whose it is. */
+  /** What is counted, and for whom. */
   of: string;
   most: number;
   count: () => Promise<number>;
   code: ErrorCode;
 }
 
-/** One after the other, so that together they do not make more than there can be. @throws DomainError with the code where there is no room */
+/**
+ * Checks a quota. Callers queue, so that together they cannot exceed it.
+ * @throws DomainError with the code if it is used up
+ */
 export async function assertWithinQuota(tx: EntityManager, { of, most, count, code }: Room): Promise<void> {
   await lockExclusively(tx, of);
   if ((await count()) >= most) throw new DomainError(code);

@@ -9,8 +9,9 @@ export async function countUse(limiter: Limiter | null, key: string): Promise<vo
 }
 
 /**
- * Does what something was counted or spent for before. What overload or an outage keeps from being done tells nobody anything and is
- * nobody's failure: that is given back. A refusal that the work itself comes to leaves it.
+ * Does work for which something was counted or spent before, and gives that back if overload or an outage keeps the
+ * work from being done: that is nobody's failure, and reveals nothing. After a refusal by the work itself it stays
+ * counted.
  * @throws whatever the work throws
  */
 export async function givingBack<T>(work: () => Promise<T>, giveBack: () => Promise<unknown>): Promise<T> {
@@ -18,7 +19,7 @@ export async function givingBack<T>(work: () => Promise<T>, giveBack: () => Prom
     return await work();
   } catch (error) {
     const isRefusal = error instanceof DomainError && error.code !== 'service.unavailable';
-    // In an outage that lasts there is nobody to give it back; what went wrong first is what is told.
+    // In a lasting outage it cannot be given back; the first error is the one to report.
     if (!isRefusal) await giveBack().catch(() => {});
     throw error;
   }

@@ -4,20 +4,20 @@ import { nilUuid } from '../platform/uuid.js';
 import { type Bind, bindInto } from './sql-parameters.js';
 import { environmentStands } from './standing-environment.js';
 
-/** Whose lists: all of an Account's, those of one Environment, or (null) those that are of none. */
+/** Whose lists: all of an Account's, those of one Environment, or (null) those that belong to none. */
 export interface Counted {
   accountId: string;
   environmentId?: string | null | undefined;
-  /** The webhook or the directory, where each has a list of its own. */
+  /** The webhook or the directory, if each has a list of its own. */
   ownerId?: string;
-  /** SQL: whether what is in an Environment counts, unless it is as `environmentStands` says. */
+  /** SQL: whether rows of an Environment count, unless it is as in `environmentStands`. */
   stands?(row: string): string;
 }
 
-/** What a row that is of no Environment has instead of one. */
+/** The value of a row without an Environment. */
 /**
- * How many rows some lists have together, exactly, as an expression: the database counts them (docs/decisions/0085). What is
- * in an Environment that is being removed counts for nothing.
+ * SQL: how many rows some lists have together, exactly; the database counts them (docs/decisions/0085). Rows of an
+ * Environment that is being deleted do not count.
  */
 export function rowCount(
   put: Bind,
@@ -31,7 +31,7 @@ export function rowCount(
   return `(select coalesce(sum(c.value), 0) from row_counts c where ${conditions.join(' and ')})`;
 }
 
-/** The same, asked alone. */
+/** The same in a statement of its own. */
 export async function readRowCount(
   tx: EntityManager,
   counted: Counted,

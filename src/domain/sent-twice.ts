@@ -1,8 +1,10 @@
 import { minutes } from '../platform/clock.js';
 
-/** A second identical form within this time counts as a double click: it is answered like the first and does nothing. */
+/**
+ * A second identical form within this time counts as a double click: it is answered like the first and does nothing.
+ */
 export const sentTwiceWithin = minutes(1);
 
-/** Whether something was done so short a time ago that a form which asks for it is the one that did it. */
+/** Whether something was done so recently that a form asking for it is the one that did it. */
 export const wasJustDone = (doneAt: Date | null, now: Date): boolean =>
   doneAt !== null && now.getTime() - doneAt.getTime() < sentTwiceWithin;

@@ -4,7 +4,7 @@ import { DomainError, type ErrorCode } from './errors.js';
 const longest = 63;
 const alphabet = 'abcdefghjkmnpqrstuvwxyz23456789'; // without look-alikes: people read slugs to each other
 
-/** Letters of Latin alphabets that Unicode does not take apart into one of a to z and a mark. */
+/** Latin letters that Unicode does not decompose into one of a to z and a mark. */
 const letters: Record<string, string> = {
   æ: 'ae',
   ð: 'd',
@@ -41,14 +41,14 @@ export function withSuffix(slug: string): string {
 
 export interface Naming {
   name: string;
-  /** Without one, the name gives it, with an ending where that is taken. */
+  /** If none is given, it is made from the name, with an ending if that is taken. */
   slug?: string | undefined;
 }
 
 /**
- * Inserts under the slug that was asked for, or under the first free one that the name gives.
- * @param insert answers false, without failing the transaction, where the slug is taken
- * @throws DomainError `taken` for a slug that was asked for
+ * Inserts under the given slug, or under the first free one made from the name.
+ * @param insert answers false, without failing the transaction, if the slug is taken
+ * @throws DomainError `taken` for a given slug
  */
 export async function underFreeSlug<T>(
   { name, slug }: Naming,

@@ -13,7 +13,7 @@ const isSpentStatement = {
 
 const unspendStatement = { name: 'unspend_sealed_token', text: 'delete from spent_tokens where token_hash = $1' };
 
-/** Takes the mark of `spend` away again, where what it was spent for could not be done. */
+/** Removes the mark of `spend`, if what it was spent for could not be done. */
 export async function unspend(db: Pick<Db, 'statement'>, secret: string): Promise<void> {
   await db.statement(unspendStatement, [hashSecret(secret)]);
 }
@@ -23,8 +23,8 @@ export const isSpent = async (db: Pick<Db, 'statement'>, secret: string, now: Da
   (await db.statement(isSpentStatement, [hashSecret(secret), now])).length > 0;
 
 /**
- * Marks a sealed token as used, so that it works once. False for whoever comes second.
- * @param secret what is random inside the token: its text can be written in more ways than one
+ * Marks a sealed token as used, so that it works once. False if it was used before.
+ * @param secret the random part of the token: its text can be written in more than one way
  * @param expiresAt when the token would have expired by itself
  */
 export async function spend(db: Pick<Db, 'statement'>, secret: string, expiresAt: Date): Promise<boolean> {

@@ -1,7 +1,7 @@
-/** Takes a value of a statement, and answers how it is called in the text. */
+/** Adds a value to a statement, and answers its placeholder for the text. */
 export type Bind = (value: unknown) => string;
 
-/** Of a statement whose values these are, as far as they are there yet. */
+/** For a statement with these values, as far as they are known yet. */
 export const bindInto =
   (values: unknown[]): Bind =>
   (value) =>

@@ -3,8 +3,8 @@ import type { AccountScope } from '../platform/scope.js';
 import { DomainError } from './errors.js';
 
 /**
- * Keeps an Account from being closed until the end of the transaction: whoever closes it ends what is there by then, and nothing may be
- * made in it afterwards.
+ * Keeps an Account from being closed until the end of the transaction: closing it ends everything that exists by then,
+ * and nothing may be created in it afterwards.
  * @throws DomainError account.not_found for one that is closed
  */
 export async function holdOpen(tx: EntityManager, { accountId }: AccountScope): Promise<void> {

@@ -4,16 +4,17 @@ import type { EnvironmentScope } from '../platform/scope.js';
 import { DomainError } from './errors.js';
 
 /**
- * SQL: whether the Environment of a row is there still. One that is being removed belongs to no Account any more
- * (docs/decisions/0042), so that what belonged to it counts for nothing. One look-up by key, whatever the plan.
- * @param row what its columns are named by
+ * SQL: whether the Environment of a row still exists. One that is being deleted belongs to no Account any more
+ * (docs/decisions/0042), so nothing in it counts. One look-up by key, whatever the plan.
+ * @param row the prefix of the row's columns
  */
 export const environmentStands = (row: string): string =>
   `(select account_id from environments where id = ${row}.environment_id) = ${row}.account_id`;
 
 /**
- * Keeps an Environment from being deleted until the end of the transaction: whoever deletes it ends what is in it by then, and would not
- * see what is made meanwhile. Before what is in it, as who deletes it takes them.
+ * Keeps an Environment from being deleted until the end of the transaction: deleting it ends what is in it by then, and
+ * would miss what is created meanwhile. To be called before anything in it is locked, in the order of whoever deletes
+ * it.
  * @throws DomainError environment.not_found
  */
 export async function holdEnvironment(

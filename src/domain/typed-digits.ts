@@ -1,6 +1,6 @@
 /**
- * The digits of a code, whichever way they were typed: with the blank that a mail shows between its groups, or the sign that people
- * put there, and in full width, as Japanese keyboards do.
+ * The digits of a code, however they were typed: with the space that a mail shows between its groups, or another
+ * separator, and in full width, as on Japanese keyboards.
  */
 export const typedDigits = (code: string): string =>
   code
