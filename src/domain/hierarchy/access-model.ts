@@ -6,7 +6,7 @@ import { DomainError, type ErrorDetail, mostNamed } from '../errors.js';
 import { organizationType, rootType } from './rules.js';
 import { schemaFor } from './schema-row.js';
 
-/** Which nodes an access model has below the root (contract §3, docs/decisions/0033); null: any. */
+/** The node types that an access model has below the root (contract §3, docs/decisions/0033); null: any. */
 const typesOf: Record<AccessModel, readonly string[] | null> = {
   flat: [],
   organizations: [organizationType],
@@ -14,7 +14,7 @@ const typesOf: Record<AccessModel, readonly string[] | null> = {
 };
 
 /**
- * Whether the Environment's access model has nodes of that type, in a transaction that holds the lock on the tree's shape.
+ * Checks that the Environment's access model has nodes of that type, in a transaction that has locked the tree's shape.
  * @throws DomainError nodes.not_in_access_model
  */
 export async function assertInAccessModel(tx: EntityManager, scope: EnvironmentScope, nodeType: string): Promise<void> {
@@ -27,7 +27,7 @@ export async function assertInAccessModel(tx: EntityManager, scope: EnvironmentS
 }
 
 /**
- * Whether the Environment may go over to an access model; no node is made before the end of the transaction.
+ * Checks that the Environment may change to an access model; no node is created until the end of the transaction.
  * @throws DomainError validation.failed with the nodes that the model does not have
  */
 export async function assertFitsAccessModel(

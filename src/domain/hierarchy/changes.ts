@@ -22,18 +22,18 @@ export interface NodeChanges {
 }
 
 /**
- * Changes a node, and where it stands, in the caller's transaction. What is as it was already is no change.
+ * Changes a node, and its place in the tree, in the caller's transaction. Values that are the same are no change.
  * @param version as the caller read it
- * @throws DomainError nodes.node_not_found of it or its new parent; version.conflict with the node as it is now;
- *   nodes.root_fixed, nodes.type_unknown, nodes.type_not_allowed, nodes.too_deep, nodes.would_cycle, validation.failed. A
- *   slug that a sibling has violates `nodes_slug`.
+ * @throws DomainError nodes.node_not_found for it or its new parent; version.conflict with the current node;
+ *   nodes.root_fixed, nodes.type_unknown, nodes.type_not_allowed, nodes.too_deep, nodes.would_cycle, validation.failed.
+ *   A slug that a sibling has violates `nodes_slug`
  */
 export async function changeNode(
   tx: EntityManager,
   scope: EnvironmentScope,
   { id, version, changes, at }: { id: string; version: number; changes: NodeChanges; at: Date },
 ): Promise<Node> {
-  // The schema before the node, in this order everywhere, so that nobody waits for each other.
+  // The schema is locked before the node, in this order everywhere, so that nobody waits in a circle.
   const use = changes.parentId ? 'another shape' : changes.metadata ? 'metadata' : null;
   const schema = use && (await schemaFor(tx, scope, use));
   if (changes.parentId) await lockMappedDirectories(tx, scope, id);

@@ -23,8 +23,8 @@ import {
 } from './tree.js';
 
 /**
- * The tree of an Environment: each of these in a transaction of its own, but for the list of all. What they refuse is said
- * where they come from.
+ * The tree of an Environment: each of these in a transaction of its own, except for the list of all nodes. The
+ * functions that they call document their refusals.
  */
 export function createHierarchy({ db, now }: { db: Db; now: Clock }) {
   const slugTaken = (error: unknown): never => {

@@ -2,10 +2,10 @@ import { assertHarmless } from './patterns.js';
 import { UnusableSchema } from './unusable-schema.js';
 
 const largest = 16 * 1024;
-/** Places of a schema after each `$ref` is replaced by what it stands for. */
+/** The most places in a schema, once each `$ref` is replaced by what it stands for. */
 const heaviest = 2_000;
 const deepest = 32;
-/** Keywords that give schemas names beyond their own text, or that change what Ajv makes of them. */
+/** Keywords that give schemas names beyond their own text, or that change how Ajv treats them. */
 const refused = [
   '$id',
   'id',
@@ -17,13 +17,13 @@ const refused = [
   '$async',
 ];
 const dialect = 'https://json-schema.org/draft/2020-12/schema';
-/** Under these a name is the author's own, and no keyword. */
+/** Below these keywords the names are the author's own, and no keywords. */
 const byName = ['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas', 'dependentRequired'];
 const literal = ['const', 'enum', 'default', 'examples'];
 
 /**
- * How much work a schema is at most. References stay inside the schema, and none leads back to itself: a small text could
- * otherwise stand for work without end.
+ * Bounds the work that a schema can be. References stay inside the schema, and none leads back to itself: a small text
+ * could otherwise stand for endless work.
  * @throws UnusableSchema
  */
 export function weightOf(schema: object, text = JSON.stringify(schema)): number {
@@ -64,7 +64,7 @@ export function weightOf(schema: object, text = JSON.stringify(schema)): number 
   return weigh(schema, 0, true);
 }
 
-/** Every item is compared with every other one. */
+/** Each item is compared with every other. */
 function assertFewItems(part: object): void {
   const { maxItems } = part as { maxItems?: unknown };
   if (typeof maxItems !== 'number' || maxItems > 200) {
@@ -81,7 +81,7 @@ function targetOf(schema: object, ref: unknown): unknown {
   try {
     key = decodeURIComponent(name);
   } catch {
-    // taken as it is
+    // not parsed any further
   }
   const names = (schema as Record<string, unknown>)[where];
   const unescaped = key.replaceAll('~1', '/').replaceAll('~0', '~');

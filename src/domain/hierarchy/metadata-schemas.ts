@@ -7,28 +7,29 @@ import { longestMatched } from './patterns.js';
 import { UnusableSchema } from './unusable-schema.js';
 
 /**
- * JSON Schemas that tenants write, and therefore hostile ones: what a schema may say is bounded before it is compiled
- * (`metadata-schema-weight`), and compiling and checking have a limit in time, which ends a regular expression too.
+ * JSON Schemas that tenants write, and which are therefore treated as hostile: what a schema may contain is bounded
+ * before it is compiled (`metadata-schema-weight`), and compiling and checking have a time limit, which also ends a
+ * regular expression.
  */
 export interface CompiledSchema {
-  /** The first thing that is wrong; null when nothing is. */
+  /** The first finding; null if there is none. */
   check(metadata: object): ErrorObject | 'too slow' | null;
 }
 
 const limitMs = 250;
-/** After a check that had to be ended, none is begun with the same schema for this long. */
+/** After a check that had to be ended, no other one with the same schema is begun for this long. */
 const restMs = 60_000;
 const mostKept = 500;
 const formats = ['date', 'time', 'date-time', 'email', 'hostname', 'ipv4', 'ipv6', 'uri', 'uuid'] as const;
 const withFormats = addFormats as unknown as (ajv: Ajv2020, options: object) => Ajv2020;
 
-// Ajv asks for `code` only to write modules.
+// Ajv only needs `code` to write modules.
 const regExp = Object.assign(
   (pattern: string, flags: string) => {
     const expression = new RegExp(pattern, flags);
     return {
       test: (text: string) => text.length <= longestMatched && expression.test(text),
-      toString: () => String(expression), // by which Ajv tells one from another
+      toString: () => String(expression), // Ajv tells expressions apart by this text
     };
   },
   { code: '' },
@@ -48,13 +49,13 @@ function newAjv(): Ajv2020 {
     }),
     { formats, mode: 'fast' },
   );
-  void made.validateSchema({}); // the schema of schemas takes longest, and is our own
+  void made.validateSchema({}); // the meta-schema takes longest, and is our own
   return made;
 }
 
 let ajv = newAjv();
 
-/** By the schema's text, so that it is compiled once for whatever number of versions, Environments and nodes. */
+/** By the schema's text, so that it is compiled once for all versions, Environments and nodes. */
 const kept = new Map<string, CompiledSchema>();
 
 /** @throws UnusableSchema */
@@ -64,7 +65,7 @@ export function compiledSchema(schema: object): CompiledSchema {
   const known = kept.get(key);
   if (known) kept.delete(key);
   const compiled = known ?? compile(schema, text);
-  kept.set(key, compiled); // the latest used are last
+  kept.set(key, compiled); // the most recently used ones come last
   const [oldest] = kept.keys();
   if (kept.size > mostKept && oldest !== undefined) kept.delete(oldest);
   return compiled;
@@ -90,14 +91,14 @@ function compiledBy(compiler: Ajv2020, schema: object): ValidateFunction {
     if (validate === 'too slow') throw new UnusableSchema('takes too long to compile');
     return validate;
   } catch (error) {
-    ajv = newAjv(); // whatever it was in the middle of
+    ajv = newAjv(); // it was interrupted in any state
     throw error instanceof UnusableSchema ? error : new UnusableSchema(messageOf(error));
   } finally {
     compiler.removeSchema(schema);
   }
 }
 
-// V8 ends a script at its limit wherever it is: in a function from outside as well, and in a regular expression.
+// V8 ends a script at its time limit wherever it is, also in a function from outside, or in a regular expression.
 const sandbox = createContext({ work: null as unknown });
 const script = new Script('work()');
 function withinLimit<T>(work: () => T): T | 'too slow' {

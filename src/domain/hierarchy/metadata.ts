@@ -8,7 +8,7 @@ const kibibyte = 1024;
 const largest = 16 * kibibyte;
 
 /**
- * Whether a node of a type may have this metadata.
+ * Checks that a node of a type may have this metadata.
  * @throws DomainError validation.failed
  */
 export function assertNodeMetadata(type: Pick<NodeType, 'metadata_schema'>, metadata: object): void {
@@ -19,7 +19,7 @@ export function assertNodeMetadata(type: Pick<NodeType, 'metadata_schema'>, meta
   if (details.length > 0) throw new DomainError('validation.failed', { details });
 }
 
-/** What is wrong with a node's metadata by its type's schema; at most one finding. */
+/** The finding about a node's metadata by the schema of its type; at most one. */
 export function metadataProblems({ metadata_schema }: Pick<NodeType, 'metadata_schema'>, metadata: object) {
   if (!metadata_schema) return [];
   const found = compiledSchema(metadata_schema).check(metadata);

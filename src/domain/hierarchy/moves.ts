@@ -8,15 +8,18 @@ import { findNode } from './nodes.js';
 import { assertPlaceable } from './rules.js';
 import { withinSubtreesSql } from './subtrees.js';
 
-/** Nodes whose paths one statement rewrites: a statement has a bound in time, and takes a tenth of a millisecond for each. */
+/**
+ * How many nodes' paths one statement rewrites: statements have a time limit, and this takes a tenth of a millisecond
+ * for each.
+ */
 const atOnce = 20_000;
 
 /**
- * Rewrites the paths of a node and everything below it for a new parent. Whoever calls it has the lock on
- * the tree's shape, so that what is found here stays so.
+ * Rewrites the paths of a node and everything below it for a new parent. The caller has locked the tree's shape, so
+ * that it stays as it is found here.
  * @returns the node's own new path
- * @throws DomainError nodes.node_not_found for the parent; nodes.would_cycle, nodes.type_unknown, nodes.type_not_allowed,
- *   nodes.too_deep
+ * @throws DomainError nodes.node_not_found for the parent; nodes.would_cycle, nodes.type_unknown,
+ *   nodes.type_not_allowed, nodes.too_deep
  */
 export async function moveSubtree(
   tx: EntityManager,

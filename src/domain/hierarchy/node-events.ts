@@ -7,8 +7,8 @@ import { isOrganization } from './organization-rows.js';
 export type NodeVerb = 'created' | 'updated' | 'moved' | 'deleted';
 
 /**
- * What happened to a node, in ids and names of fields. An organization is a node with the same id: whoever follows
- * organizations is told in their words too.
+ * Records what happened to a node, by ids and names of fields. An organization is a node with the same id, and has
+ * events of its own as well.
  */
 export async function recordNodeEvent(
   tx: EntityManager,

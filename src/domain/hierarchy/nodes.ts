@@ -14,12 +14,12 @@ import { assertPlaceable, typeOf } from './rules.js';
 import { schemaFor } from './schema-row.js';
 
 export interface NewNode {
-  /** Null: right under the root. */
+  /** Null: directly under the root. */
   parentId: string | null;
   nodeType: string;
   name: string;
   description: string | null;
-  /** Without one, the name gives it, with an ending where a sibling has that. */
+  /** If none is given, it is made from the name, with an ending if a sibling has that. */
   slug?: string | undefined;
   status: NodeStatus;
   metadata: Record<string, unknown>;
@@ -33,7 +33,7 @@ export async function findNode(tx: EntityManager, scope: EnvironmentScope, id: s
 }
 
 /**
- * The same, and nobody else changes it before the end of the transaction.
+ * The same, locked until the end of the transaction.
  * @throws DomainError nodes.node_not_found
  */
 export async function findLocked(tx: EntityManager, scope: EnvironmentScope, id: string): Promise<Node> {
@@ -42,7 +42,7 @@ export async function findLocked(tx: EntityManager, scope: EnvironmentScope, id:
   return node;
 }
 
-/** Every Environment has one. @throws DomainError environment.not_found where it went away meanwhile */
+/** The root, which every Environment has. @throws DomainError environment.not_found if it was deleted meanwhile */
 export async function rootOf(tx: EntityManager, scope: EnvironmentScope): Promise<Node> {
   const root = await tx.findOneBy(Node, { ...within(scope), parentNodeId: IsNull() });
   if (!root) throw new DomainError('environment.not_found');
@@ -50,10 +50,10 @@ export async function rootOf(tx: EntityManager, scope: EnvironmentScope): Promis
 }
 
 /**
- * Adds a node, in the caller's transaction; one of type `organization` becomes an organization. The tree keeps its shape
- * until the end of the transaction, but for other new nodes.
- * @throws DomainError nodes.not_in_access_model; nodes.node_not_found for the parent; nodes.type_unknown, nodes.type_not_allowed, nodes.too_deep,
- *   nodes.slug_taken, validation.failed
+ * Adds a node, in the caller's transaction; one of type `organization` becomes an organization. Until the end of the
+ * transaction, the tree's shape only changes by other new nodes.
+ * @throws DomainError nodes.not_in_access_model; nodes.node_not_found for the parent; nodes.type_unknown,
+ *   nodes.type_not_allowed, nodes.too_deep, nodes.slug_taken, validation.failed
  */
 export async function createNode(tx: EntityManager, scope: EnvironmentScope, input: NewNode, at: Date): Promise<Node> {
   const schema = await schemaFor(tx, scope, 'new nodes');

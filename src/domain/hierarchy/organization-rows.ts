@@ -5,7 +5,7 @@ import type { EnvironmentScope } from '../../platform/scope.js';
 import { addToCounter } from '../counters.js';
 import { organizationType } from './rules.js';
 
-/** What a new organization asks of its members: what the Environment does. */
+/** What a new organization requires of its members: the same as the Environment. */
 export const defaultAuthenticationPolicy: AuthenticationPolicy = {
   allowed_methods: null,
   require_mfa: false,
@@ -15,7 +15,7 @@ export const defaultAuthenticationPolicy: AuthenticationPolicy = {
 
 export const isOrganization = ({ nodeType }: Pick<Node, 'nodeType'>): boolean => nodeType === organizationType;
 
-/** What a node of type `organization` has on top, in the transaction that makes the node. */
+/** Creates the further row of a node of type `organization`, in the transaction that creates the node. */
 export async function addOrganization(tx: EntityManager, scope: EnvironmentScope, { id }: Node): Promise<void> {
   await tx.insert(Organization, {
     id,

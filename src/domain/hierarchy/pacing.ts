@@ -1,13 +1,16 @@
 import { setImmediate } from 'node:timers/promises';
 
 export interface Pacing {
-  /** Milliseconds that the pieces have taken together. */
+  /** How many milliseconds the pieces have taken together. */
   spent(): number;
-  /** Does a piece of work, and lets everybody else have their turn once the pieces since the last one were long enough. */
+  /** Does a piece of work; other work has its turn once the pieces since the last turn have taken long enough. */
   piece<T>(work: () => T): Promise<T>;
 }
 
-/** Much work on the main thread, in pieces. @param turnMs after how many milliseconds of it others have theirs */
+/**
+ * Splits much work on the main thread into pieces.
+ * @param turnMs after how many milliseconds other work has its turn
+ */
 export function createPacing(turnMs = 10): Pacing {
   let [spent, sinceTurn] = [0, 0];
   return {

@@ -1,18 +1,21 @@
 import { UnusableSchema } from './unusable-schema.js';
 
-/** Texts longer than this match no pattern of a tenant's. */
+/** Longer texts match no pattern of a tenant. */
 export const longestMatched = 1_000;
 const longestPattern = 256;
-/** Ways to divide a text among the quantifiers, an unbounded one having as many as a text has characters. */
+/**
+ * The most ways to divide a text among the quantifiers, of which an unbounded one counts as many as a text has
+ * characters.
+ */
 const mostWays = longestMatched ** 3;
 const explodes = 'has a pattern that could take exponentially long, such as (a+)+';
 
 interface Part {
-  /** Sources of everything in it that stands for one character. */
+  /** The sources of all parts that stand for one character. */
   characters: string[];
-  /** In how many ways it may match a text, at most. */
+  /** In how many ways it may match a text at most. */
   ways: number;
-  /** What it certainly begins and ends with, where that is one written character. */
+  /** The character with which it always begins or ends, if there is one. */
   first: string | null;
   last: string | null;
 }
@@ -20,9 +23,9 @@ interface Part {
 const nothing: Part = { characters: [], ways: 1, first: null, last: null };
 
 /**
- * Whether a regular expression can be tried on whatever text without taking exponentially long. What is repeated may
- * only vary inside where each turn begins or ends with a character that stands for nothing else in it, as in
- * `^[a-z]+(-[a-z]+)*$`. No references back, and no looking around.
+ * Checks that no text makes a regular expression take exponential time. A repeated part may only vary inside if each
+ * repetition begins or ends with a character that nothing else in it can match, as in `^[a-z]+(-[a-z]+)*$`. No
+ * backreferences, and no lookaround.
  * @throws UnusableSchema
  */
 export function assertHarmless(pattern: string): void {
@@ -73,7 +76,7 @@ export function assertHarmless(pattern: string): void {
     if (/^\((?!\?)|^\(\?:|^\(\?<[\p{ID_Start}$_]/u.test(rest)) {
       at += /^\((?:\?:|\?<[^>]*>)?/.exec(rest)?.[0].length ?? 1;
       const part = alternatives();
-      at++; // the closing one
+      at++; // the closing bracket
       return part;
     }
     if (rest.startsWith('(')) throw new UnusableSchema('has a pattern that looks around');
@@ -100,7 +103,7 @@ function boundsOf(source: string, least: string | undefined, most: string | unde
   return source[0] === '?' ? [0, 1] : [source[0] === '+' ? 1 : 0, Number.POSITIVE_INFINITY];
 }
 
-/** Whether one certain character tells where each turn begins, or ends. */
+/** Whether a certain character marks where each repetition begins, or ends. */
 function isDelimited({ first, last, characters }: Part): boolean {
   const stands = (sign: string) => characters.filter((source) => new RegExp(`^(?:${source})$`, 'u').test(sign)).length;
   return (first !== null && stands(first) === 1) || (last !== null && stands(last) === 1);

@@ -20,7 +20,7 @@ import { withinSubtreesSql } from './subtrees.js';
 /** Whether something is left for another transaction. */
 export type Left = 'more' | 'done';
 
-/** What is deleted, as whoever asks for it has seen it, and when. */
+/** What is to be deleted, as the caller has seen it, and when. */
 interface Removal {
   id: string;
   version: number;
@@ -29,9 +29,10 @@ interface Removal {
 }
 
 /**
- * Deletes a node, with `cascade` everything below it too, in the caller's transaction, which has the lock on the tree's shape: organizations, role assignments and
- * whatever else stands at these nodes goes with them, and there is an event for each, the lowest first.
- * @throws DomainError nodes.node_not_found, version.conflict with the node as it is now, nodes.root_fixed,
+ * Deletes a node, with `cascade` everything below it too, in the caller's transaction, which has locked the tree's
+ * shape. Organizations, role assignments and everything else at these nodes is deleted with them, with an event for
+ * each, the lowest first.
+ * @throws DomainError nodes.node_not_found, version.conflict with the current node, nodes.root_fixed,
  *   nodes.has_children
  */
 async function remove(
@@ -56,8 +57,8 @@ async function lockTop(tx: EntityManager, scope: EnvironmentScope, { id, version
 }
 
 /**
- * Deletes a node as `remove` does, unless that is more than so much for one transaction: then the lowest nodes first, and then the roles
- * that are held at the rest.
+ * Deletes a node like `remove`, unless that is too much for one transaction: then first the lowest nodes, and then the
+ * roles at the rest.
  * @returns whether there is more left
  * @throws DomainError as `remove`
  */
@@ -75,7 +76,7 @@ export async function removeSomeOf(
      order by cardinality(path) desc, id limit $4`,
   );
   if (cascade && lowest.length > atOnce) {
-    const ids = lowest.slice(0, atOnce); // with each, all below it: that is lower
+    const ids = lowest.slice(0, atOnce); // each with everything below it, which comes before it
     await lockSignIns(tx, scope, ids);
     await lockDirectories(tx, scope, ids);
     await lockTop(tx, scope, { id, version });
@@ -96,8 +97,8 @@ export async function removeSomeOf(
 }
 
 /**
- * Deletes nodes with everything below them. Whoever calls it has the lock on the tree's shape, so that what is found here
- * stays so.
+ * Deletes nodes with everything below them. The caller has locked the tree's shape, so that it stays as it is found
+ * here.
  */
 export async function removeSubtrees(
   tx: EntityManager,
@@ -125,7 +126,7 @@ async function removeLocked(
     values,
   );
   const nodeIds = rows.map((row) => row.id);
-  // The locks of the nodes keep others from giving a role at one of them between this look and their end.
+  // The locks of the nodes keep others from giving roles at them until the end.
   const assignments = await lockAssignments(tx, {
     ...within(scope),
     nodeId: Any(nodeIds), // not `In`: a statement has 65 535 parameters at most

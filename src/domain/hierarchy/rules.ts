@@ -2,9 +2,12 @@ import type { Node } from '../../../entities/node.js';
 import type { NodeType, NodeTypeSchema } from '../../../entities/node-type-schema.js';
 import { DomainError } from '../errors.js';
 
-/** Built in: an Environment has one node of it, made with the Environment and never moved, deactivated or deleted. */
+/**
+ * Built in: an Environment has exactly one node of this type, created with the Environment and never moved, deactivated
+ * or deleted.
+ */
 export const rootType = 'root';
-/** Nodes of it have a row in `organizations` too. */
+/** Nodes of this type also have a row in `organizations`. */
 export const organizationType = 'organization';
 
 type Types = Pick<NodeTypeSchema, 'nodeTypes'>;
@@ -24,7 +27,7 @@ const mayStandUnder = (type: NodeType, parentType: string): boolean =>
 const depthOf = ({ path }: Pick<Node, 'path'>): number => path.length - 1;
 
 /**
- * Whether a node of a type, with so many levels below itself, may stand under a parent.
+ * Checks that a node of a type, with this many levels below it, may be under a parent.
  * @throws DomainError nodes.type_unknown, nodes.type_not_allowed, nodes.too_deep
  */
 export function assertPlaceable(

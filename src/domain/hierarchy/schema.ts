@@ -22,10 +22,10 @@ export interface WantedSchema {
 export interface NodeTypeSchemas {
   get(scope: EnvironmentScope): Promise<NodeTypeSchema>;
   /**
-   * Replaces the schema, where every node fits into the new one. The same as there is already is no change.
+   * Replaces the schema, if every node fits the new one. The same schema again is no change.
    * @param version as the caller read it
-   * @throws DomainError version.conflict with the schema as it is now; validation.failed; node_type_schema.breaks_nodes, which
-   *   names the nodes
+   * @throws DomainError version.conflict with the current schema; validation.failed; node_type_schema.breaks_nodes,
+   *   which names the nodes
    */
   replace(scope: EnvironmentScope, version: number, wanted: WantedSchema): Promise<NodeTypeSchema>;
 }
@@ -61,7 +61,7 @@ export function createNodeTypeSchemas({ db, now }: { db: Db; now: Clock }): Node
   };
 }
 
-/** Whether the schema means something, whatever nodes there are. */
+/** Checks the schema by itself, whatever nodes there are. */
 function assertSound({ nodeTypes }: WantedSchema): void {
   const details: ErrorDetail[] = [];
   const keys = nodeTypes.map(({ key }) => key);
@@ -78,7 +78,7 @@ function assertSound({ nodeTypes }: WantedSchema): void {
       const message = parent === rootType ? 'use `can_be_root` instead' : 'is not a node type of this schema';
       details.push({ field: `${field}.allowed_parents[${j}]`, code: 'unknown', message });
     }
-    if (details.length > 0 || !metadata_schema) continue; // what is refused already is not compiled
+    if (details.length > 0 || !metadata_schema) continue; // a type that is refused already is not compiled
     const message = whyUnusable(metadata_schema);
     if (message !== null) details.push({ field: `${field}.metadata_schema`, code: 'unusable', message });
   }
@@ -102,7 +102,7 @@ interface Misplaced {
   parent_type: string;
 }
 
-/** Nodes of types that are no more, under parents that they may not have any more, or too deep. */
+/** Nodes whose type does not exist any more, whose parent they may not have any more, or that are too deep. */
 async function misplaced(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,
@@ -131,10 +131,13 @@ async function misplaced(
   });
 }
 
-/** Milliseconds of checking. Some hundred thousand nodes take as long by a schema that means well. */
+/** Milliseconds for checking all nodes. With a harmless schema, some hundred thousand nodes take that long. */
 const longestChecking = 10_000;
 
-/** Nodes whose metadata does not fit the new schema of their type. Read in parts, and checked in turns with everybody else: there may be very many. */
+/**
+ * Nodes whose metadata does not fit the new schema of their type. They are read in parts, and checked in turns with
+ * other work, since there may be very many.
+ */
 async function withOtherMetadata(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,

@@ -4,12 +4,13 @@ import { isShort } from '../identity-search.js';
 import { containing } from '../paging.js';
 import type { Bind } from '../sql-parameters.js';
 
-/** Where a text finds more, reading all nodes takes PostgreSQL no longer than looking up those. */
+/** If a text finds more nodes than this, reading all of them takes PostgreSQL no longer. */
 const mostLookedUp = 1000;
 
 /**
- * SQL: keeps to the rows `node` that have a text in their name or slug. What it finds is asked first, by way of a function, since
- * row-level security keeps PostgreSQL from using the trigrams; where those say nothing, or too much, every node is compared.
+ * SQL: the rows `node` with a text in their name or slug. The matches are looked up first, by a function, since
+ * row-level security keeps PostgreSQL from using the trigrams; if those do not help, or match too much, every node is
+ * compared.
  */
 export async function havingText(
   tx: EntityManager,

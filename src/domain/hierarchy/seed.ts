@@ -14,7 +14,7 @@ const nodeType = (key: string, name: string, allowed_parents: string[]): NodeTyp
   icon: null,
 });
 
-/** What a new Environment's tree may hold (contract §10). */
+/** The node types of a new Environment's tree (contract §10). */
 const defaultNodeTypes: readonly NodeType[] = [
   nodeType('organization', 'Organization', ['organization']),
   nodeType('unit', 'Unit', ['organization', 'unit']),

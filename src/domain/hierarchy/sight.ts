@@ -5,7 +5,7 @@ import type { ReachedNodes } from '../access/rights.js';
 import type { Bind } from '../sql-parameters.js';
 import { isActive } from './active.js';
 
-/** What of a tree somebody sees, and where they may change it. */
+/** The parts of a tree that somebody sees, and those that they may change. */
 export interface Sight {
   view: ReachedNodes;
   manage: ReachedNodes;
@@ -15,7 +15,7 @@ export interface Sight {
 
 /** What somebody may do at a node that is shown to them. */
 export interface Access {
-  /** False where it only leads to what is seen. */
+  /** False if it only leads to something that they see. */
   isSeen: boolean;
   isManaged: boolean;
 }
@@ -23,19 +23,19 @@ export interface Access {
 export const isIn = (reach: ReachedNodes, { path }: Pick<Node, 'path'>): boolean =>
   reach === null || path.some((id) => reach.includes(id));
 
-/** Of a node that is shown: it is seen, or leads to what is. */
+/** For a node that is shown, since they see it or it leads to something that they see. */
 export const accessTo = ({ view, manage }: Sight, node: Pick<Node, 'path'>): Access => ({
   isSeen: isIn(view, node),
   isManaged: isIn(manage, node),
 });
 
-/** SQL: the same of a row `node`, so that nobody reads its path. */
+/** SQL: the same for a row `node`, so that its path need not be read. */
 export const accessColumns = ({ view, manage }: Sight, put: Bind): string =>
   `${heldIn(view, put)} as "isSeen", ${heldIn(manage, put)} as "isManaged"`;
 
 const heldIn = (reach: ReachedNodes, put: Bind) => (reach === null ? 'true' : `node.path && ${put(reach)}::uuid[]`);
 
-/** SQL: keeps to the rows `node` that are seen; with `leading`, also those. */
+/** SQL: the rows `node` that are seen; and the `leading` ones, if given. */
 export function onlySeen({ view, activeOnly }: Sight, put: Bind, leading: readonly string[] = []): string[] {
   const conditions: string[] = [];
   if (view !== null) {
@@ -49,7 +49,7 @@ export function onlySeen({ view, activeOnly }: Sight, put: Bind, leading: readon
 /** Whether all of the tree is seen. */
 export const seesAll = ({ view, activeOnly }: Sight): boolean => view === null && !activeOnly;
 
-/** Every node on the way to what is seen. Nobody needs a way who sees everything. */
+/** The nodes that lead to what is seen; none for somebody who sees everything. */
 export async function waysTo(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,

@@ -13,19 +13,19 @@ import { type Access, accessColumns, accessTo, isIn, onlySeen, type Sight, seesA
 
 export type NodeSort = 'created_at' | 'name' | 'slug';
 export type NodePage = PageRequest<NodeSort> & { nodeType?: string | undefined; status?: NodeStatus | undefined };
-/** Of a node among others: its place, and its name there. */
+/** A node in a list: its place, and its name there. */
 export interface PlaceFilters {
   slug?: string | undefined;
   parentNodeId?: string | undefined;
 }
 
-/** SQL: the rows `node` that are there. */
+/** SQL: the rows `node` of the tenant. */
 export const placedAt = ({ slug, parentNodeId }: PlaceFilters, put: Bind): string[] => [
   ...(slug !== undefined ? [`node.slug = ${put(slug)}`] : []),
   ...(parentNodeId !== undefined ? [`node.parent_node_id = ${put(parentNodeId)}`] : []),
 ];
 
-/** What of a node's own is shown. */
+/** The columns of a node that are shown. */
 export const shownOfNode = [
   ...([
     'id',
@@ -43,20 +43,22 @@ export const shownOfNode = [
 export type ShownNode = Pick<Node, (typeof shownOfNode)[number]>;
 export type NodeInSight = ShownNode & Access;
 
-/** More than this is no answer to anybody who looks at it; nor is one that takes an api 50 MB until it is sent. */
+/**
+ * More nodes than this are of no use to a reader; nor is an answer of 50 MB, which stays in memory until it is sent.
+ */
 const mostInTree = 20_000;
 const longestInTree = 16_000_000;
 const lengthOf = ({ description, metadata }: NodeInSight) =>
   (description?.length ?? 0) + JSON.stringify(metadata).length;
 
-/** By what lists of nodes are sorted. */
+/** The sort columns of lists of nodes. */
 export const columns: Record<NodeSort, string[]> = {
   created_at: ['node.created_at', 'node.id'],
   name: ['node.name', 'node.id'],
   slug: ['node.slug', 'node.id'],
 };
 
-/** @param conditions on a row `node` beside its tenant */
+/** @param conditions on a row `node`, besides its tenant */
 const nodesIn = (sight: Sight, conditions: (put: Bind) => string[]): RowList => ({
   from: 'nodes node',
   where: (put) => ['node.account_id = $1 and node.environment_id = $2', ...conditions(put)].join(' and '),
@@ -65,7 +67,7 @@ const nodesIn = (sight: Sight, conditions: (put: Bind) => string[]): RowList => 
   select: (put) => `${columnsOf('node', shownOfNode)}, ${accessColumns(sight, put)}`,
 });
 
-/** Those that are seen; the total of all is kept, others are counted. */
+/** The nodes that are seen. If that is all of them, their total is kept; otherwise they are counted. */
 export function listNodes(
   db: Pick<Db, 'statementIn' | 'transaction'>,
   scope: EnvironmentScope,
@@ -104,7 +106,7 @@ export async function subtree(
 }
 
 /**
- * What stands right under a node, and is seen or leads to what is.
+ * The children of a node that are seen, or lead to what is.
  * @throws DomainError nodes.node_not_found
  */
 export async function children(
@@ -155,7 +157,7 @@ export async function getNode(
 }
 
 /**
- * The root and what is seen below it, with what leads there, by name.
+ * The root and what is seen below it, with the nodes that lead there, by name.
  * @param depth levels below the root; null: all of them
  * @throws DomainError nodes.tree_too_large
  */

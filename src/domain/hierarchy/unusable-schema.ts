@@ -1,2 +1,2 @@
-/** Why a JSON Schema cannot be used, in words for whoever wrote it. */
+/** Why a JSON Schema cannot be used, in words for its author. */
 export class UnusableSchema extends Error {}
