@@ -10,9 +10,9 @@ import { lockMember } from './find.js';
 import { shutOut } from './remove.js';
 
 /**
- * Lets a member in, or keeps it out with everything that it was signed in with, at once; in this Environment only. What is so
- * already stays so, without an event.
- * @returns whether anything is otherwise now
+ * Activates or deactivates a member; deactivating ends at once everything that they are signed in with. In this
+ * Environment only. If nothing changes, there is no event.
+ * @returns whether anything has changed
  * @throws DomainError identity.not_found
  */
 export async function setActive(
@@ -22,7 +22,8 @@ export async function setActive(
   { isActive, at }: { isActive: boolean; at: Date },
 ): Promise<boolean> {
   const { membership } = await lockMember(tx, scope, id);
-  // A directory lets in only whom it kept out itself: what it did before this says so no more, also where nothing else is new.
+  // A directory may only let in people whom it has kept out itself. Its mark is removed here, also if nothing else
+  // changes.
   await tx.update(ScimUser, { ...within(scope), identityId: id, isSuspended: true }, { isSuspended: false });
   if (membership.keptOutBy !== null)
     await tx.update(EnvironmentMembership, { ...within(scope), id: membership.id }, { keptOutBy: null });

@@ -12,17 +12,21 @@ import { endSessionsFromBefore } from '../sessions/before-joining.js';
 import type { NewIdentity } from './new-identity.js';
 import { newIdentity, newMembership } from './new-identity.js';
 
-/** What is to become of one, and the hash of its password. */
+/** One Identity to add, and the hash of its password. */
 export type ToAdd = Omit<NewIdentity, 'password'> & { passwordHash: string | null };
-/** Made a member (`joined`: who was in the Account's directory before), or one already; or why neither. */
+/**
+ * The outcome: made a member (`joined`: of somebody who was in the Account's directory before), or a member already; or
+ * why neither.
+ */
 export type Added =
   | { status: 'created' | 'exists'; id: string; joined: boolean }
   | { status: 'failed'; error: DomainError };
 
 /**
- * Adds members, in the caller's transaction and in few statements however many they are. One whose address is in the Account's
- * directory keeps its profile and password; one whose address came before in the list is that one.
- * @returns what became of each, in order
+ * Adds members, in the caller's transaction and with few statements, however many they are. If an address is in the
+ * Account's directory already, that Identity keeps its profile and password; if it came before in the list, it is the
+ * same one.
+ * @returns the outcome for each, in order
  */
 export async function addIdentities(
   tx: EntityManager,
@@ -56,7 +60,7 @@ export async function addIdentities(
   return ids.map((id, i): Added => {
     const error = refusals[i];
     if (error) return { status: 'failed', error };
-    // The first of an address in the list is who joined.
+    // The first entry with an address is the one that has joined.
     const isNew = joined.delete(id as string);
     return { status: isNew ? 'created' : 'exists', id: id as string, joined: isNew && !isMade.has(id as string) };
   });
@@ -67,7 +71,7 @@ function refusalOf(id: string | null, { externalId }: Identity, gone: ReadonlySe
   return gone.has(id) ? beingDeleted() : null;
 }
 
-/** Whose address each is; null where it is nobody's, since it was the `external_id` that is taken. */
+/** The Identity with each address; null if nobody has it, and it was the `external_id` that is taken. */
 async function idsByAddress(
   tx: EntityManager,
   { accountId }: EnvironmentScope,
@@ -82,8 +86,8 @@ async function idsByAddress(
 }
 
 /**
- * Who is being erased: whoever joins meanwhile would be erased too. The lock waits for who asks for that; members of this
- * Environment stay, and need none.
+ * Those who are being erased: joining meanwhile, they would be erased as well. The lock waits for whoever requests an
+ * erasure; members of this Environment stay, and need no lock.
  */
 async function whoGoes(tx: EntityManager, scope: EnvironmentScope, ids: readonly string[]): Promise<Set<string>> {
   if (ids.length === 0) return new Set();

@@ -43,10 +43,11 @@ export interface AdministrationDeps {
 }
 
 /**
- * What is done to an Identity from outside: each of these in a transaction of its own, of the whole Account, which has one
- * profile, one password and one set of factors for all Environments. All of them throw identity.not_found where the
- * Environment of the scope has no such member. What changes a member answers it as the change's transaction leaves it: read after
- * the commit, it could be somebody's who was deleted meanwhile, and what was done would be answered as if it were not.
+ * What administrators and applications do to an Identity: each of these in a transaction of its own, of the whole
+ * Account, which has one profile, password and set of factors for all Environments. All of them throw
+ * identity.not_found if the Environment of the scope has no such member. Changes answer the member as their transaction
+ * leaves them: read after the commit, somebody could have been deleted meanwhile, and the change would be answered as
+ * if it had failed.
  */
 export function createIdentityAdministration(deps: AdministrationDeps) {
   const { db, sealing, passwords, attempts, mfaAttempts, mfaReset, processes, now } = deps;
@@ -82,7 +83,7 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
       }),
 
     /**
-     * Ends the membership; the Identity itself goes when it has none left.
+     * Ends the membership; an Identity without any is deleted as well.
      * @throws DomainError service.unavailable while the process of a cancelled erasure stops
      */
     async remove(scope: EnvironmentScope, id: string): Promise<void> {
@@ -124,7 +125,7 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
     verifyEmail: (scope: EnvironmentScope, id: string, mayChange: MayChange): Promise<MemberInDetail> =>
       changing(scope, id, (tx) => verifyEmail(tx, scope, id, now()), mayChange),
 
-    /** Lets somebody be asked again for whom too many wrong passwords, codes or second factors were counted, by whoever they were. */
+    /** Forgets the wrong passwords, codes and second factors that were counted for somebody, whoever typed them. */
     async unlock(scope: EnvironmentScope, id: string, mayChange: MayChange): Promise<MemberInDetail> {
       const recording = async (tx: EntityManager) => {
         await lockMember(tx, scope, id);
@@ -136,7 +137,7 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
       return member;
     },
 
-    /** Those in this Environment that are open, and those that are over while a client still lives on what it was given. */
+    /** Open sessions of this Environment, and ended ones that a client still uses. */
     async sessions(scope: EnvironmentScope, id: string, page: PageRequest<SessionSort>): Promise<Page<ShownSession>> {
       await assertMember(db, scope, id);
       return sessions.list({ ...scope, identityId: id, sessionId: '' }, page);
@@ -152,13 +153,13 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
         if (only !== undefined && ended.length === 0) throw new DomainError('session.not_found');
       }),
 
-    /** Which applications hold living tokens of theirs in this Environment, or may have some. */
+    /** The applications with valid tokens of theirs in this Environment, or with their consent. */
     async applications(scope: EnvironmentScope, id: string): Promise<OwnApplication[]> {
       await assertMember(db, scope, id);
       return applications.list(scope, id);
     },
 
-    /** Ends what an application was given, and what the person has allowed it. @throws DomainError application.not_found */
+    /** Ends an application's access, and withdraws the person's consent. @throws DomainError application.not_found */
     endApplication: (scope: EnvironmentScope, id: string, oauthClientId: string): Promise<void> =>
       inAccount(scope, async (tx) => {
         await lockMember(tx, scope, id);
@@ -172,7 +173,7 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
       await mayChange(); // before anything is waited for
       await letGraceStop(db, processes, scope, id);
       const left = await mfaReset(scope, id, mayChange);
-      await mfaAttempts.forgive(id); // the next factor is to be enrolled and asked for at once
+      await mfaAttempts.forgive(id); // so that the next factor can be enrolled and asked for at once
       return left;
     },
     async authState(scope: EnvironmentScope, id: string): Promise<AuthState> {
@@ -180,11 +181,11 @@ export function createIdentityAdministration(deps: AdministrationDeps) {
         const member = await findMember(tx, scope, id);
         return { ...(await authStateOf(tx, scope, member, now())), email: member.identity.email };
       });
-      // A quarter of an hour is written down nowhere but where failures are counted.
+      // A lock of a quarter of an hour is only stored where failures are counted.
       const lockedUntil = state.lockedUntil ?? (await attempts.closedUntil({ accountId: scope.accountId, email }));
       return { ...state, lockedUntil };
     },
-    /** The node at which permissions are asked for. @throws DomainError nodes.node_not_found */
+    /** The permissions at a node. @throws DomainError nodes.node_not_found */
     askedNode: (scope: EnvironmentScope, id: string, nodeId: string | null): Promise<string> =>
       askedNode(db, scope, id, nodeId),
     /** The topmost nodes at which a permission is held. @throws DomainError permission.not_found */

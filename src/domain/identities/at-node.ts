@@ -14,7 +14,7 @@ export type NodeIdentitiesPage = PageRequest<IdentitySort> & {
 };
 
 /**
- * The Identities that hold a role at a node itself, now or at a time to come; with what each holds there.
+ * The Identities that hold a role at a node itself, now or later, with the roles that they hold there.
  * @throws DomainError nodes.node_not_found
  */
 export async function identitiesAt(
@@ -27,7 +27,7 @@ export async function identitiesAt(
   await findNode(tx, scope, nodeId);
   const holding = (put: Bind) => `m.identity_id in (select a.identity_id from role_assignments a
     where a.environment_id = $2 and a.node_id = ${put(nodeId)} and ${notEnded(put(at))}${roleId ? ` and a.role_id = ${put(roleId)}` : ''})`;
-  // They are found by their roles; the trigrams would find everybody of the Environment first.
+  // They are found by their roles; the trigrams would first find everybody of the Environment.
   const named = (text: string, put: Bind) => ` and exists (select from identities p
     where p.id = m.identity_id and p.account_id = $1 and ${searchedText('p')} ilike ${put(containing(text))})`;
   const meant = { isActive, and: (put: Bind) => `${holding(put)}${q ? named(q, put) : ''}` };

@@ -19,9 +19,9 @@ import { assertMetadata } from './metadata.js';
 import type { NewIdentity } from './new-identity.js';
 
 export interface BulkIdentity extends NewIdentity {
-  /** From elsewhere, instead of a password. */
+  /** A password hash from elsewhere, instead of a password. */
   passwordHash: string | null;
-  /** Given at the node, or at the root. */
+  /** The role to give, at the node or at the root. */
   roleId: string | null;
   nodeId: string | null;
 }
@@ -33,19 +33,19 @@ export interface BulkDeps {
   now: Clock;
 }
 
-/** Each takes a core some 20 ms to hash, and everybody's sign-in waits in the same queue. */
+/** Each takes some 20 ms of a core to hash, and everybody's sign-in waits in the same queue. */
 const mostPasswords = 50;
 
-/** One that nothing is wrong with so far: where it stands in the list, and what goes into the database. */
+/** An entry with nothing wrong so far: its place in the list, and what will be stored. */
 interface Candidate extends ToAdd {
   index: number;
   roleId: string | null;
   nodeId: string | null;
 }
 
-/** Adds many Identities to an Environment, each on its own (contract §5, docs/decisions/0023). */
+/** Adds many Identities to an Environment, each by itself (contract §5, docs/decisions/0023). */
 export function createBulkIdentities({ db, passwords, assignments, now }: BulkDeps) {
-  /** What will be stored of it. @throws DomainError with what is wrong */
+  /** What will be stored of an entry. @throws DomainError with what is wrong */
   async function candidate(index: number, one: BulkIdentity, rule: RuleOfEnvironment): Promise<Candidate> {
     const { password, passwordHash, ...rest } = one;
     if (!isStorable(one)) throw new DomainError('validation.failed', { details: [unstorable] });
@@ -60,7 +60,10 @@ export function createBulkIdentities({ db, passwords, assignments, now }: BulkDe
     return { ...rest, index, passwordHash: await passwords.hash(password) };
   }
 
-  /** Writes them in one transaction. @throws DomainError role.not_found, nodes.node_not_found where that went meanwhile */
+  /**
+   * Stores them in one transaction.
+   * @throws DomainError role.not_found, nodes.node_not_found if one was deleted meanwhile
+   */
   async function add(scope: EnvironmentScope, caller: Caller, candidates: readonly Candidate[]): Promise<Added[]> {
     const { accepted, refused, give } = await granted(assignments, scope, caller, candidates);
     const work = async (tx: EntityManager) => {
@@ -83,9 +86,9 @@ export function createBulkIdentities({ db, passwords, assignments, now }: BulkDe
   }
 
   /**
-   * @param wanted what each is to be, or what is wrong with it already
-   * @returns what became of each, in order
-   * @throws DomainError validation.failed where more than `mostPasswords` have a password
+   * @param wanted each entry, or what is wrong with it already
+   * @returns the outcome for each, in order
+   * @throws DomainError validation.failed if more than `mostPasswords` have a password
    */
   return async (
     scope: EnvironmentScope,
@@ -96,13 +99,13 @@ export function createBulkIdentities({ db, passwords, assignments, now }: BulkDe
     const rule = await db.transaction(scope, (tx) => environmentRule(tx, scope));
     const results: (Added | undefined)[] = [];
     const candidates: Candidate[] = [];
-    // One after the other: more would crowd sign-ins out of the thread pool.
+    // One after the other: several would crowd sign-ins out of the thread pool.
     for (const [index, one] of wanted.entries()) {
       const outcome = one instanceof DomainError ? one : await candidate(index, one, rule).catch(refusedAt(index));
       if (outcome instanceof DomainError) results[index] = { status: 'failed', error: outcome };
       else candidates.push(outcome);
     }
-    await assertStillMay(); // as it is after all those hashes
+    await assertStillMay(); // checked again after all those hashes
     const added = await retryWhenRemoved(() => add(scope, caller, candidates));
     for (const [i, { index }] of candidates.entries()) results[index] = added[i];
     return results as Added[];
@@ -111,7 +114,7 @@ export function createBulkIdentities({ db, passwords, assignments, now }: BulkDe
 
 export type BulkIdentities = ReturnType<typeof createBulkIdentities>;
 
-/** Those that no role stands in the way of, each with its place; and the others. */
+/** The entries whose role may be given, each with its node; and the others. */
 async function granted(
   assignments: Pick<Assignments, 'forNewcomers'>,
   scope: EnvironmentScope,
@@ -142,7 +145,7 @@ function assertFewPasswords(wanted: readonly (BulkIdentity | DomainError)[]): vo
   throw invalidField('identities', 'too_many_passwords', message);
 }
 
-/** The refusal of one of them, its details' fields named from the body on. */
+/** The refusal of one entry, with fields named from the body on. */
 const refusedAt =
   (index: number) =>
   (error: unknown): DomainError => {

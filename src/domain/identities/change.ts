@@ -10,18 +10,18 @@ import { lockMember } from './find.js';
 import { assertMetadata } from './metadata.js';
 import type { Profile } from './profile.js';
 
-/** What is to be otherwise; what is undefined stays. */
+/** The wanted changes; undefined values stay as they are. */
 export type IdentityChanges = Partial<Profile> & {
   email?: string | undefined;
-  /** Without it, another address is unverified, and the same one as it was. */
+  /** By default a new address is unverified, and the same one as it was. */
   emailVerified?: boolean | undefined;
-  /** Whether who verifies it owns its domain, which is more than their word. */
+  /** Whether it is verified by the owner of its domain, which is more than somebody's word. */
   isVouchedFor?: boolean;
 };
 
 /**
- * Changes an Identity, for all Environments of its Account; in a transaction of the Account. Mailed links and codes for an
- * address that it had are void: whoever reads that mailbox is somebody else now.
+ * Changes an Identity, for all Environments of its Account; in a transaction of the Account. Mailed links and codes for
+ * its former address become void: that mailbox now belongs to somebody else.
  * @throws DomainError identity.not_found, validation.failed, and what `asTaken` translates
  */
 export async function changeIdentity(
@@ -68,7 +68,7 @@ async function voidMails(tx: EntityManager, identityId: string, at: Date): Promi
   ]);
 }
 
-/** Wrong passwords count for the address that they were tried at; nobody has tried the new one. */
+/** Wrong passwords are counted for the address at which they were tried; nobody has tried the new one. */
 async function forgetLock(tx: EntityManager, accountId: string, identityId: string): Promise<void> {
   const locked = { accountId, identityId, lockedUntil: Not(IsNull()) };
   await tx.update(EnvironmentMembership, locked, { lockedUntil: null });

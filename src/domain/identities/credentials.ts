@@ -17,7 +17,7 @@ import { settleNewPassword } from '../passwords/new-password.js';
 import { type findMember, lockMember } from './find.js';
 
 /**
- * Writes a password down that somebody else has chosen; the person is told by mail and signed out everywhere.
+ * Sets a password that somebody else has chosen; the person is told by mail and signed out everywhere.
  * @throws DomainError identity.not_found
  */
 export async function setPassword(
@@ -37,9 +37,9 @@ export async function setPassword(
 }
 
 /**
- * Takes the password away, ends every session, and mails a link to choose another one, unless it would not work: to who is
- * deactivated, and where passwords are switched off. The link leads back to a client: the one that is named, or else the
- * Environment's oldest.
+ * Removes the password, ends every session, and mails a link to choose another one; unless the link would not work,
+ * because the person is deactivated or passwords are switched off. The link leads back to the named client, or else to
+ * the Environment's oldest one.
  * @param clientId the client's public id
  * @throws DomainError identity.not_found, oauth_client.not_found
  */
@@ -70,7 +70,7 @@ export async function forceReset(
   await recordEvent(tx, 'auth.identity_password_link_requested', { ...scope, resourceId: linkId });
 }
 
-/** Counts the address as proved. @throws DomainError identity.not_found */
+/** Marks the address as verified. @throws DomainError identity.not_found */
 export async function verifyEmail(tx: EntityManager, scope: EnvironmentScope, id: string, at: Date): Promise<void> {
   const { identity } = await lockMember(tx, scope, id);
   if (identity.emailVerifiedAt) return;
@@ -80,7 +80,7 @@ export async function verifyEmail(tx: EntityManager, scope: EnvironmentScope, id
   await recordOfIdentity(tx, scope, { identityId: id }, [{ action: 'identity.email_verified', metadata }]);
 }
 
-/** A provider of the Environment, or of an organization in it, by which somebody has come. */
+/** A provider of the Environment, or of an organization in it, by which the person has signed in. */
 interface LinkedConnection {
   id: string;
   organizationId: string | null;
@@ -91,21 +91,21 @@ interface LinkedConnection {
   lastLoginAt: Date;
 }
 
-/** How somebody can sign in and did, in this Environment. */
+/** How somebody can sign in, and has signed in, in this Environment. */
 export interface AuthState {
   hasPassword: boolean;
   passwordChangedAt: Date | null;
   emailVerified: boolean;
   mfaEnrolled: boolean;
-  /** Until when a first factor has to be enrolled; null where no time runs, or nobody requires one any more. */
+  /** Until when a first factor has to be enrolled; null if no time runs, or MFA is not required any more. */
   graceExpiresAt: Date | null;
-  /** As far as its sessions are kept. */
+  /** As far as its sessions are stored. */
   lastLoginAt: Date | null;
   lockedUntil: Date | null;
   ssoConnections: LinkedConnection[];
 }
 
-/** As the rows say it: of locks those of a day, which are written down. */
+/** As stored; of locks only those for a day are. */
 export async function authStateOf(
   tx: EntityManager,
   scope: EnvironmentScope,

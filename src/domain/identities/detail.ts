@@ -7,7 +7,7 @@ import { DomainError } from '../errors.js';
 import { emptyProfile, type Profile } from './profile.js';
 import type { ListedMember } from './read-members.js';
 
-/** All that is shown of one member, with what they hold and have not lost. */
+/** Everything that is shown of one member, with the roles that they hold or are going to hold. */
 export interface MemberInDetail extends ListedMember {
   identity: Pick<Identity, 'id' | 'email' | 'emailVerifiedAt' | 'createdAt' | 'updatedAt'> & Profile;
   roles: AssignedRole[];
@@ -27,9 +27,9 @@ where m.environment_id = $2 and m.identity_id = $3 and (m.account_id = $1) is tr
 };
 
 /**
- * One member by its id, in one round trip (docs/decisions/0032).
+ * One member by id, in one round trip (docs/decisions/0032).
  * @param run in the scope, or in that of the whole Account
- * @throws DomainError identity.not_found when it has no membership in the Environment
+ * @throws DomainError identity.not_found if there is no such member of the Environment
  */
 export async function findMemberInDetail(
   run: RunsStatement,

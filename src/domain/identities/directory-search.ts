@@ -8,7 +8,10 @@ import { type Bind, bindInto } from '../sql-parameters.js';
 
 export type DirectorySort = 'created_at' | 'email';
 export type DirectoryPage = PageRequest<DirectorySort> & {
-  /** Whose memberships count, or are looked for; null: who has none, and is in the directory only. */
+  /**
+   * The Environments whose memberships count, or are looked for; null: people without any, who are only in the
+   * directory.
+   */
   environmentId: string | null | undefined;
   /** Whether they may sign in to at least one of those Environments. */
   isActive: boolean | undefined;
@@ -18,9 +21,10 @@ const columns: Record<DirectorySort, string> = { created_at: 'i.created_at', ema
 const byAge = ['i.created_at', 'i.id'] as const;
 
 /**
- * Who is found in an Account's directory, and how many they are, in one statement: no more than an Environment's search may find (0058).
- * @param meantBy SQL: which of the Identities `i` are meant by the filters beside the search
- * @throws DomainError validation.failed for a search that means too many
+ * The people whom a search finds in an Account's directory, and their number, in one statement; no more than a search
+ * in an Environment may find (0058).
+ * @param meantBy SQL: which of the Identities `i` match the other filters
+ * @throws DomainError validation.failed for a search that finds too many
  */
 export async function searchDirectory(
   tx: EntityManager,
@@ -56,7 +60,10 @@ export async function searchDirectory(
   return { ...rest, rows: shown.flatMap(({ placeId }) => byId.get(placeId) ?? []) };
 }
 
-/** One more than may be found: the function is asked no further. Where trigrams say nothing, everybody of the Account is looked at. */
+/**
+ * The limit is one more than may be found: the function stops there. Where trigrams do not help, everybody of the
+ * Account is looked at.
+ */
 function foundBy(q: string, put: Bind, most: number): string {
   const pattern = put(containing(q));
   const found = isShort(q)

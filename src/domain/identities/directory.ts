@@ -15,7 +15,7 @@ import type { Bind } from '../sql-parameters.js';
 import { type DirectoryPage, type DirectorySort, searchDirectory } from './directory-search.js';
 import { removeEverywhere } from './remove-everywhere.js';
 
-/** Where somebody of the directory is a member. */
+/** An Environment in which somebody of the directory is a member. */
 export interface DirectoryMembership {
   environmentId: string;
   environmentName: string;
@@ -47,7 +47,7 @@ const columns: Record<DirectorySort, string[]> = {
   email: ['identity.email', 'identity.id'],
 };
 
-/** SQL: what the filters say of an Identity. A membership in an Environment that is being removed is none. */
+/** SQL: the conditions of the filters. A membership in an Environment that is being deleted does not count. */
 const meantBy = ({ environmentId, isActive }: DirectoryPage, identity: string, put: Bind): string[] => {
   const there = environmentId ? `and m.environment_id = ${put(environmentId)}` : '';
   const memberships = (more: string) => `exists (select from environment_memberships m
@@ -62,11 +62,11 @@ export interface DirectoryDeps {
   db: Db;
   now: Clock;
   processes: Pick<RunningProcesses, 'describe'>;
-  /** How many a search may find. */
+  /** The most that a search may find. */
   mostFound?: number;
 }
 
-/** The end users of an Account, over all of its Environments (contract §6). */
+/** The end users of an Account, in all of its Environments (contract §6). */
 export function createDirectory({ db, now, processes, mostFound = usualMost }: DirectoryDeps) {
   return {
     /** @throws DomainError validation.failed for a search that means too many */
@@ -93,7 +93,10 @@ export function createDirectory({ db, now, processes, mostFound = usualMost }: D
       await retryingDeadlocks(() => db.transaction(scope, (tx) => removeEverywhere(tx, scope, id, now)));
     },
 
-    /** Everybody once, whatever they are a member of; active is who may sign in somewhere. Of one moment. */
+    /**
+     * Counts everybody once, whatever they are a member of; active are those who may sign in somewhere. All numbers are
+     * of the same moment.
+     */
     summary: ({ accountId }: AccountScope): Promise<DirectorySummary> =>
       db.transaction({ accountId }, async (tx) => {
         const [row] = await tx.query<DirectorySummary[]>(

@@ -9,7 +9,7 @@ import type { Passwords } from '../passwords/passwords.js';
 import type { IdentityInEnvironment } from './lists.js';
 import type { Profile } from './profile.js';
 
-/** @throws DomainError identity.not_found when it has no membership in the Environment */
+/** @throws DomainError identity.not_found if there is no such member of the Environment */
 export async function findMember(
   tx: EntityManager,
   scope: EnvironmentScope,
@@ -26,15 +26,15 @@ const memberStatement: Statement = {
   text: 'select from environment_memberships where environment_id = $2 and identity_id = $3 and (account_id = $1) is true',
 };
 
-/** The same where nothing of it is asked, in one round trip. @throws DomainError identity.not_found */
+/** Only checks that there is such a member, in one round trip. @throws DomainError identity.not_found */
 export async function assertMember(db: Pick<Db, 'statementIn'>, scope: EnvironmentScope, id: string): Promise<void> {
   const rows = await db.statementIn(scope, memberStatement, [scope.accountId, scope.environmentId, id]);
   if (rows.length === 0) throw new DomainError('identity.not_found');
 }
 
 /**
- * As `findMember`, and nobody else changes the Identity before the end of the transaction. It is locked before anything of it, as
- * by whoever signs it in or changes its password.
+ * Like `findMember`, with the Identity locked until the end of the transaction. It is locked before anything that
+ * belongs to it, as by whoever signs it in or changes its password.
  * @throws DomainError identity.not_found
  */
 export async function lockMember(
@@ -46,13 +46,13 @@ export async function lockMember(
   return findMember(tx, scope, id);
 }
 
-/** Keeps others from changing an Identity before the end of the transaction, if there is one. */
+/** Locks an Identity until the end of the transaction, if it exists. */
 export async function holdIdentity(tx: EntityManager, { accountId }: EnvironmentScope, id: string): Promise<void> {
   const lock = { mode: 'pessimistic_write' } as const;
   await tx.findOne(Identity, { where: { accountId, id }, select: { id: true }, lock });
 }
 
-/** Whose password it is: somebody who is there, or the names and the address of a newcomer. */
+/** Whose password it is: an existing Identity, or names and address of a new one. */
 export type Whose = { id: string } | (Pick<Identity, 'email'> & Partial<Pick<Profile, 'firstName' | 'lastName'>>);
 
 /** @throws DomainError validation.failed, password.breached, password.context_specific */

@@ -17,7 +17,7 @@ select exists (
     else (select id from nodes where id = $4 and (environment_id = $2) is true) end as "nodeId"`,
 };
 
-/** The node at which permissions are asked for; null is the root. @throws DomainError identity.not_found, nodes.node_not_found */
+/** The permissions at a node, where null is the root. @throws DomainError identity.not_found, nodes.node_not_found */
 export async function askedNode(
   db: Pick<Db, 'statementIn'>,
   scope: EnvironmentScope,
@@ -27,12 +27,12 @@ export async function askedNode(
   const values = [scope.accountId, scope.environmentId, identityId, nodeId];
   const [found] = await db.statementIn<{ isMember: boolean; nodeId: string | null }>(scope, askedNodeStatement, values);
   if (!found?.isMember) throw new DomainError('identity.not_found');
-  // Every Environment has a root, as long as it is not being removed.
+  // Every Environment has a root, until it is being deleted.
   if (found.nodeId === null) throw new DomainError(nodeId === null ? 'environment.not_found' : 'nodes.node_not_found');
   return found.nodeId;
 }
 
-/** A node at which somebody was given a permission; it is held there and at every active node below. */
+/** A node at which somebody was given a permission, which they then hold there and at every active node below. */
 export interface Location {
   nodeId: string;
   nodeName: string;
@@ -42,8 +42,8 @@ export interface Location {
 }
 
 /**
- * Where an Identity holds a permission by assignments that are in force. What stands at or below an inactive node is left out,
- * and so is a node below another one of them: it is held there anyway. Whoever is inactive holds nothing.
+ * The nodes at which an Identity holds a permission by assignments in force. Nodes at or below an inactive one are left
+ * out, and so are nodes below another one of them, where it is held anyway. An inactive Identity holds nothing.
  * @throws DomainError identity.not_found, permission.not_found
  */
 export async function locationsOf(

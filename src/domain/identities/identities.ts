@@ -39,24 +39,24 @@ export type { ListedMember } from './read-members.js';
 export type ForNewcomer = (tx: EntityManager, identityId: string) => Promise<unknown>;
 
 export interface Identities {
-  /** @param page `externalId`: the one whom the application knows by that; `email`: the one with that address */
+  /** @param page `externalId`: the Identity with this id of the application; `email`: the one with that address */
   list(scope: EnvironmentScope, page: IdentitiesPage & Exactly): Promise<Page<ListedMember>>;
   listWithRoles(scope: EnvironmentScope, page: IdentitiesWithRolesPage): Promise<Page<ListedWithRoles>>;
-  /** Who holds a role at a node itself. @throws DomainError nodes.node_not_found */
+  /** Identities with a role at a node itself. @throws DomainError nodes.node_not_found */
   listAtNode(scope: EnvironmentScope, nodeId: string, page: NodeIdentitiesPage): Promise<Page<ListedWithRoles>>;
-  /** @throws DomainError identity.not_found when it has no membership in the Environment. */
+  /** @throws DomainError identity.not_found if there is no such member of the Environment */
   get(scope: EnvironmentScope, id: string): Promise<IdentityInEnvironment>;
-  /** The same with what it holds and has not lost. @throws DomainError identity.not_found */
+  /** The same with the roles that it holds or is going to hold. @throws DomainError identity.not_found */
   getInDetail(scope: EnvironmentScope, id: string): Promise<MemberInDetail>;
   /**
-   * Makes an Identity, or gives one that the Account's directory has already a membership here (contract §10).
-   * @returns the new member as the transaction leaves it, whatever becomes of it right after
+   * Creates an Identity, or makes one of the Account's directory a member here (contract §10).
+   * @returns the new member as the transaction leaves it, whatever happens to it right after
    * @throws DomainError identity.email_taken, identity.external_id_taken, password.*, and what `alongside` refuses
    */
   create(scope: EnvironmentScope, input: NewIdentity, alongside?: ForNewcomer): Promise<MemberInDetail>;
 }
 
-/** Who is meant alone; with both, whom both mean. */
+/** A filter for a single Identity; with both, it has to match both. */
 interface Exactly {
   externalId?: string | undefined;
   email?: string | undefined;
@@ -74,7 +74,7 @@ function meantBy(isActive: boolean | undefined, { externalId, email }: Exactly):
 }
 
 export function createIdentities({ db, now, passwords }: { db: Db; now: Clock; passwords: Passwords }): Identities {
-  /** They come in as somebody who is kept out, with whatever else belongs to them. */
+  /** Makes new members inactive from the beginning, with whatever else belongs to them. */
   const keptOut =
     (scope: EnvironmentScope, alongside: ForNewcomer | undefined): ForNewcomer =>
     async (tx, id) => {
@@ -117,8 +117,9 @@ export function createIdentities({ db, now, passwords }: { db: Db; now: Clock; p
 }
 
 /**
- * Makes somebody a member whom the Account's directory has, with profile and password as they are; in the caller's transaction.
- * @throws what `asTaken` translates; DomainError identity.external_id_taken where it is that which another one has, and
+ * Makes an Identity of the Account's directory a member, with profile and password as they are; in the caller's
+ * transaction.
+ * @throws what `asTaken` translates; DomainError identity.external_id_taken if it is another Identity that has it, and
  *   identity.email_taken while the one with the address is being erased
  */
 export async function addKnown(
@@ -129,13 +130,14 @@ export async function addKnown(
   const identity = await identityByAddress(tx, scope, email);
   if (!identity) {
     const isOther = externalId !== null && (await tx.existsBy(Identity, { accountId: scope.accountId, externalId }));
-    throw new DomainError(isOther ? 'identity.external_id_taken' : 'identity.email_taken'); // it was, a moment ago
+    throw new DomainError(isOther ? 'identity.external_id_taken' : 'identity.email_taken'); // it was taken a moment ago
   }
   await assertStays(tx, identity);
   await endSessionsFromBefore(tx, scope, [identity.id], { reason: 'joined', at });
   const membership = newMembership(scope, identity.id, at);
   await tx.insert(EnvironmentMembership, membership);
-  // The counter's row, which others wait for, comes last: it is held for the shortest time, and after the Environment's.
+  // The counter's row comes last, since others wait for it: it is locked for the shortest time, and after the
+  // Environment's.
   await Promise.all([
     recordEvent(tx, 'identity.created', { ...scope, resourceId: identity.id, metadata: { joined: true } }),
     addToCounter(tx, scope, 'identities', 1),
@@ -143,7 +145,7 @@ export async function addKnown(
   return { identity, membership };
 }
 
-/** What a violated constraint of Identities means to a caller. */
+/** The refusal for a violated constraint of Identities. */
 export function asTaken(error: unknown): unknown {
   for (const name of ['identities_email', 'environment_memberships_one_per_identity']) {
     if (violates(error, name)) return new DomainError('identity.email_taken');

@@ -16,16 +16,17 @@ export interface IdentityInEnvironment {
 }
 
 export type IdentitiesWithRolesPage = IdentitiesPage & {
-  /** Who holds this role, now or at a time to come; null: who holds none. */
+  /** People with this role, now or later; null: people without any. */
   roleId: string | null | undefined;
 };
 
-/** A member as a list shows it, with what they hold and have not lost. */
+/** A member as shown in a list, with the roles that they hold or are going to hold. */
 export type ListedWithRoles = ListedMember & { roles: AssignedRole[] };
 
 /**
- * Who is in an Environment, with what each holds and has not lost; the total of all is kept, others are counted.
- * @throws DomainError validation.failed for a search that means too many
+ * The members of an Environment, with the roles that each holds or is going to hold. The total of all is kept; with
+ * filters, members are counted.
+ * @throws DomainError validation.failed for a search that finds too many
  */
 export async function listWithRoles(
   tx: EntityManager,
@@ -39,9 +40,9 @@ export async function listWithRoles(
 }
 
 /**
- * A page of members, with what each holds and has not lost.
- * @param held at which moment, and at which node alone
- * @throws DomainError validation.failed for a search that means too many
+ * A page of members, with the roles that each holds or is going to hold.
+ * @param held as of which moment, and at which single node
+ * @throws DomainError validation.failed for a search that finds too many
  */
 export async function pageWithRoles(
   tx: EntityManager,

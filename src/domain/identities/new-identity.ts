@@ -9,11 +9,11 @@ export interface NewIdentity extends Partial<Profile> {
   email: string;
   emailVerified: boolean;
   password: string | null;
-  /** False: kept out of the Environment from the beginning. */
+  /** False: inactive in the Environment from the beginning. */
   isActive?: boolean;
 }
 
-/** The row of somebody new in the Account's directory. */
+/** The row of a new Identity in the Account's directory. */
 export function newIdentity(
   { accountId }: EnvironmentScope,
   input: Omit<NewIdentity, 'password'>,

@@ -9,7 +9,7 @@ import type { IdentityInEnvironment } from './lists.js';
 import { newIdentity } from './new-identity.js';
 import { emptyProfile } from './profile.js';
 
-/** As the rows of `newIdentity` have them, so that a field of the profile is named there only. */
+/** Named as in the rows of `newIdentity`, so that a field of the profile is only named there. */
 const columns = Object.keys(
   newIdentity(
     { accountId: '', applicationId: '', environmentId: '' },
@@ -20,8 +20,8 @@ const columns = Object.keys(
 ).map(inSnakeCase);
 
 /**
- * Somebody whom nothing of the Account's directory is like becomes a member: one statement, since this is asked by the
- * thousand. The Environment's row is locked before anything of it, as by whoever deletes it.
+ * Makes somebody a member who is new to the Account's directory: in one statement, since this is done by the thousand.
+ * The Environment's row is locked before anything in it, as by whoever deletes it.
  */
 const addStatement: Statement = {
   name: 'add_newcomer',
@@ -45,8 +45,8 @@ select exists (select from member) as "isNew" from place`,
 
 /**
  * @param run in the scope
- * @returns false where the Account's directory has the address or the external id already; nothing was written then
- * @throws DomainError environment.not_found where it went away meanwhile
+ * @returns false if the Account's directory has the address or the external id already; then nothing was stored
+ * @throws DomainError environment.not_found if it was deleted meanwhile
  */
 export async function addNewcomer(
   run: RunsStatement,

@@ -36,19 +36,19 @@ const shown = `i.id, i.email, ${profileOfRow}, i.created_at as "createdAt", m.is
 const byAge = ['m.created_at', 'm.identity_id'] as const;
 const place = placedBy(...byAge);
 
-/** Who of the members is meant, as conditions on a membership `m`; more values come behind account and Environment. */
+/** The filters, as conditions on a membership `m`; their values come behind account and Environment. */
 export interface Meant {
   isActive: boolean | undefined;
-  /** How many a search may find. */
+  /** The most that a search may find. */
   mostFound?: number;
   and?(put: Bind): string;
 }
 
 /**
- * One page of an Environment's members, as plain rows: a list of fifty costs half of what entities would. Sorted by age, fifty
- * memberships are found before any Identity is read. That and a search have one way to go whatever they are asked, so that
- * each of their statements is one round trip with a plan that is kept; for all else PostgreSQL chooses a plan, as ever.
- * @throws DomainError validation.failed for a search that means too many
+ * One page of an Environment's members, as plain rows: a list of fifty costs half of what entities would. Sorted by
+ * age, fifty memberships are found before any Identity is read. For that, and for a search, one plan is always right,
+ * so each of their statements is one round trip with a cached plan; for everything else PostgreSQL plans as usual.
+ * @throws DomainError validation.failed for a search that finds too many
  */
 export function readMembers(
   db: Pick<Db, 'statementIn' | 'transaction'>,
@@ -61,7 +61,7 @@ export function readMembers(
   return db.transaction(scope, (tx) => readPageOfMembers((text, values) => tx.query(text, values), scope, page, meant));
 }
 
-/** The same by an open transaction, or by whatever runs a statement. @throws DomainError validation.failed */
+/** The same in an open transaction, or by anything that runs a statement. @throws DomainError validation.failed */
 export async function readPageOfMembers(
   ask: Ask,
   { accountId, environmentId }: EnvironmentScope,
@@ -84,7 +84,7 @@ export async function readPageOfMembers(
   return membersIn(pageOf(page, itemCount, stretch, rows));
 }
 
-/** @param total an expression for it, to read it in the same round trip */
+/** @param total SQL for the total, to read it in the same round trip */
 async function readSlice(
   ask: Ask,
   of: string[],
@@ -110,8 +110,8 @@ async function readSlice(
 }
 
 /**
- * What a search finds, or who is meant by what is said of them elsewhere: looked for and counted in one pass, and read for the page
- * only. Page by page PostgreSQL would ask of everybody by age whether it is them, until there are enough.
+ * People whom a search finds, or who match filters on other tables: found and counted in one pass, and only read for
+ * the page. Page by page, PostgreSQL would check everybody by age until there are enough.
  */
 async function readFound(ask: Ask, of: string[], page: IdentitiesPage, meant: Meant): Promise<Page<ListedMember>> {
   const { q, sortBy } = page;
@@ -148,7 +148,7 @@ const kept = counterTotal('identities');
 const ofEnvironment = 'm.account_id = $1 and m.environment_id = $2';
 const isEverybody = ({ isActive, and }: Meant) => isActive === undefined && !and;
 
-/** Written out instead of a value, so that PostgreSQL knows the index of who is inactive. */
+/** A literal and not a parameter, so that PostgreSQL recognises the index of inactive members. */
 function conditionOf({ isActive, and }: Meant, values: unknown[], place = ofEnvironment): string {
   const all = [place];
   if (isActive !== undefined) all.push(isActive ? 'm.is_active' : 'not m.is_active');
@@ -156,7 +156,7 @@ function conditionOf({ isActive, and }: Meant, values: unknown[], place = ofEnvi
   return all.join(' and ');
 }
 
-/** Who is active is everybody but the inactive: both numbers are of one moment. */
+/** The active ones are everybody but the inactive: both numbers are of the same moment. */
 const totalOf = ({ isActive }: Meant): string =>
   isActive === undefined ? kept : isActive ? `${kept} - ${inactiveTotal}` : inactiveTotal;
 
@@ -165,7 +165,7 @@ async function countOf(ask: Ask, of: string[], meant: Meant): Promise<number> {
   return Number(row!.total);
 }
 
-/** Read by its key, whatever the planner believes of the tables' sizes. */
+/** Read by key, whatever the planner believes of the tables' sizes. */
 const identity = (id: string) =>
   `cross join lateral (select id, email, ${listedFields.map(inSnakeCase).join(', ')}, created_at from identities
      where id = ${id} and account_id = $1 offset 0) i`;

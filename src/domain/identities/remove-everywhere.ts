@@ -17,8 +17,8 @@ interface Place {
 }
 
 /**
- * Removes somebody from every Environment of the Account, also who is a member of none, withdraws what waits for their address, and
- * has them erased. One that is being erased already goes on. In a transaction of the Account.
+ * Removes somebody from every Environment of the Account (also somebody without a membership), withdraws what waits for
+ * their address, and has them erased. An erasure that is under way goes on. In a transaction of the Account.
  * @throws DomainError identity.not_found
  */
 export async function removeEverywhere(
@@ -33,7 +33,7 @@ export async function removeEverywhere(
     lock: { mode: 'pessimistic_write' },
   });
   if (!identity) throw new DomainError('identity.not_found');
-  // An Environment that is being removed takes its members and its invites with it.
+  // An Environment that is being deleted takes its members and invites with it.
   const places = await tx.query<Place[]>(
     `select e.id as "environmentId", e.application_id as "applicationId", m.id is not null as "isMember"
      from environments e left join environment_memberships m on m.environment_id = e.id and m.identity_id = $2
@@ -43,7 +43,7 @@ export async function removeEverywhere(
   const environmentId = In(places.map((place) => place.environmentId));
   const joined = await tx.find(OrganizationMember, { where: { accountId, environmentId, identityId: id } });
   const waiting = await waitingFor(tx, { accountId, environmentId }, identity.email);
-  // Those of all Environments at once: taken one Environment after the other, two removals could wait for each other.
+  // Locked for all Environments at once: one after the other, two removals could wait for each other.
   await keepOrganizations(
     tx,
     [...joined, ...waiting].map(({ organizationId }) => organizationId),

@@ -22,8 +22,8 @@ import { environmentStands } from '../standing-environment.js';
 import { lockMember } from './find.js';
 
 /**
- * Ends what an Identity could still use in an Environment, at once: sessions with all that came from them, sign-ins that are
- * half done, browsers that are trusted. In a transaction that holds the Identity's row.
+ * Ends everything that an Identity could still use in an Environment, at once: sessions with all that came from them,
+ * unfinished sign-ins, and trusted browsers. In a transaction that has locked the Identity's row.
  */
 export async function shutOut(
   tx: EntityManager,
@@ -41,8 +41,8 @@ export async function shutOut(
 }
 
 /**
- * Ends the membership in this Environment with all that belongs to it. Who has none left in the Account is erased, by the
- * process of erasures. In a transaction of the Account, since that is seen there only.
+ * Ends the membership in this Environment with everything that belongs to it. Somebody without another membership in
+ * the Account is erased, by the process of erasures. In a transaction of the Account, which alone can see that.
  * @throws DomainError identity.not_found
  */
 export async function removeMember(tx: EntityManager, scope: EnvironmentScope, id: string, now: Clock): Promise<void> {
@@ -50,16 +50,16 @@ export async function removeMember(tx: EntityManager, scope: EnvironmentScope, i
   const at = now();
   const { identity, membership } = await lockMember(tx, scope, id);
   const waiting = await waitingFor(tx, scope, identity.email);
-  // All at once and in their order: with some first and others later, two removals could wait for each other.
+  // All at once and in order: if some were locked first and others later, two removals could wait for each other.
   await keepOrganizations(tx, [
     ...(await organizationIdsOf(tx, scope, id)),
     ...waiting.map(({ organizationId }) => organizationId),
   ]);
   await withdraw(tx, waiting, { reason: 'identity_deleted', now: at });
-  await voidIdentityLinks(tx, id, environmentId); // one that was asked for before lets nobody back in
+  await voidIdentityLinks(tx, id, environmentId); // a link from before must not let anybody back in
   await shutOut(tx, scope, id, { reason: 'identity_deleted', at });
   await leaveOrganizations(tx, scope, id);
-  // After the organizations, as who joins both one and the Environment takes it.
+  // After the organizations, in the order of whoever joins both one and the Environment.
   await addToCounter(tx, scope, 'identities', -1);
   const held = await tx.findBy(RoleAssignment, { ...within(scope), identityId: id, removedAt: IsNull() });
   await removeAssignments(
@@ -81,7 +81,10 @@ export async function removeMember(tx: EntityManager, scope: EnvironmentScope, i
   await createErasures({ db: dbWithin(tx), now }).request({ accountId }, id);
 }
 
-/** In an Environment that stands: one that is being removed belongs to no Account any more, and its people have none left in it. */
+/**
+ * Only if the Environment is not being deleted: then it belongs to no Account any more, and its people have no
+ * membership in it.
+ */
 async function isMemberSomewhere(tx: EntityManager, accountId: string, identityId: string): Promise<boolean> {
   const rows = await tx.query<unknown[]>(
     `select from environment_memberships m where m.account_id = $1 and m.identity_id = $2 and ${environmentStands('m')} limit 1`,

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { EnvironmentScope } from '../../platform/scope.js';
 import { counterTotal, inactiveTotal } from '../counters.js';
 
-/** How many members an Environment has, and of what kind. */
+/** The numbers of an Environment's members, in all and by kind. */
 export interface IdentitiesSummary {
   total: number;
   active: number;
@@ -11,7 +11,10 @@ export interface IdentitiesSummary {
   mfaEnrolled: number;
 }
 
-/** The total and who is inactive are kept; of the others each reads its own index or table, and looks up who is in the Environment. Of one moment. */
+/**
+ * The total and the inactive ones are kept as counts; each of the others is read from its own index or table, and
+ * matched with the Environment's members. All are of the same moment.
+ */
 export async function identitiesSummary(tx: EntityManager, scope: EnvironmentScope): Promise<IdentitiesSummary> {
   const isHere = (id: string) =>
     `exists (select from environment_memberships m where m.environment_id = $2 and m.identity_id = ${id} and m.account_id = $1)`;

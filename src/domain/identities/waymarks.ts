@@ -7,15 +7,16 @@ import type { Ask } from '../row-pages.js';
 
 /** A stretch that may begin at a place instead of at an end of the list. */
 export interface Waymarked extends Stretch {
-  /** The first that is skipped, or read; nothing before it. */
+  /** The first that is skipped or read; nothing before it counts. */
   from?: CursorPlace;
 }
 
-/** As many are skipped as soon as a waymark is found. */
+/** How many are skipped once a waymark is found. */
 const few = 1_000;
 
-// Its rank is how many came before it when it was set; who has come or gone before it since has left a shift. Somebody who was added at an
-// earlier place moves all behind it on, so that many fewer are looked for at first: nothing that is found lies behind what is asked.
+// A waymark's rank is how many members came before it when it was set; a shift counts those who have come or gone
+// before it since. Somebody who was added at an earlier place moves all behind it on, so at first it is looked for that
+// many fewer: nothing that is found then lies behind the wanted place.
 const nearestBefore = `
 select ${placedBy('w.created_at', 'w.identity_id')}, $3::bigint - w.rank - coalesce((select sum(s.change) from member_shifts s
     where s.account_id = $1 and s.environment_id = $2 and (s.created_at, s.identity_id) < (w.created_at, w.identity_id)), 0) as skipped
@@ -25,8 +26,8 @@ where w.account_id = $1 and w.environment_id = $2 and w.rank <= $3::bigint - (
 order by w.rank desc limit 1`;
 
 /**
- * The shorter way to a stretch of an Environment's members by age: from the nearer end, or from the last waymark before it, which are
- * a thousand apart (docs/decisions/0090). Where there is none the page is as right, and takes longer.
+ * The shorter way to a stretch of an Environment's members by age: from the nearer end, or from the last waymark before
+ * it; waymarks are a thousand apart (docs/decisions/0090). Without waymarks the page is the same, and takes longer.
  * @param of Account and Environment
  */
 export async function fromWaymark(
@@ -45,11 +46,11 @@ export async function fromWaymark(
 
 /** Which Environments have waymarks, and where. */
 export interface WaymarkRules {
-  /** Of so many members and more. */
+  /** From this many members on. */
   fewest: number;
-  /** Among so many members there is one. They are set anew when so many have left, or five times as many have come. */
+  /** One for this many members. They are set anew once this many have left, or five times as many have come. */
   every: number;
-  /** Milliseconds: whoever writes a member is through with it by then. Waymarks stand among older ones. */
+  /** Milliseconds in which any transaction that adds a member has ended. Waymarks are only set among older members. */
   settledMs: number;
 }
 
@@ -61,10 +62,10 @@ const keep = {
 };
 
 /**
- * Sets the waymarks of one Environment anew, where they are far from what there is. One that has become large is told to note who leaves,
- * and gets them by a later run.
+ * Sets the waymarks of one Environment anew, if they do not fit any more. An Environment that has become large begins
+ * to note who leaves, and gets them by a later run.
  * @param after the last Environment that was looked at
- * @returns how many were set; the Environment that was looked at now, null where there is none left
+ * @returns how many were set; and the Environment that was looked at now, null if there is none left
  */
 export async function keepWaymarks(
   db: Pick<Db, 'statement'>,
