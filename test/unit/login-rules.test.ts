@@ -509,7 +509,7 @@ describe('a second factor over the API', () => {
           secondFactorAt: now,
           ssoConnectionId: null,
         },
-        true,
+        { hasProvedFactor: true },
       ],
     ]);
   });
