@@ -15,6 +15,7 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { AccountIntentActivities, ProvisionedIntent } from '../activities/account-intents.js';
+import { createsAccount, hasRowRead } from './by-hand.js';
 import { rowDecides } from './changes.js';
 import { accountIntentId } from './ids.js';
 import type { AccountIntentInput } from './inputs.js';
@@ -72,10 +73,14 @@ export async function accountIntent(input: AccountIntentInput): Promise<IntentSt
     });
 
   setHandler(state, shown.get);
-  setHandler(discard, () => {
-    if (patched(rowDecides)) doubted = true;
-    else if (shown.get() === 'parked' && !busy) shown.set('discarded');
-  });
+  setHandler(
+    discard,
+    () => {
+      if (patched(rowDecides)) doubted = true;
+      else if (shown.get() === 'parked' && !busy) shown.set('discarded');
+    },
+    hasRowRead,
+  );
   setHandler(
     resume,
     async (claimId: string) => {
@@ -94,6 +99,7 @@ export async function accountIntent(input: AccountIntentInput): Promise<IntentSt
       }
     },
     {
+      ...createsAccount,
       validator: (claimId?: unknown) => {
         if (busy || shown.get() !== 'parked') throw notFound();
         // One sent by hand may say anything, and the row takes nothing else.

@@ -12,6 +12,7 @@ import {
 } from '@temporalio/workflow';
 import type { InviteActivities, InviteKind, InviteRow } from '../activities/invites.js';
 import { wholeStep } from './between-steps.js';
+import { hasRowRead } from './by-hand.js';
 import { rowDecides } from './changes.js';
 import type { InviteExpiryInput, InviteTimes } from './inputs.js';
 import { shownState } from './shown-state.js';
@@ -58,15 +59,19 @@ export async function inviteExpiry(input: InviteExpiryInput): Promise<InviteStat
     if (patched(rowDecides)) moved = told = true;
     else end(next);
   };
-  setHandler(accepted, () => tell('accepted'));
-  setHandler(revoked, () => tell('revoked'));
-  setHandler(resent, (times) => {
-    moved = true;
-    told = patched(rowDecides);
-    // One that is sent by hand may say anything; what throws here would keep the workflow from ever doing anything again.
-    if (areTimes(times)) ({ expiresAt, reminderAt } = told ? { ...times, expiresAt } : times);
-    if (!ended()) shown.refresh();
-  });
+  setHandler(accepted, () => tell('accepted'), hasRowRead);
+  setHandler(revoked, () => tell('revoked'), hasRowRead);
+  setHandler(
+    resent,
+    (times) => {
+      moved = true;
+      told = patched(rowDecides);
+      // One that is sent by hand may say anything; what throws here would keep the workflow from ever doing anything again.
+      if (areTimes(times)) ({ expiresAt, reminderAt } = told ? { ...times, expiresAt } : times);
+      if (!ended()) shown.refresh();
+    },
+    hasRowRead,
+  );
 
   try {
     follow(await readInvite(which)); // it may have ended, or got another deadline, while nothing ran

@@ -9,6 +9,7 @@ import {
 } from '@temporalio/workflow';
 import type { GraceLook, MfaActivities } from '../activities/mfa.js';
 import type { Waiting } from '../activities/waiting.js';
+import { hasRowRead } from './by-hand.js';
 import type { MfaGraceInput } from './inputs.js';
 import { shownState } from './shown-state.js';
 import { msUntil } from './waits.js';
@@ -37,9 +38,13 @@ export async function mfaGrace(input: MfaGraceInput): Promise<GraceState> {
   const shown = shownState<GraceState>('running', (current) => describe(current, input, look));
   setHandler(state, shown.get);
   for (const fact of [enrolled, reset, policyChanged]) {
-    setHandler(fact, () => {
-      changed = true;
-    });
+    setHandler(
+      fact,
+      () => {
+        changed = true;
+      },
+      hasRowRead,
+    );
   }
   try {
     for (;;) {

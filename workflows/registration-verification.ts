@@ -15,6 +15,7 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { ProvisionedRegistration, RegistrationActivities } from '../activities/registration.js';
+import { createsAccount, hasRowRead } from './by-hand.js';
 import { foundByAccount, rowDecides } from './changes.js';
 import { registrationId } from './ids.js';
 import type { RegistrationVerificationInput } from './inputs.js';
@@ -76,10 +77,14 @@ export async function registrationVerification(input: RegistrationVerificationIn
   };
 
   setHandler(state, shown.get);
-  setHandler(discarded, () => {
-    if (patched(rowDecides)) told = true;
-    else end('discarded');
-  });
+  setHandler(
+    discarded,
+    () => {
+      if (patched(rowDecides)) told = true;
+      else end('discarded');
+    },
+    hasRowRead,
+  );
   setHandler(
     confirm,
     async () => {
@@ -99,6 +104,7 @@ export async function registrationVerification(input: RegistrationVerificationIn
       }
     },
     {
+      ...createsAccount,
       validator: () => {
         if (shown.get() !== 'waiting') throw linkInvalid();
       },

@@ -9,6 +9,7 @@ import {
 } from '@temporalio/workflow';
 import type { AccessActivities, WindowLook } from '../activities/access.js';
 import type { Waiting } from '../activities/waiting.js';
+import { hasRowRead } from './by-hand.js';
 import type { RoleAssignmentWindowInput } from './inputs.js';
 import { shownState } from './shown-state.js';
 import { msUntil } from './waits.js';
@@ -37,9 +38,13 @@ export async function roleAssignmentWindow(input: RoleAssignmentWindowInput): Pr
   let isChanged = false;
   const shown = shownState<WindowState>('running', (current) => describe(current, input, look));
   setHandler(state, shown.get);
-  setHandler(changed, () => {
-    isChanged = true;
-  });
+  setHandler(
+    changed,
+    () => {
+      isChanged = true;
+    },
+    hasRowRead,
+  );
   try {
     for (;;) {
       isChanged = false;

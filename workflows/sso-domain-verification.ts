@@ -13,6 +13,7 @@ import {
 } from '@temporalio/workflow';
 import type { DomainLook, SsoDomainActivities } from '../activities/sso-domains.js';
 import type { Waiting } from '../activities/waiting.js';
+import { checksDomain, hasRowRead } from './by-hand.js';
 import type { SsoDomainVerificationInput } from './inputs.js';
 import { shownState } from './shown-state.js';
 import { msUntil } from './waits.js';
@@ -59,15 +60,23 @@ export async function ssoDomainVerification(input: SsoDomainVerificationInput & 
   };
   setHandler(state, shown.get);
   for (const fact of [released, claimedAgain]) {
-    setHandler(fact, () => {
-      isStale = true;
-    });
+    setHandler(
+      fact,
+      () => {
+        isStale = true;
+      },
+      hasRowRead,
+    );
   }
-  setHandler(checkNow, async () => {
-    const answer = await check();
-    isNew = true;
-    return answer;
-  });
+  setHandler(
+    checkNow,
+    async () => {
+      const answer = await check();
+      isNew = true;
+      return answer;
+    },
+    checksDomain,
+  );
 
   try {
     for (;;) {

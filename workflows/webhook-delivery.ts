@@ -14,6 +14,7 @@ import {
 import type { Waiting } from '../activities/waiting.js';
 import type { DeliveryLook, WebhookActivities } from '../activities/webhooks.js';
 import { wholeStep } from './between-steps.js';
+import { hasRowRead } from './by-hand.js';
 import { heartbeatTimeout } from './heartbeat.js';
 import type { WebhookDeliveryInput } from './inputs.js';
 import { shownState } from './shown-state.js';
@@ -47,9 +48,13 @@ export async function webhookDelivery(input: WebhookDeliveryInput): Promise<Deli
   let isAsked = false;
   const shown = shownState<DeliveryState>('pending', (current) => describe(current, input, look));
   setHandler(state, shown.get);
-  setHandler(retryNow, () => {
-    isAsked = true;
-  });
+  setHandler(
+    retryNow,
+    () => {
+      isAsked = true;
+    },
+    hasRowRead,
+  );
   const show = (next: Waiting<DeliveryLook>) => {
     look = { ...next, attempts: next.attempts ?? look.attempts };
     shown.set(look.status);
