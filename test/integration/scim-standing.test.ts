@@ -2,7 +2,9 @@ import { outcomeOf } from '../support/answers.js';
 import { newAccount, startApi, type TestAccount, type TestApi } from '../support/api.js';
 import { callsOf } from '../support/calls.js';
 import { newIdentityCaller } from '../support/identity-caller.js';
+import { signInTo } from '../support/identity-invites.js';
 import { callsWith } from '../support/nodes.js';
+import { newPublicClient } from '../support/public-client.js';
 import { rowsOf } from '../support/rows.js';
 import {
   anAddress,
@@ -13,6 +15,7 @@ import {
   newUser,
   operations,
   type ScimCall,
+  scimOf,
   scimOutcome,
   verified,
 } from '../support/scim.js';
@@ -64,6 +67,30 @@ test('an address that the owner of its domain gives somebody is theirs by more t
   await rowsOf(api, 'update identities set verified_by_word = true where id = $1', [user.id]);
   expect((await set(own, user.id, 'userName', anAddress(domain))).statusCode).toBe(200);
   expect(await standingOf(user.id)).toEqual([{ verified: true, said: true }]);
+});
+
+test('who comes to production by its directory brings nothing of before, where it was only said that the address is theirs', async () => {
+  const domain = await verified(api, account);
+  const { environmentId } = account.productionScope;
+  const made = await callsOf(api, account.accountSlug, await account.as('owner'))('POST', '/scim/tokens', {
+    name: 'Directory',
+    environment_id: environmentId,
+  });
+  const directory = scimOf(api, made.json().data.token);
+  const { clientId } = await newPublicClient(api, account.productionScope);
+  const [said, shown] = [
+    await newIdentityCaller(api, account, [], anAddress(domain)),
+    await newIdentityCaller(api, account, [], anAddress(domain)),
+  ];
+  await rowsOf(api, 'update identities set verified_by_word = false where id = $1', [shown.id]);
+  for (const { email } of [said, shown])
+    expect((await directory('POST', '/Users', { userName: email })).statusCode).toBe(201);
+  // Whoever made them for tests knows the password.
+  expect(await signInTo(api, clientId, said.email, said.password)).toBe('401');
+  expect(await signInTo(api, clientId, shown.email, shown.password)).toBe('200');
+  const standing =
+    'select email_verified_at is not null as verified, verified_by_word as said from identities where id = $1';
+  expect(await rowsOf(api, standing, [said.id])).toEqual([{ verified: true, said: false }]);
 });
 
 test('its own person who is no member of the organization any more is kept out all the same, once that is said', async () => {

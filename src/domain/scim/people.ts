@@ -1,16 +1,20 @@
 import type { EntityManager } from 'typeorm';
 import { EnvironmentMembership } from '../../../entities/environment-membership.js';
-import type { Identity } from '../../../entities/identity.js';
+import { Identity } from '../../../entities/identity.js';
 import { OrganizationMember } from '../../../entities/organization-member.js';
 import { ScimUser } from '../../../entities/scim-user.js';
+import { currentContext } from '../../platform/context.js';
 import { inTransaction, within } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
 import { stays } from '../erasures/staying.js';
 import { recordEvent } from '../events/record.js';
+import { holdIdentity } from '../identities/find.js';
 import { addKnown } from '../identities/identities.js';
 import { newIdentity, newMembership } from '../identities/new-identity.js';
 import { addNewcomer } from '../identities/newcomers.js';
 import { identityByAddress } from '../identity-by-address.js';
+import { isVerificationOnlyAsserted, revokeVerification } from '../passwords/asserted-verification.js';
+import { settleProvedAddress } from '../passwords/new-password.js';
 import { ownerOf } from './addresses.js';
 import { type Directory, holderOf, vouchesFor } from './directory.js';
 import { ScimRefused } from './refusal.js';
@@ -56,9 +60,42 @@ export async function joinByDirectory(
     );
   if (!known) throw taken('This email address has just been taken');
   const isMember = await tx.existsBy(EnvironmentMembership, { ...within(scope), identityId: known.id });
-  if (!isMember) await addKnown(tx, scope, identity);
+  if (!isMember) await takeIn(tx, directory, identity, known.id);
   else await assertNotThere(tx, directory, known, at);
   return { id: known.id, isKnown: true, madeMembership: !isMember };
+}
+
+/**
+ * Somebody comes in with what they had; but not to production, for the first time, where it was only said that the address is theirs: whoever
+ * said so may know the password (docs/decisions/0077).
+ */
+async function takeIn(tx: EntityManager, directory: Directory, wanted: Identity, id: string): Promise<void> {
+  const { scope } = directory;
+  const { accountId } = scope;
+  await holdIdentity(tx, scope, id);
+  const held = await tx.findOneByOrFail(Identity, { accountId, id });
+  const isOnlySaid = await isVerificationOnlyAsserted(tx, held, { ...scope, askedAt: null }); // as they arrive: then they are in production
+  await addKnown(tx, scope, wanted);
+  if (!isOnlySaid) return;
+  await revokeVerification(tx, scope, id);
+  await proveByOwner(tx, directory, held, wanted.createdAt);
+}
+
+/**
+ * Whoever made somebody had not shown that the address is theirs, and may know their password: the owner of the domain has given it to
+ * somebody. In a transaction that holds them.
+ */
+export async function proveByOwner(
+  tx: EntityManager,
+  { scope, organizationId }: Directory,
+  { id: identityId, passwordHash }: Pick<Identity, 'id' | 'passwordHash'>,
+  now: Date,
+): Promise<void> {
+  const owner = { ...scope, identityId, membershipId: null };
+  const by = currentContext().actor;
+  const hadPassword = passwordHash !== null;
+  const proved = { hadPassword, passwordHash: null, method: 'scim', provenFor: { organizationId }, by, now };
+  await settleProvedAddress(tx, owner, proved);
 }
 
 /** @throws ScimRefused uniqueness where they are in the directory's place already, or in that of another directory that may go on */

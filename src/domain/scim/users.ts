@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import type { EntityManager } from 'typeorm';
 import { ScimUser } from '../../../entities/scim-user.js';
 import type { Clock } from '../../platform/clock.js';
-import { currentContext } from '../../platform/context.js';
 import { type Db, within } from '../../platform/database/db.js';
 import { violates } from '../../platform/database/postgres-errors.js';
 import { isUuid } from '../../platform/uuid.js';
@@ -14,12 +13,11 @@ import { changeIdentity } from '../identities/change.js';
 import { holdIdentity } from '../identities/find.js';
 import { asTaken } from '../identities/identities.js';
 import { addMember } from '../organizations/members.js';
-import { settleProvedAddress } from '../passwords/new-password.js';
 import type { RunningProcesses } from '../running-processes.js';
 import { assertMayMove } from './addresses.js';
 import { changing, type Directory, vouchesFor } from './directory.js';
 import type { Found, ListRequest } from './lists.js';
-import { adoptPerson, assertNameIsFree, joinByDirectory, linkPerson } from './people.js';
+import { adopt, adoptPerson, assertNameIsFree, joinByDirectory, link, linkPerson, proveByOwner } from './people.js';
 import { permitted } from './permitted.js';
 import { createPresence } from './presence.js';
 import { ScimRefused } from './refusal.js';
@@ -219,12 +217,5 @@ async function move(
   const isNews = isVouchedFor && emailVerifiedAt === null;
   const verified = isVouchedFor && !isNews && { emailVerified: true, isVouchedFor };
   await changeIdentity(tx, scope, row.id, { ...wanted, ...verified }, at);
-  if (!isNews) return;
-  // Whoever created the Identity had not proved the address, and may know its password: the owner of the domain has now
-  // given it to somebody.
-  const owner = { ...scope, identityId: row.id, membershipId: null };
-  const by = currentContext().actor;
-  const hadPassword = passwordHash !== null;
-  const provenFor = { organizationId: directory.organizationId };
-  await settleProvedAddress(tx, owner, { hadPassword, passwordHash: null, method: 'scim', provenFor, by, now: at });
+  if (isNews) await proveByOwner(tx, directory, { id: row.id, passwordHash }, at);
 }
