@@ -59,6 +59,26 @@ test('a list of mappings is narrowed by what the group is called, or by what the
   expect(await found('nothing that there is')).toEqual([]);
 });
 
+test('what a group gives counts where somebody could be taken over, also once it was taken by hand: the group gives it again', async () => {
+  const { held } = await map('Stewards', organization);
+  const { id } = await newUser(own);
+  const group = await newGroup(own, 'Stewards', id);
+  const helper = callsWith(api, await account.apiKey(['identity.manage', 'rbac.assign_roles']));
+  const setPassword = async () =>
+    outcomeOf(await helper('PUT', `/identities/${id}/password`, { password: 'violet tractor 19' }));
+  const [{ assignment_id }] = (await key('GET', `/identities/${id}/role-assignments`)).json().items;
+  expect(outcomeOf(await helper('DELETE', `/identities/${id}/role-assignments/${assignment_id}`))).toBe('204');
+  expect(await heldBy(api, id)).toEqual([]);
+  expect(await setPassword()).toBe('403 identity.holds_more');
+  const { id: other } = await newUser(own);
+  const members = (...ids: string[]) =>
+    operations({ op: 'replace', path: 'members', value: ids.map((value) => ({ value })) });
+  await own('PATCH', `/Groups/${group}`, members(other));
+  expect(await setPassword()).toBe('200');
+  await own('PATCH', `/Groups/${group}`, members(other, id));
+  expect(await heldBy(api, id)).toEqual([held]);
+});
+
 test('somebody who comes back into the organization holds what their groups give', async () => {
   const { held } = await map('Engineers', organization);
   const { id, userName } = await newUser(own);

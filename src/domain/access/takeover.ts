@@ -13,24 +13,27 @@ import type { Permission } from './permissions.js';
 const heldStatement = {
   name: 'everything_an_identity_holds_or_is_offered',
   text: `
-select distinct p.key as permission, a.node_id as "nodeId", p.source = 'system' as "isSystem",
-  a.environment_id as "environmentId", e.application_id as "applicationId", n.parent_node_id is null as "isEverywhere"
-from role_assignments a
-  join roles r on r.id = a.role_id
-  join role_permissions rp on rp.role_id = r.id
+with held as (
+  select a.role_id, a.node_id, a.environment_id from role_assignments a
+  where a.account_id = $1 and a.identity_id = $3 and ${notEnded('$4')}
+  union
+  select unnest(i.role_ids), i.node_id, i.environment_id from identities person
+    join identity_invites i on i.id in (select gatehouse_waiting_invites($1, person.email)) and i.expires_at > $4
+  where person.account_id = $1 and person.id = $3
+  union
+  select m.role_id, m.node_id, m.environment_id from scim_group_members gm
+    join scim_groups g on g.id = gm.group_id
+    join scim_group_mappings m on m.directory_id = g.directory_id and (m.group_id = g.id or m.group_name_key = g.display_name_key)
+  where gm.account_id = $1 and gm.identity_id = $3
+)
+select distinct p.key as permission, n.id as "nodeId", p.source = 'system' as "isSystem",
+  e.id as "environmentId", e.application_id as "applicationId", n.parent_node_id is null as "isEverywhere"
+from held
+  join role_permissions rp on rp.role_id = held.role_id
   join permissions p on p.id = rp.permission_id
-  join nodes n on n.id = a.node_id
-  join environments e on e.id = a.environment_id and e.account_id = a.account_id
-where a.account_id = $1 and a.identity_id = $3 and ${notEnded('$4')} and (a.environment_id = $2 or p.source = 'system')
-union
-select p.key, i.node_id, p.source = 'system', i.environment_id, e.application_id, n.parent_node_id is null
-from identities person
-  join identity_invites i on i.id in (select gatehouse_waiting_invites($1, person.email)) and i.expires_at > $4
-  join role_permissions rp on rp.role_id = any(i.role_ids)
-  join permissions p on p.id = rp.permission_id
-  join nodes n on n.id = i.node_id
-  join environments e on e.id = i.environment_id and e.account_id = $1
-where person.account_id = $1 and person.id = $3 and (i.environment_id = $2 or p.source = 'system')`,
+  join nodes n on n.id = held.node_id
+  join environments e on e.id = held.environment_id and e.account_id = $1
+where e.id = $2 or p.source = 'system'`,
 };
 
 interface Held {
@@ -96,7 +99,8 @@ export interface TakeoverDeps {
  * Whoever sets somebody's password, changes their address or removes their factors could sign in as them, in every
  * Environment of the Account. That must not be a way around granting (contract §5, docs/decisions/0017). So the caller
  * is measured by what the person holds, now or later: also by roles that are switched off, since they can be switched
- * on again, and by pending invites, since their link asks for no password:
+ * on again, by pending invites, since their link asks for no password, and by groups of a directory, which give again
+ * what was removed by hand:
  * - An end user has to hold the same, where the person holds it; in other Environments the service's own permissions
  *   count. To change themselves they need a recent sign-in, since a token alone is no proof of who has it.
  * - A key with scopes has to hold the service's permissions that the person holds in its Environment, and changes
