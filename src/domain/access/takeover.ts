@@ -21,10 +21,11 @@ with held as (
     join identity_invites i on i.id in (select gatehouse_waiting_invites($1, person.email)) and i.expires_at > $4
   where person.account_id = $1 and person.id = $3
   union
-  select m.role_id, m.node_id, m.environment_id from scim_group_members gm
+  select m.role_id, m.node_id, m.environment_id from environment_memberships joined
+    join scim_group_members gm on gm.environment_id = joined.environment_id and gm.identity_id = joined.identity_id
     join scim_groups g on g.id = gm.group_id
     join scim_group_mappings m on m.directory_id = g.directory_id and (m.group_id = g.id or m.group_name_key = g.display_name_key)
-  where gm.account_id = $1 and gm.identity_id = $3
+  where joined.account_id = $1 and joined.identity_id = $3
 )
 select distinct p.key as permission, n.id as "nodeId", p.source = 'system' as "isSystem",
   e.id as "environmentId", e.application_id as "applicationId", n.parent_node_id is null as "isEverywhere"
