@@ -5183,6 +5183,7 @@ export interface components {
             index: number;
             /** @enum {string} */
             status: "created" | "exists" | "failed";
+            /** Format: uuid */
             id: string | null;
             /** @example null */
             error: {
@@ -5397,22 +5398,37 @@ export interface components {
             expires_at: string;
             /** Format: date-time */
             ended_at: string | null;
-            /** @description The ID of the user, the identity or the API key that created it. */
+            /**
+             * Format: uuid
+             * @description The ID of the user, the identity or the API key that created it.
+             */
             invited_by: string;
             /** @enum {string} */
             invited_by_type: "platform_admin" | "identity" | "api_key";
-            /** @description The identity that accepted it. */
+            /**
+             * Format: uuid
+             * @description The identity that accepted it.
+             */
             identity_id: string | null;
             /** Format: date-time */
             created_at: string;
             process: components["schemas"]["ProcessOfResource"];
             /** @enum {string} */
             intent: "activate" | "directory";
-            /** @description Assigned on acceptance. */
+            /**
+             * Format: uuid
+             * @description Assigned on acceptance.
+             */
             role_id: string | null;
-            /** @description The node at which the role is assigned. */
+            /**
+             * Format: uuid
+             * @description The node at which the role is assigned.
+             */
             node_id: string | null;
-            /** @description Null if the invite leads only into the directory of the account. */
+            /**
+             * Format: uuid
+             * @description Null if the invite leads only into the directory of the account.
+             */
             environment_id: string | null;
             environment_name: string | null;
             has_initial_assignment: boolean;
@@ -6330,7 +6346,10 @@ export interface components {
         RoleAssignment: {
             /** Format: uuid */
             assignment_id: string;
-            /** @description The ID of the role. */
+            /**
+             * Format: uuid
+             * @description The ID of the role.
+             */
             id: string;
             /** @description The name of the role. */
             name: string;
@@ -6392,6 +6411,7 @@ export interface components {
             index: number;
             /** @enum {string} */
             status: "created" | "exists" | "failed";
+            /** Format: uuid */
             id: string | null;
             /** @example null */
             error: {
@@ -6412,6 +6432,7 @@ export interface components {
             index: number;
             /** @enum {string} */
             status: "removed" | "failed";
+            /** Format: uuid */
             id: string | null;
             /** @example null */
             error: {
@@ -6444,15 +6465,22 @@ export interface components {
             expires_at: string;
             /** Format: date-time */
             ended_at: string | null;
-            /** @description The ID of the user, the identity or the API key that created it. */
+            /**
+             * Format: uuid
+             * @description The ID of the user, the identity or the API key that created it.
+             */
             invited_by: string;
             /** @enum {string} */
             invited_by_type: "platform_admin" | "identity" | "api_key";
-            /** @description The identity that accepted it. */
+            /**
+             * Format: uuid
+             * @description The identity that accepted it.
+             */
             identity_id: string | null;
             /** Format: date-time */
             created_at: string;
             process: components["schemas"]["ProcessOfResource"];
+            /** Format: uuid */
             organization_id: string | null;
             /** @description Assigned on acceptance, at the organization's node. */
             role_ids: string[];
@@ -7304,9 +7332,15 @@ export interface components {
             expires_at: string;
             /** Format: date-time */
             ended_at: string | null;
-            /** @description The user who created the invite. */
+            /**
+             * Format: uuid
+             * @description The user who created the invite.
+             */
             invited_by: string | null;
-            /** @description The member that was created by accepting it. */
+            /**
+             * Format: uuid
+             * @description The member that was created by accepting it.
+             */
             member_id: string | null;
             /** Format: date-time */
             created_at: string;
@@ -7431,6 +7465,7 @@ export interface components {
              * @enum {string}
              */
             kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
+            /** Format: uuid */
             environment_id: string | null;
             /** @description The kind of its subject: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
             subject_type: string;
@@ -7488,6 +7523,7 @@ export interface components {
              * @enum {string}
              */
             kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
+            /** Format: uuid */
             environment_id: string | null;
             /** @description The kind of its subject: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
             subject_type: string;
@@ -7556,6 +7592,7 @@ export interface components {
              * @enum {string}
              */
             kind: "invite" | "identity_invite" | "email" | "mfa_grace" | "identity_erasure" | "environment_removal" | "role_assignment" | "sso_domain" | "webhook_delivery";
+            /** Format: uuid */
             environment_id: string | null;
             /** @description The kind of its subject: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, `webhook`, `sso_domain`, `other`. */
             subject_type: string;

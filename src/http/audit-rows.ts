@@ -133,10 +133,12 @@ export const filtersOf = (query: Filters): AuditFilters => ({
 
 const contentTypes = { ndjson: 'application/x-ndjson; charset=utf-8', csv: 'text/csv; charset=utf-8' };
 
+/** Clients know JSON and text; everything else they only take as bytes. */
+const File = Type.String({ format: 'binary' });
 /** The 200 of an export: a row a line, in one of two formats. */
 export const ExportAnswer = {
   description: 'One row per line, oldest first. CSV starts with a header line, and has `metadata` as JSON.',
-  content: { 'application/x-ndjson': { schema: Type.String() }, 'text/csv': { schema: Type.String() } },
+  content: { 'application/x-ndjson': { schema: File }, 'text/csv': { schema: File } },
 } as unknown as TSchema;
 
 /** The rows as a stream that is read no faster than it is taken. */

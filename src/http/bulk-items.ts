@@ -2,7 +2,7 @@ import type { FastifyRequest, FastifySchemaValidationError } from 'fastify';
 import { type TProperties, Type } from 'typebox';
 import { DomainError, type ErrorDetail } from '../domain/errors.js';
 import { ErrorDetailView } from './errors.js';
-import { Nullable, OneOf, Resource } from './schemas.js';
+import { Id, Nullable, OneOf, Resource } from './schemas.js';
 import { detailOf, mostFindings } from './validation.js';
 
 /** What became of each of many things: `{ items: [{ index, status, id, error }] }`, in the order of the request. @param title of an item */
@@ -15,7 +15,7 @@ export const itemsWith = <P extends TProperties>(title: string, more: P, ...stat
       Resource(title, {
         index: Type.Integer({ example: 0 }),
         status: OneOf(statuses),
-        id: Nullable(Type.String()),
+        id: Nullable(Id),
         error: Nullable(
           Type.Object(
             {

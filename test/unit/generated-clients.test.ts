@@ -1,5 +1,6 @@
 import { clientDocument } from '../../scripts/client-document.js';
 import {
+  type DocumentedResponse,
   isJsonSurface,
   isReference,
   type MediaType,
@@ -92,4 +93,46 @@ test('the values of every set have a name: Java knows no set of an enumeration w
   };
   gather(document, '');
   expect(found).toEqual([]);
+});
+
+test('an ID that is answered is a UUID, and says so: it can be sent as it is where one is asked for', () => {
+  // Of other systems, of OAuth, of Temporal, of AuthZEN; and what an event or a row of the audit log is about may be anything.
+  const others = ['client_id', 'external_id', 'oidc_client_id', 'saml_entity_id', 'entity_id', 'workflow_id', 'run_id'];
+  const ofAnything = ['actor_id', 'resource_id'];
+  const found = new Set<string>();
+  const gather = (schema: Schema, owner: string, seen: readonly unknown[]): void => {
+    const { title = owner, properties = {}, items, anyOf = [], oneOf = [] } = resolved(document, schema) as Schema;
+    if (seen.includes(schema.$ref)) return;
+    const within = schema.$ref ? [...seen, schema.$ref] : seen;
+    for (const [name, one] of Object.entries(properties)) {
+      const { type, format } = resolved(document, one) as Schema;
+      const isId = /(^|_)id$|^invited_by$/.test(name) && ![...others, ...ofAnything].includes(name);
+      if (isId && type === 'string' && format !== 'uuid') found.add(`${title}.${name}`);
+      gather(one, `${title}.${name}`, within);
+    }
+    for (const one of [...(items ? [items] : []), ...anyOf, ...oneOf]) gather(one, title, within);
+  };
+  for (const { path, operation } of operationsOf(document)) {
+    if (!/^\/(api|portal)\/v1\//.test(path)) continue;
+    for (const response of Object.values(operation.responses)) {
+      const { content = {} } = resolved(document, response) as { content?: Record<string, MediaType> };
+      for (const { schema } of Object.values(content)) gather(schema as Schema, operation.operationId, []);
+    }
+  }
+  expect([...found]).toEqual([]);
+});
+
+test('what is told as seconds since 1970 does not end in 2038', () => {
+  const { iat, exp } = schemaOf(document, 'IntrospectTokenResponse')?.properties ?? {};
+  const { updated_at: updatedAt } = schemaOf(document, 'GetUserinfoResponse')?.properties ?? {};
+  expect([iat?.format, exp?.format, updatedAt?.format]).toEqual(['int64', 'int64', 'int64']);
+});
+
+test('an export is a file, which clients take as bytes', () => {
+  const response = document.paths['/api/v1/audit-logs/export']?.get?.responses[200] as DocumentedResponse | undefined;
+  const content = response?.content ?? {};
+  expect(Object.entries(content).map(([type, { schema }]) => [type, (schema as Schema).format])).toEqual([
+    ['application/x-ndjson', 'binary'],
+    ['text/csv', 'binary'],
+  ]);
 });

@@ -25,9 +25,12 @@ export const InviteFields = {
   ),
   expires_at: Timestamp,
   ended_at: Nullable(Timestamp),
-  invited_by: Type.String({ description: 'The ID of the user, the identity or the API key that created it.' }),
+  invited_by: Type.String({
+    format: 'uuid',
+    description: 'The ID of the user, the identity or the API key that created it.',
+  }),
   invited_by_type: OneOf(['platform_admin', 'identity', 'api_key']),
-  identity_id: Nullable(Type.String({ description: 'The identity that accepted it.' })),
+  identity_id: Nullable(Type.String({ format: 'uuid', description: 'The identity that accepted it.' })),
   created_at: Timestamp,
   process: ProcessOfResource,
 };
@@ -53,10 +56,10 @@ export const presentInvite = ({ accountProcesses }: Presenting, invite: ListedIn
 export const IdentityInviteView = Resource('IdentityInvite', {
   ...InviteFields,
   intent: OneOf(['activate', 'directory']),
-  role_id: Nullable(Type.String({ description: 'Assigned on acceptance.' })),
-  node_id: Nullable(Type.String({ description: 'The node at which the role is assigned.' })),
+  role_id: Nullable(Type.String({ format: 'uuid', description: 'Assigned on acceptance.' })),
+  node_id: Nullable(Type.String({ format: 'uuid', description: 'The node at which the role is assigned.' })),
   environment_id: Nullable(
-    Type.String({ description: 'Null if the invite leads only into the directory of the account.' }),
+    Type.String({ format: 'uuid', description: 'Null if the invite leads only into the directory of the account.' }),
   ),
   environment_name: Nullable(Type.String()),
   has_initial_assignment: Type.Boolean(),

@@ -13,7 +13,7 @@ import type { Presenting } from './process-of-resource.js';
 
 const InvitationView = Resource('OrganizationInvitation', {
   ...InviteFields,
-  organization_id: Nullable(Type.String()),
+  organization_id: Nullable(Id),
   role_ids: Type.Array(Id, { description: "Assigned on acceptance, at the organization's node." }),
 });
 

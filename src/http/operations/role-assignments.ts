@@ -12,7 +12,7 @@ import { Body, ById, Id, instantOf, listOf, Nullable, Resource, single, Timestam
 
 const AssignmentView = Resource('RoleAssignment', {
   assignment_id: Id,
-  id: Type.String({ description: 'The ID of the role.' }),
+  id: Type.String({ format: 'uuid', description: 'The ID of the role.' }),
   name: Type.String({ description: 'The name of the role.' }),
   node_id: Id,
   node_name: Type.String(),

@@ -42,8 +42,8 @@ const InviteView = Resource('AdministratorInvite', {
   ),
   expires_at: Timestamp,
   ended_at: Nullable(Timestamp),
-  invited_by: Nullable(Type.String({ description: 'The user who created the invite.' })),
-  member_id: Nullable(Type.String({ description: 'The member that was created by accepting it.' })),
+  invited_by: Nullable(Type.String({ format: 'uuid', description: 'The user who created the invite.' })),
+  member_id: Nullable(Type.String({ format: 'uuid', description: 'The member that was created by accepting it.' })),
   created_at: Timestamp,
   process: ProcessOfResource,
 });

@@ -17,7 +17,7 @@ const Duration = (description: string) =>
 const fields = {
   id: Id,
   kind: Growing(kindNames),
-  environment_id: Nullable(Type.String()),
+  environment_id: Nullable(Id),
   subject_type: Type.String({
     description:
       'The kind of its subject: `administrator_invite`, `identity_invite`, `mfa_grace`, `identity`, `environment`, ' +

@@ -20,13 +20,15 @@ const Tokens = Type.Object({
   scope: Type.String(),
   id_token: Type.Optional(Type.String({ description: 'With the scope `openid`' })),
 });
+/** What generators make of an integer otherwise has 32 bits, and ends in 2038. */
+const SecondsSince1970 = Type.Integer({ format: 'int64', description: 'Seconds since 1970' });
 const Claims = Type.Object({
   sub: Type.String(),
   name: text('With the scope `profile`, like the following claims; unknown values are left out'),
   given_name: Type.Optional(Type.String()),
   family_name: Type.Optional(Type.String()),
   picture: Type.Optional(Type.String()),
-  updated_at: Type.Optional(Type.Integer({ description: 'Seconds since 1970' })),
+  updated_at: Type.Optional(SecondsSince1970),
   email: text('With the scope `email`, like the following claim'),
   email_verified: Type.Optional(Type.Boolean()),
   organizations: Type.Optional(
@@ -49,8 +51,8 @@ const Introspection = Type.Object(
     client_id: Type.Optional(Type.String()),
     scope: Type.Optional(Type.String()),
     sid: Type.Optional(Type.String()),
-    iat: Type.Optional(Type.Integer()),
-    exp: Type.Optional(Type.Integer()),
+    iat: Type.Optional(SecondsSince1970),
+    exp: Type.Optional(SecondsSince1970),
   },
   { additionalProperties: true, description: 'RFC 7662 §2.2: `active` and, if it is true, the claims of the token' },
 );
