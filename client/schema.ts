@@ -5732,15 +5732,10 @@ export interface components {
         ListOrganizationRolesResponse: {
             items: components["schemas"]["Role"][];
         };
-        /**
-         * SignInMethod
-         * @enum {string}
-         */
-        SignInMethod: "password" | "email_otp" | "passkey" | "sso";
         /** AuthenticationPolicy */
         AuthenticationPolicy: {
             /** @description First factors with which members may sign in; null: all that the environment offers. */
-            allowed_methods: components["schemas"]["SignInMethod"][] | null;
+            allowed_methods: ("password" | "email_otp" | "passkey" | "sso")[] | null;
             /** @description Requires a second factor of every member, as if the environment required it. */
             require_mfa: boolean;
             /** @description Members can sign in only through the organization's identity provider. If no other way to sign in is left, an active connection is required first. */
@@ -5754,7 +5749,7 @@ export interface components {
         };
         ReplaceAuthenticationPolicyRequest: {
             /** @description First factors with which members may sign in; null: all that the environment offers. */
-            allowed_methods: components["schemas"]["SignInMethod"][] | null;
+            allowed_methods: ("password" | "email_otp" | "passkey" | "sso")[] | null;
             /** @description Requires a second factor of every member, as if the environment required it. */
             require_mfa: boolean;
             /** @description Members can sign in only through the organization's identity provider. If no other way to sign in is left, an active connection is required first. */
@@ -6205,18 +6200,13 @@ export interface components {
             items: components["schemas"]["ApiKey"][];
             pagination: components["schemas"]["Pagination"];
         };
-        /**
-         * SystemPermission
-         * @enum {string}
-         */
-        SystemPermission: "identity.view" | "identity.manage" | "hierarchy.view" | "hierarchy.manage" | "svc:organization.manage" | "rbac.view_roles" | "rbac.manage_roles" | "rbac.assign_roles" | "authorization.evaluate" | "api_key.view" | "api_key.manage" | "webhook.view" | "webhook.manage" | "audit.view" | "changes.read";
         CreateApiKeyRequest: {
             name: string;
             /** @description Kept as it is sent, blanks and an empty text too; null: none. */
             description?: string | null;
             /** @enum {string} */
             access_mode: "full" | "scoped";
-            scopes?: components["schemas"]["SystemPermission"][];
+            scopes?: ("identity.view" | "identity.manage" | "hierarchy.view" | "hierarchy.manage" | "svc:organization.manage" | "rbac.view_roles" | "rbac.manage_roles" | "rbac.assign_roles" | "authorization.evaluate" | "api_key.view" | "api_key.manage" | "webhook.view" | "webhook.manage" | "audit.view" | "changes.read")[];
             /** Format: date-time */
             expires_at?: string | null;
         };
@@ -8467,7 +8457,6 @@ export type CreateOrganizationResponse = components['schemas']['CreateOrganizati
 export type UpdateOrganizationRequest = components['schemas']['UpdateOrganizationRequest'];
 export type Role = components['schemas']['Role'];
 export type ListOrganizationRolesResponse = components['schemas']['ListOrganizationRolesResponse'];
-export type SignInMethod = components['schemas']['SignInMethod'];
 export type AuthenticationPolicy = components['schemas']['AuthenticationPolicy'];
 export type GetAuthenticationPolicyResponse = components['schemas']['GetAuthenticationPolicyResponse'];
 export type ReplaceAuthenticationPolicyRequest = components['schemas']['ReplaceAuthenticationPolicyRequest'];
@@ -8497,7 +8486,6 @@ export type GetOrganizationSsoRecoveryCodesResponse = components['schemas']['Get
 export type RenewOrganizationSsoRecoveryCodesResponse = components['schemas']['RenewOrganizationSsoRecoveryCodesResponse'];
 export type ApiKey = components['schemas']['ApiKey'];
 export type ListApiKeysResponse = components['schemas']['ListApiKeysResponse'];
-export type SystemPermission = components['schemas']['SystemPermission'];
 export type CreateApiKeyRequest = components['schemas']['CreateApiKeyRequest'];
 export type ApiKeyWithSecret = components['schemas']['ApiKeyWithSecret'];
 export type CreateApiKeyResponse = components['schemas']['CreateApiKeyResponse'];

@@ -95,6 +95,12 @@ test('the values of every set have a name: Java knows no set of an enumeration w
   expect(found).toEqual([]);
 });
 
+test('no two enumerations with a name have a value in common: Go has a constant for each', () => {
+  const named = Object.values(document.components.schemas as Record<string, Schema>).flatMap((one) => one.enum ?? []);
+  expect(named).toContain('recovery_code');
+  expect(named.filter((value, i) => named.indexOf(value) !== i)).toEqual([]);
+});
+
 test('an ID that is answered is a UUID, and says so: it can be sent as it is where one is asked for', () => {
   // Of other systems, of OAuth, of Temporal, of AuthZEN; and what an event or a row of the audit log is about may be anything.
   const others = ['client_id', 'external_id', 'oidc_client_id', 'saml_entity_id', 'entity_id', 'workflow_id', 'run_id'];

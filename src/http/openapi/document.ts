@@ -61,6 +61,7 @@ export interface Schema {
   minimum?: number;
   maximum?: number;
   minItems?: number;
+  uniqueItems?: boolean;
   items?: Schema;
   properties?: Record<string, Schema>;
   required?: string[];

@@ -27,6 +27,8 @@ export function shareSchemas(document: OpenApiDocument): void {
       );
     }
     if (schema.items) parts.items = titled(schema.items);
+    // Java compiles no set of an enumeration without a name, and Go no two with a name that have a value in common.
+    if (parts.items?.enum) delete parts.uniqueItems;
     const { title, ...nameless } = parts;
     // OpenAPI 3.0 knows no `nullable` beside a reference, and generators would make a second type of the name.
     if (schema.nullable) return nameless;

@@ -85,7 +85,7 @@ export const createApiKey = operation({
     name: Name,
     description: Type.Optional(Description),
     access_mode: OneOf(['full', 'scoped']),
-    scopes: Type.Optional(Type.Array(OneOf(permissions, { title: 'SystemPermission' }), { uniqueItems: true })),
+    scopes: Type.Optional(Type.Array(OneOf(permissions), { uniqueItems: true })),
     expires_at: Type.Optional(Nullable(Timestamp)),
   }),
   events: ['api_key.created'],

@@ -9,7 +9,7 @@ import { managed, ofOne, viewing } from './organization-views.js';
 const methods = ['password', 'email_otp', 'passkey', 'sso'] as const;
 const Fields = {
   allowed_methods: Nullable(
-    Type.Array(OneOf(methods, { title: 'SignInMethod' }), {
+    Type.Array(OneOf(methods), {
       minItems: 1,
       uniqueItems: true,
       description: 'First factors with which members may sign in; null: all that the environment offers.',
