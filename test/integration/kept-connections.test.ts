@@ -38,6 +38,8 @@ const defaults = {
   datestyle: 'SQL, DMY',
   default_transaction_isolation: 'serializable',
   row_security: 'off',
+  array_nulls: 'off',
+  extra_float_digits: '-10',
   statement_timeout: '1s',
   lock_timeout: '1s',
   idle_in_transaction_session_timeout: '1s',
@@ -47,8 +49,16 @@ const asked = `select current_setting('gatehouse.scope', true) as scope, current
   current_setting('lock_timeout') as lock, current_setting('idle_in_transaction_session_timeout') as idle,
   current_setting('plan_cache_mode') as plans, current_setting('timezone') as zone, current_setting('datestyle') as dates,
   current_setting('transaction_isolation') as isolation, current_setting('row_security') as rls,
-  current_setting('transaction_timeout') as whole`;
-const always = { zone: 'UTC', dates: 'ISO, MDY', isolation: 'read committed', rls: 'on', whole: '0' };
+  current_setting('transaction_timeout') as whole, '{NULL}'::text[] as nulls, 1.23456789::float as number`;
+const always = {
+  zone: 'UTC',
+  dates: 'ISO, MDY',
+  isolation: 'read committed',
+  rls: 'on',
+  whole: '0',
+  nulls: [null],
+  number: 1.23456789,
+};
 
 describe('whatever the database has by default', () => {
   beforeAll(async () => {

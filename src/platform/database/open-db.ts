@@ -184,6 +184,8 @@ const ours = {
   default_transaction_isolation: 'read committed', // rows are locked, and then read in their current state
   transaction_timeout: '0', // each statement has its own limit; this one would end a batch, or a migration of an hour, at every try
   idle_session_timeout: '0', // the pool itself ends idle connections
+  array_nulls: 'on', // if off, a NULL in a list is read as a text, and nobody can sign in
+  extra_float_digits: '1', // with fewer digits, the time that processes compare their clocks with is rounded
   row_security: 'on', // if off, PostgreSQL refuses whatever a policy would have filtered
 };
 
