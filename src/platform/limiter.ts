@@ -80,7 +80,8 @@ export function createLimitsInTurn(db: Pick<Db, 'statement'>, policies: readonly
     },
     async look(keys) {
       const stored = keyed(keys);
-      const rows = await db.statement<LookedAt>(lookStatement, [stored]);
+      const windows = policies.map(({ windowSeconds }) => windowSeconds * 1000);
+      const rows = await db.statement<LookedAt>(lookStatement, [stored, windows]);
       return policies.map(({ points }, i) => {
         const row = rows.find(({ key }) => key === stored[i]);
         const remaining = Math.max(0, points - (row?.points ?? 0));
@@ -106,21 +107,30 @@ interface LookedAt {
 /** In milliseconds, as the rows have the end of their windows. */
 const now = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
 
+/**
+ * Milliseconds that a window may end later than one that begins now. One that ends later still was begun before PostgreSQL's clock was set back, and would
+ * keep people out for as long as that was ahead. In parallel one has begun later than its reader, by what that has waited for the row.
+ */
+const latestMs = 60_000;
+
 const lookStatement: Statement = {
   name: 'limits_as_they_stand',
   text: `with now as materialized (select ${now} as at)
-select key, points, expire - at as left, expire from now join rate_limits on key = any ($1) and expire > at`,
+select l.key, points, expire - at as left, expire
+from now cross join unnest($1::text[], $2::bigint[]) as w (key, window_ms)
+  join rate_limits l on l.key = w.key and expire > at and expire <= at + window_ms + ${latestMs}`,
 };
 
 /** Its values are the keys, in the order of the policies. */
 function consumingStatement(policies: readonly LimitPolicy[]): Statement {
   const counting = policies.map(({ windowSeconds }, i) => {
     const before = policies[i - 1];
+    const isOver = `(l.expire <= (select at from now) or l.expire > excluded.expire + ${latestMs})`;
     const allowed = before ? `where (select points from limit_${i - 1}) <= ${before.points}` : '';
     return `limit_${i} as (
   insert into rate_limits as l (key, points, expire) select $${i + 1}, 1, at + ${windowSeconds * 1000} from now ${allowed}
-  on conflict (key) do update set points = case when l.expire <= (select at from now) then 1 else l.points + 1 end,
-    expire = case when l.expire <= (select at from now) then excluded.expire else l.expire end
+  on conflict (key) do update set points = case when ${isOver} then 1 else l.points + 1 end,
+    expire = case when ${isOver} then excluded.expire else l.expire end
   returning points, expire)`;
   });
   const columns = policies.map(

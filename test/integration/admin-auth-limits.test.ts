@@ -166,6 +166,17 @@ test('of two limits that count a request, its answer tells of the nearer one', a
   );
 });
 
+test('windows that began before PostgreSQL’s clock was set back an hour keep nobody out', async () => {
+  const { email, password } = await auth.addUser();
+  const login = (last: number, tried = password) =>
+    auth.post('/login', { email, password: tried }, from(`198.51.100.${last}`));
+  for (let i = 0; i < 6; i++) await login(1);
+  for (let i = 0; i < 10; i++) await login(10 + i, 'wrong');
+  expect([(await login(1)).statusCode, (await login(2)).statusCode]).toEqual([429, 429]); // by network, and by address
+  await auth.db.pool.query('update rate_limits set expire = expire + 3600000');
+  expect([(await login(1)).statusCode, (await login(2)).statusCode]).toEqual([200, 200]);
+});
+
 test('of twenty parallel sign-ins five are let through', async () => {
   const user = await auth.addUser();
   const credentials = { email: user.email, password: user.password };
