@@ -23,20 +23,20 @@ export interface StandingProcess {
   verbs: readonly Verb[];
 }
 
-/** A process as it is shown: with all that its row says. */
+/** A process as it is shown, with everything that its row says. */
 export interface ShownProcess extends ProcessRow, Pick<StandingProcess, 'nextWakeUp' | 'verbs'> {
   workflowId: string;
   waitsFor: WaitsFor | null;
 }
 
-/** With what Temporal says of it. */
+/** The same with what Temporal says of it. */
 export interface LookedAtProcess extends ShownProcess {
   temporal: (ProcessLook & { url: string | null }) | null;
   /** `unknown`: Temporal answers, and has no such workflow (yet, or any more). */
   temporalState: 'available' | 'unknown' | 'unavailable';
 }
 
-/** What became of the workflow of a cancelled process; its row has ended in any case. */
+/** What happened to the workflow of a cancelled process; its row has ended in any case. */
 export type WorkflowEnd = 'cancel_requested' | 'not_running' | 'temporal_unavailable';
 
 export interface AccountProcessesDeps extends KindsDeps {
@@ -50,8 +50,9 @@ export interface AccountProcessesDeps extends KindsDeps {
 export type AccountProcesses = ReturnType<typeof createAccountProcesses>;
 
 /**
- * "Where is it?": everything of an Account that waits, and what support can do about it. The rows answer, so it works while
- * Temporal is away; rows of mails are seen by nobody but the service, so that every query here names its Account itself.
+ * "Where is it?": everything in an Account that is waiting, and what support can do about it. Answered from the rows,
+ * so it works while Temporal is away. Only the system's scope sees rows of mails, so all queries here run in it, and
+ * filter by Account themselves.
  */
 export function createAccountProcesses(deps: AccountProcessesDeps) {
   const { db, now, processes, administratorInvites, temporalUi } = deps;
@@ -74,11 +75,11 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
     const { nextWakeUp, ...left } = standing(row);
     const verbs = row.endedReason !== null && row.endedReason === kind.overFor ? [] : left.verbs;
     const waitsFor = kind.open[row.state] ?? null;
-    // Not one literal: of one that begins with a spread each member behind it takes V8 a microsecond.
+    // Not a single literal: V8 takes a microsecond for each member behind a leading spread.
     return Object.assign({ ...row }, { workflowId: kind.workflowId(row), waitsFor, nextWakeUp, verbs });
   };
 
-  /** Does it to the row under its lock. @throws DomainError process.not_found, and what `assertPossible` throws */
+  /** Applies it to the row, under its lock. @throws DomainError process.not_found, and what `assertPossible` throws */
   const act = (
     scope: AccountScope,
     id: string,
@@ -132,8 +133,8 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
     },
 
     /**
-     * Ends the row as a cancel in the Temporal UI would, and then the workflow. The row decides: should the workflow not hear
-     * of it, it finds its row ended at its next step.
+     * Ends the row as a cancel in the Temporal UI would, and then the workflow. The row decides: a workflow that does
+     * not hear of it finds its row ended at its next step.
      * @param reason free text of the administrator, kept in the audit log
      * @throws DomainError process.not_found, process.not_running
      */
@@ -160,8 +161,9 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
     },
 
     /**
-     * Sends an invite's link again, with all that its resending asks of who does it.
-     * @throws DomainError process.not_found, process.not_running, process.verb_not_supported, and as `resend` of an invite
+     * Sends an invite's link again, with all checks of resending it.
+     * @throws DomainError process.not_found, process.not_running, process.verb_not_supported, and as `resend` of an
+     *   invite
      */
     async resend(scope: AccountScope, userId: string, id: string): Promise<ShownProcess> {
       const row = await within((tx) => findRow(tx, kinds, scope, { id, now: now() }));
@@ -181,7 +183,10 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
         await record(tx, 'process.extended', row, { deadline });
       }),
 
-    /** For the resource itself, which was read already: the same as its process says. Lists ask it of each row. */
+    /**
+     * The state of a process for its resource, which was read already; the same as the process itself shows. Lists ask
+     * it for each row.
+     */
     of: standing,
   };
 
@@ -195,7 +200,7 @@ export function createAccountProcesses(deps: AccountProcessesDeps) {
   }
 }
 
-/** What can be done in which state, of each kind; found once for each. */
+/** What can be done in which state, by kind; computed once for each. */
 function verbsByState(kinds: Kinds): (standing: Pick<ProcessStanding, 'kind' | 'state'>) => readonly Verb[] {
   const known = new Map<string, readonly Verb[]>();
   return ({ kind, state }) => {

@@ -6,7 +6,7 @@ import type { Kind, KindName, ProcessRow, ProcessStanding } from './kind.js';
 
 type Invite = Pick<AdministratorInvite, 'id' | 'createdAt' | 'expiresAt'> & { status: string };
 
-/** Of an invite that was read already, with its status as of now. */
+/** The standing of an invite that was read already, with its status as of now. */
 export const standingOfInvite = (kind: KindName, { id, status, createdAt, expiresAt }: Invite): ProcessStanding => ({
   id,
   kind,
@@ -21,13 +21,16 @@ interface Invites {
   counted: readonly RowCountList[];
   kind: KindName;
   subjectType: string;
-  /** SQL: the Environment that they are into. */
+  /** SQL: the Environment to which they lead. */
   environmentId: string;
-  /** What the process of one is told. */
+  /** The input of an invite's process. */
   inputOf(row: ProcessRow, now: Date): ProcessInput<'inviteExpiry'>;
 }
 
-/** What invites of all kinds have alike as processes: they wait to be accepted, and are over in time whether or not a worker noticed. */
+/**
+ * What all kinds of invites share as processes: they wait to be accepted, and are over in time whether or not a worker
+ * has noticed.
+ */
 export const invitesOf = ({ table, counted, kind, subjectType, environmentId, inputOf }: Invites) =>
   ({
     table,

@@ -2,12 +2,12 @@ import type { Db, Statement } from '../../platform/database/db.js';
 import { stopOf } from '../webhooks/stops.js';
 import type { KindName } from './kind.js';
 
-/** How many processes of a kind wait in a state, over all Accounts. */
+/** How many processes of a kind are waiting in a state, in all Accounts. */
 export interface WaitingProcesses {
   kind: string;
   state: string;
   count: number;
-  /** Of these, whose moment was more than five minutes ago: nobody has let time pass over them. */
+  /** How many of them were due more than five minutes ago: no workflow has let time pass over them. */
   overdue: number;
 }
 
@@ -16,15 +16,15 @@ interface Waiting {
   states: readonly string[];
   /** Its rows, with `status`. */
   from: string;
-  /** When it has to have gone on by itself, as SQL. */
+  /** SQL: the moment by which it has to go on by itself. */
   due: string;
 }
 
-/** What waits for a webhook that was switched off or deleted has ended, as every reader says. */
+/** Deliveries that wait for a webhook which was switched off or deleted have ended, as for every reader. */
 const notStopped = `select d.status, d.next_attempt_at from webhook_deliveries d
   where not (d.webhook_id in (select webhook_id from webhook_stops) and ${stopOf('reason', 'd')} is not null)`;
 
-// A mail waits for nothing but the mail server, an erasure for nothing but its own steps.
+// A mail only waits for the mail server, an erasure only for its own steps.
 const waiting: Record<KindName | 'registration' | 'account_intent', Waiting> = {
   registration: { states: ['pending'], from: 'pending_registrations', due: 'expires_at' },
   account_intent: { states: ['parked', 'claimed'], from: 'account_intents', due: 'expires_at' },
@@ -43,7 +43,9 @@ const waiting: Record<KindName | 'registration' | 'account_intent', Waiting> = {
   webhook_delivery: { states: ['pending'], from: `(${notStopped}) deliveries`, due: 'next_attempt_at' },
 };
 
-/** Of more rows than this nobody wants to know how many more: a look at them all would cost what there is not to spare. */
+/**
+ * Beyond this many rows the exact number does not matter, and counting all of them would cost what cannot be spared.
+ */
 const mostCounted = 20_000;
 
 const statement: Statement = {
@@ -63,7 +65,7 @@ const none: WaitingProcesses[] = Object.entries(waiting).flatMap(([kind, { state
   states.map((state) => ({ kind, state, count: 0, overdue: 0 })),
 );
 
-/** Every kind and open state, also those of which there is none; of each kind 20 000 rows at most are looked at. */
+/** Every kind and open state, including those without any; at most 20 000 rows of each kind are looked at. */
 export async function countWaitingProcesses(db: Pick<Db, 'statement'>): Promise<WaitingProcesses[]> {
   const rows = await db.statement<WaitingProcesses>(statement, []);
   return none.map((empty) => rows.find(({ kind, state }) => kind === empty.kind && state === empty.state) ?? empty);

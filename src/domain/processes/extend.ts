@@ -8,15 +8,15 @@ import { DomainError, invalidField } from '../errors.js';
 import { startLater } from '../outbox.js';
 import type { ProcessRow } from './kind.js';
 
-/** Until when: counted from now, or a moment. */
+/** The new deadline: counted from now, or a moment. */
 export type Extension = { expiresInMs: number } | { until: Date };
 
-/** An offer of rights does not stay open for longer than this, from the moment at which somebody last stood by it. */
+/** An offer of rights stays open no longer than this, from the moment at which somebody last confirmed it. */
 const longest = days(30);
 
 /**
- * Gives an invite a later deadline; its link stays good. That prolongs an offer of rights, so it takes what sending it
- * again takes.
+ * Gives an invite a later deadline; its link stays valid. That prolongs an offer of rights, so it takes the same rights
+ * as resending it.
  * @returns the new deadline
  * @throws DomainError validation.failed, account.capability_required, member.owner_required,
  *   administrator_role.cannot_grant, administrator_invite.role_deleted

@@ -11,7 +11,10 @@ const inputOf = ({ id, subjectId, accountId, environmentId }: ProcessRow) => ({
   environmentId,
 });
 
-/** Mails of the Account. What is about a person alone (a registration, a password) is of no Account, and not in here. */
+/**
+ * Mails of the Account. Mails about a person alone (a registration, a password) belong to no Account, and are not
+ * included.
+ */
 export const emailKind: Kind = {
   table: 'emails',
   counted: ['emails'],
@@ -30,7 +33,8 @@ from emails where account_id = $1`,
   workflowId: (row) => workflowIdOf('emailDelivery', inputOf(row)),
   wakesUpAt: () => null, // the pauses between two tries are Temporal's
   cancel: (tx, { id }, now) =>
-    // In the words of `emails.cancel`, which is the worker's: the api has no mail server. Its next try finds the row ended.
+    // The same as `emails.cancel`, which belongs to the worker: the api has no mail server. The next try finds the row
+    // ended.
     tx.update(
       Email,
       { id, status: 'pending' },

@@ -7,7 +7,7 @@ import type { Kind, ProcessRow } from './kind.js';
 const inputOf = ({ id, accountId, subjectId }: ProcessRow) =>
   environmentRemovalInput({ id, accountId, environmentId: subjectId });
 
-/** Deletions of Environments. Theirs is the subject: the Environment that it would be in is gone. */
+/** Deletions of Environments. Their subject is the Environment: they are in none, since that one is gone. */
 export const environmentRemovalKind: Kind = {
   table: 'environment_removals',
   counted: ['environment_removals'],

@@ -23,7 +23,7 @@ export const inviteKind: Kind = {
   lockFirst: keepAdministrationOf,
   async cancel(tx, row, now) {
     await createAdministratorInviteExpiry({ db: dbWithin(tx), now }).cancel(row.id, 'cancelled_by_operator');
-    // Its workflow would sleep on for days where a cancel does not reach Temporal.
+    // Otherwise its workflow would sleep on for days if the cancel does not reach Temporal.
     const { expiresAt } = await tx.findOneByOrFail(AdministratorInvite, { accountId: row.accountId, id: row.id });
     await startLater(tx, 'inviteExpiry', { ...inputOf({ ...row, deadline: expiresAt }, now()), news: 'revoked' });
   },

@@ -10,7 +10,7 @@ import type { Kind, ProcessRow } from './kind.js';
 const inputOf = ({ id, accountId, environmentId, subjectId }: ProcessRow) =>
   mfaGraceInput({ id, accountId, environmentId: environmentId!, identityId: subjectId });
 
-/** Times in which identities may still sign in without a second factor. */
+/** Periods in which Identities may still sign in without a second factor. */
 export const mfaGraceKind = (reminders: readonly number[]): Kind => ({
   table: 'mfa_graces',
   counted: ['mfa_graces'],
@@ -28,13 +28,14 @@ from (select *, status in ('running', 'cancelled') and expires_at <= $2 as is_ov
   wakesUpAt: ({ since, deadline }, now) => nextMoment({ startedAt: since, expiresAt: deadline! }, reminders, now),
   async cancel(tx, row, now) {
     await createMfaGraces({ db: dbWithin(tx), now, reminders }).cancel(row.id, 'cancelled_by_operator');
-    await startLater(tx, 'mfaGrace', { ...inputOf(row), news: 'policyChanged' }); // it looks at the row, and ends
+    await startLater(tx, 'mfaGrace', { ...inputOf(row), news: 'policyChanged' }); // it finds the row ended, and ends
   },
-  /** The reminders that are still to come are sent again. */
+  /** Reminders that are still to come are sent again. */
   async retry(tx, row) {
     const again = { status: 'running', endedReason: null, endedAt: null } as const;
     await tx.update(MfaGrace, { id: row.id, status: 'cancelled' }, again);
-    // Whatever the signal's name, it looks at the row; this one also starts a run where the last one has ended.
+    // Whatever the signal is called, the workflow looks at the row; this one also starts a run if the last one has
+    // ended.
     await startLater(tx, 'mfaGrace', { ...inputOf(row), news: 'reset' });
   },
 });

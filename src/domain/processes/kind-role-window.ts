@@ -10,7 +10,7 @@ import type { Kind, ProcessRow } from './kind.js';
 const inputOf = ({ id, accountId, environmentId, subjectId }: ProcessRow) =>
   roleWindowInput({ id, accountId, environmentId: environmentId!, identityId: subjectId });
 
-/** Windows of role assignments, whose moments are told as they come. Its id is that of the assignment. */
+/** Windows of role assignments, whose events are recorded when they happen. Their id is that of the assignment. */
 export const roleWindowKind = (notices: readonly number[]): Kind => ({
   table: 'role_assignment_windows',
   counted: ['role_assignment_windows'],
@@ -30,9 +30,9 @@ from role_assignment_windows w join role_assignments a on a.id = w.id where w.ac
     null,
   async cancel(tx, row, now) {
     await createRoleWindows({ db: dbWithin(tx), now, notices }).cancel(row.id, 'cancelled_by_operator');
-    await startLater(tx, 'roleAssignmentWindow', { ...inputOf(row), news: 'changed' }); // it looks at the row, and ends
+    await startLater(tx, 'roleAssignmentWindow', { ...inputOf(row), news: 'changed' }); // it finds the row ended, and ends
   },
-  /** What is still to come is told again; what came meanwhile is not. */
+  /** Events that are still to come are recorded again; those that came meanwhile are not. */
   async retry(tx, row, now) {
     const again = { status: 'running', endedReason: null, endedAt: null, toldUntil: now() } as const;
     await tx.update(RoleAssignmentWindow, { id: row.id, status: 'cancelled' }, again);

@@ -6,7 +6,7 @@ import { assertRoom, takeTurns } from '../sso-domains/room.js';
 import { type DomainSchedule, timesFrom } from '../sso-domains/schedule.js';
 import type { Kind, ProcessRow, ProcessStanding } from './kind.js';
 
-/** Of a claim that was read already. */
+/** The standing of a claim that was read already. */
 export const standingOfDomain = ({ id, status, startedAt, failsAt, nextCheckAt }: SsoDomain): ProcessStanding => ({
   id,
   kind: 'sso_domain',
@@ -16,7 +16,7 @@ export const standingOfDomain = ({ id, status, startedAt, failsAt, nextCheckAt }
   nextAt: nextCheckAt,
 });
 
-/** Claims of domains: looked for until they are found, and looked at for as long as they are verified. */
+/** Claims of domains: checked until their record is found, and then for as long as they are verified. */
 export const ssoDomainKind = (schedule: DomainSchedule): Kind => ({
   table: 'sso_domains',
   counted: ['sso_domains'],
@@ -37,7 +37,7 @@ from sso_domains where account_id = $1`,
   async cancel(tx, { id, accountId }, now) {
     const claim = await tx.findOneByOrFail(SsoDomain, { accountId, id });
     await failClaim(tx, claim, 'cancelled_by_operator', now());
-    await startLater(tx, 'ssoDomainVerification', ssoDomainInput(claim, 'cancelled')); // it looks at the row, and ends
+    await startLater(tx, 'ssoDomainVerification', ssoDomainInput(claim, 'cancelled')); // it finds the row ended, and ends
   },
   async retry(tx, row, now) {
     await assertRoom(tx, await tx.findOneByOrFail(SsoDomain, { accountId: row.accountId, id: row.id }));

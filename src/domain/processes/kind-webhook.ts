@@ -15,11 +15,14 @@ const deliveryIn = ({ id, subjectId, accountId, environmentId }: ProcessRow) => 
 
 const scopeOf = ({ accountId, environmentId }: ProcessRow) => ({ accountId, ...(environmentId && { environmentId }) });
 
-/** As whoever has a delivery sent again, or switches its subscription off, takes its lock first. */
+/**
+ * Takes the lock of the subscription first, as everybody does who sends a delivery again or switches the subscription
+ * off.
+ */
 const lockedWebhookOf =
   'select from webhooks where id = (select webhook_id from webhook_deliveries where id = $1) for update';
 
-/** Of a delivery that was read already. */
+/** The standing of a delivery that was read already. */
 export const standingOfDelivery = ({
   id,
   status,
@@ -34,16 +37,16 @@ export const standingOfDelivery = ({
   nextAt: nextAttemptAt,
 });
 
-/** Of thousands that wait, nearly always none: which subscriptions have stops is looked for once. */
+/** Nearly none of thousands that wait are stopped, so the subscriptions with stops are looked up once. */
 const mayBeStopped = `d.status = 'pending' and d.webhook_id in (select webhook_id from webhook_stops where account_id = $1)`;
-/** SQL: a column of a delivery that one which waits has nothing in, or that of its stop. */
+/** SQL: a column that is empty in a waiting delivery, or the value of its stop. */
 const endedBy = (column: string, ofStop: 'reason' | 'stopped_at') =>
   `case when ${mayBeStopped} then ${stopOf(ofStop, 'd')} else d.${column} end`;
 /** SQL: a column of a delivery, or something else where it was stopped. */
 const unlessStopped = (column: string, stopped: string) =>
   `case when ${mayBeStopped} and ${stopOf('reason', 'd')} is not null then ${stopped} else d.${column} end`;
 
-/** Events on their way to the Account's webhooks, and to those of its Environments. */
+/** Events on their way to the webhooks of the Account and of its Environments. */
 export const webhookKind: Kind = {
   table: 'webhook_deliveries',
   counted: ['webhook_deliveries'],

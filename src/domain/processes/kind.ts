@@ -29,7 +29,7 @@ export const waitsFor = [
 ] as const;
 export type WaitsFor = (typeof waitsFor)[number];
 
-/** What every kind's query answers: what the row says of its process, as of now. */
+/** The columns of every kind's query: what the row says of its process, as of now. */
 export interface ProcessRow {
   id: string;
   kind: KindName;
@@ -43,46 +43,46 @@ export interface ProcessRow {
   createdAt: Date;
   endedAt: Date | null;
   endedReason: string | null;
-  /** When it goes on by itself, where the row itself says so. */
+  /** When it goes on by itself, if the row itself says so. */
   nextAt: Date | null;
 }
 
-/** What of a row says where its process stands. */
+/** The columns that say where a process stands. */
 export type ProcessStanding = Pick<ProcessRow, 'id' | 'kind' | 'state' | 'since' | 'deadline' | 'nextAt'>;
 
 /** What a kind does with a row, in the caller's transaction and under a lock on the row. */
 export type Act = (tx: EntityManager, row: ProcessRow, now: Clock) => Promise<unknown>;
 
 /**
- * A kind of process that an Account has. A new one is a file like these and a line in `kinds`; its reader, list, verbs,
- * and link to Temporal come with it.
+ * A kind of process that an Account has. For a new one, add a file like these and a line in `kinds`; reading, lists,
+ * actions and the link to Temporal follow from it.
  */
 export interface Kind {
-  /** Its rows. An index on `account_id` serves them. */
+  /** The table of its rows, with an index on `account_id`. */
   table: string;
-  /** As what its rows are counted. */
+  /** The names under which its rows are counted. */
   counted: readonly RowCountList[];
   /**
-   * Of the columns of `ProcessRow`, and `stored`, the state as the row has it, which indexes know: `$1` is the Account, `$2` is now. Rows
-   * of other Accounts must not be in it.
+   * SQL that selects the columns of `ProcessRow`, and `stored`, the state as stored, which indexes know. `$1` is the
+   * Account, `$2` is now. It must not answer rows of other Accounts.
    */
   sql: string;
   /** The states in which it has ended. */
   ended: readonly string[];
-  /** Which of these nearly all come to, where an index has the others. */
+  /** The one in which nearly all end, if an index has the others. */
   usualEnd?: string;
   /** The states in which it goes on, each with what it waits for. */
   open: Record<string, WaitsFor>;
   /** What can be done with it, and in which states. */
   verbs: Partial<Record<Verb, readonly string[]>>;
-  /** Why it has ended where nothing can be done with it any more, whatever its state. */
+  /** Why nothing can be done with it any more, whatever its state. */
   overFor?: string;
   workflowId(row: ProcessRow): string;
-  /** When its workflow does something again by itself; null where only Temporal knows. Asked of open ones. */
+  /** When its workflow does something again by itself; null if only Temporal knows. Only asked for open ones. */
   wakesUpAt(standing: ProcessStanding, now: Date): Date | null;
-  /** Takes the locks that others hold when they come to the row, so that nobody waits for each other. */
+  /** Takes the locks that others take before the row, so that nobody waits in a circle. */
   lockFirst?(tx: EntityManager, id: string): Promise<unknown>;
-  /** Ends the row as a cancel in the Temporal UI does, and tells the workflow through the outbox where it would linger. */
+  /** Ends the row as a cancel in the Temporal UI does, and tells the workflow through the outbox if it would linger. */
   cancel: Act;
   /** Has it done again. */
   retry?: Act;

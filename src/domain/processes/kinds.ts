@@ -33,7 +33,7 @@ export const createKinds = ({ mfaReminders, roleNotices, domainSchedule }: Kinds
 
 export type Kinds = Record<KindName, Kind>;
 
-/** Every state that a row can be in, of whatever kind: what a list can be narrowed to. */
+/** All states of all kinds, by which a list can be filtered. */
 export const states = [
   'pending',
   'running',

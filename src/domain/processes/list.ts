@@ -13,7 +13,7 @@ export interface ListRequest extends PageRequest<'created_at'>, Omit<Filters, 'q
   kind?: KindName | undefined;
 }
 
-/** One page over all kinds. It is read from the nearer end, as every list is. */
+/** One page over all kinds. Like every list, it is read from the nearer end. */
 export async function listRows(
   tx: EntityManager,
   kinds: Kinds,
@@ -28,11 +28,12 @@ export async function listRows(
   const values: unknown[] = [accountId, now];
   const where = conditions(request, now, bindInto(values));
   if (last) where.push(afterCursor(last, columns, direction, bindInto(values)));
-  // Each kind gives no more than what the page can have of it, by its own index.
+  // Each kind contributes no more than the page can show of it, by its own index.
   const sorted = `order by ${columns.map((column) => `${column} ${direction}`).join(', ')}`;
   const each = (kind: Kind) => {
     const listed = rowsOf(kind, [...fewOf(kind, request), ...where]);
-    // Few are found as they were counted. The planner would walk through the order of all until it has met them.
+    // If few match, they are found in the way in which they were counted. The planner would otherwise walk through all
+    // in order until it has met them.
     const found = itemCount <= few ? `select * from (${listed} offset 0) found` : listed;
     return `(${found} ${sorted} limit ${at + count})`;
   };
@@ -44,7 +45,7 @@ export async function listRows(
 }
 
 /**
- * The process of that id, of whatever kind. With `lock`, nobody else moves its row until the end of the transaction.
+ * The process with this id, of any kind. With `lock`, its row is locked until the end of the transaction.
  * @throws DomainError process.not_found, also for another Account's
  */
 export async function findRow(
@@ -64,9 +65,9 @@ export async function findRow(
   const kind: Kind = kinds[row.kind];
   await kind.lockFirst?.(tx, id);
   await tx.query(`select from ${kind.table} where account_id = $1 and id = $2 for update`, [accountId, id]);
-  return find(); // as it is under the lock
+  return find(); // read again under the lock
 }
 
 const columns = ['"createdAt"', 'id'] as const;
-/** So many are sorted sooner than they are met. */
+/** Up to this many are sorted faster than they are met in order. */
 const few = 100;

@@ -30,20 +30,22 @@ export interface OpenRow<P extends ProcessName> {
   input: ProcessInput<P>;
 }
 
-/** Which of the rows that wait: by id, in its order, and old enough for the relay to have started their process. */
+/** Which waiting rows: by id, in order, and old enough for the relay to have started their process. */
 export interface Look {
   id: FindOperator<string>;
   since: FindOperator<Date>;
   take: number;
 }
 
-/** Finds rows that wait, with what their process is started with. An index has to serve it, in the order of ids. */
+/** Finds waiting rows, with the input of their process. It needs an index, in the order of ids. */
 export type OpenQuery<P extends ProcessName> = (tx: EntityManager, look: Look) => Promise<OpenRow<P>[]>;
 
-/** Every process waits over rows, and brings the query that finds them: without it nobody heals one that was terminated. */
+/**
+ * Each process waits over rows, and brings the query for them: without it, one that was terminated is never restored.
+ */
 export type OpenKinds = { [P in ProcessName]: OpenQuery<P> };
 
-/** Not a mail that was planned with a wish for an Account, before that one's process has made the link that it leads to: it would say nothing. */
+/** Not a mail for a request for an Account whose process has not made its link yet: it would have nothing to say. */
 const hasItsLink = `not (email.template = 'set-password' and exists (select from account_intents i
   where i.id = email.subject_id and i.status = 'parked' and not exists (select from password_links l where l.id = i.id)))`;
 
@@ -70,7 +72,7 @@ export const openKinds = ({
       ...administrators.map((row) => ({ id: row.id, input: administratorInviteInput(row, now()) })),
       ...identities.map((row) => ({ id: row.id, input: identityInviteInput(row, now()) })),
     ];
-    // Both come in the order of ids, and so does the next page begin after the last of this one.
+    // Both come in the order of ids, and the next page begins behind the last one of this page.
     return rows.sort((a, b) => (a.id < b.id ? -1 : 1)).slice(0, take);
   },
   emailDelivery: async (tx, { id, since, take }) => {
@@ -99,7 +101,7 @@ export const openKinds = ({
     return rows.map((row) => ({ id: row.id, input: erasureInput(row) }));
   },
   roleAssignmentWindow: async (tx, { id, since, take }) => {
-    // In one statement: a page that lacks what is removed meanwhile would be taken for the last one.
+    // In one statement: a page that is short because rows were removed meanwhile would be taken for the last one.
     const windows = tx
       .createQueryBuilder()
       .select('window.id')

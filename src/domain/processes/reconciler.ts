@@ -16,10 +16,10 @@ export interface ReconcilerDeps {
   settledMs?: number;
 }
 
-/** A row has to be this old: the relay comes first, and Temporal's list of what runs is a little behind. */
+/** Rows have to be this old: the relay comes first, and Temporal's list of running workflows is a little behind. */
 export const settledMs = minutes(1);
 
-/** Where a run has got to. */
+/** How far a run has come. */
 export interface ReconcilerPlace {
   kind: ProcessName;
   after: string;
@@ -28,31 +28,35 @@ export interface Reconciled {
   kind: ProcessName;
   looked: number;
   restarted: number;
-  /** Ids of workflows of which Temporal could not say whether they run, or that it could not start: they are left to the next run. */
+  /**
+   * Ids of workflows of which Temporal could not say whether they run, or that it could not start; left to the next
+   * run.
+   */
   failed: string[];
-  /** Null when all rows were looked at. */
+  /** Null when all rows were checked. */
   next: ReconcilerPlace | null;
 }
 
-/** Starts on their way to Temporal at once. */
+/** How many starts are on their way to Temporal at once. */
 const atOnce = 20;
 
 export type Reconciler = ReturnType<typeof createReconciler>;
 
 /**
- * Workflow code cannot see that it was terminated, or that its server lost its memory. Whatever row still waits is compared with
- * what runs, and gets its process back; that one then looks at the row, and closes it where its time is over.
+ * Workflow code cannot notice that it was terminated, or that its server has lost its memory. So each waiting row is
+ * compared with what is running, and gets its process back, which then looks at the row and closes it if its time is
+ * over.
  */
 export function createReconciler({ db, now, kinds, processes, settledMs: oldEnough = settledMs }: ReconcilerDeps) {
   const names = Object.keys(kinds) as ProcessName[];
-  // Prometheus sees no increase in what a series begins with.
+  // Prometheus does not see an increase in the first value of a series.
   for (const name of names) {
     workflowsRestarted.inc({ workflow_type: name }, 0);
     workflowsUnhealed.inc({ workflow_type: name }, 0);
   }
 
   return {
-    /** Looks at one page of rows. @param place where the page before ended; null begins a run */
+    /** Checks one page of rows. @param place where the page before ended; null begins a run */
     async reconcile(place: ReconcilerPlace | null, pageSize: number): Promise<Reconciled> {
       const { kind, after: last } = place ?? { kind: names[0]!, after: nilUuid };
       const query = kinds[kind] as OpenQuery<ProcessName> | undefined;
@@ -76,18 +80,18 @@ export function createReconciler({ db, now, kinds, processes, settledMs: oldEnou
       page.map(({ input }) => input),
     );
     if (missing.size === 0) return healed;
-    // Most of the few have ended between the two looks, and so have their rows.
+    // Most of these few have ended between the two looks, and so have their rows.
     const waiting = await reread(page.filter(({ input }) => missing.has(input)).map(({ id }) => id));
     for (const batch of partsOf(waiting, atOnce)) {
       const first = await startEach(kind, batch);
-      // One keeps no other from its process; so many are no accident of theirs.
+      // A single failure stops no other start; this many are no coincidence.
       if (first.lost.length === atOnce) throw first.reason;
-      // A start that a busy Temporal did not answer in time may be one all the same, and is seen by now.
+      // A start that a busy Temporal did not answer in time may have worked, and is visible by now.
       const second = await startEach(kind, first.lost);
       const restarted = first.restarted + second.restarted;
       healed.failed.push(...second.lost.map(({ input }) => workflowIdOf(kind, input)));
       healed.restarted += restarted;
-      workflowsRestarted.inc({ workflow_type: kind }, restarted); // now: they run whatever becomes of the next batch
+      workflowsRestarted.inc({ workflow_type: kind }, restarted); // counted now: they run, whatever happens to the next batch
       workflowsUnhealed.inc({ workflow_type: kind }, second.lost.length);
     }
     return healed;

@@ -5,18 +5,18 @@ import type { Bind } from '../sql-parameters.js';
 import type { Kind, KindName } from './kind.js';
 import type { Kinds } from './kinds.js';
 
-/** What a list can be narrowed to, aside from a kind. */
+/** The filters of a list, aside from a kind. */
 export interface Filters {
   q?: string | undefined;
   state?: string | undefined;
   subjectId?: string | undefined;
-  /** Milliseconds since it began. */
+  /** The least age, in milliseconds since it began. */
   olderThanMs?: number | undefined;
-  /** Whether it goes on. */
+  /** Whether it is still open. */
   open?: boolean | undefined;
 }
 
-/** Those that can be in a state that is asked for, and of a kind that is. */
+/** The kinds that match the filter, and can be in the wanted state. */
 export const kindsIn = (
   kinds: Kinds,
   { kind, state }: { kind?: KindName | undefined; state?: string | undefined } = {},
@@ -27,23 +27,25 @@ export const kindsIn = (
     return isAsked ? [one] : [];
   });
 
-/** Without what is in an Environment that is being removed: it goes with that. */
+/** Without rows of an Environment that is being deleted: they go with it. */
 export const standsIn = (environmentId: string) =>
   `not exists (select from environments e where e.id = ${environmentId} and e.account_id is null)`;
 
-/** The same as one look-up by key for each row, whatever the plan: a plan that is kept does not know how many rows there are. */
+/**
+ * The same as one look-up by key for each row, whatever the plan: a cached plan does not know how many rows there are.
+ */
 export const standsByKey = (environmentId: string) =>
   `(select e.account_id is null from environments e where e.id = ${environmentId}) is not true`;
 
-/** SQL: all rows of some kinds, one at least, of which `$1` is the Account and `$2` is now. @param each those of a kind */
+/** SQL: all rows of one or more kinds; `$1` is the Account and `$2` is now. @param each the rows of one kind */
 export const union = (kinds: readonly Kind[], each: (kind: Kind) => string = (kind) => rowsOf(kind, [])): string =>
   kinds.map(each).join('\nunion all\n');
 
-/** SQL: the rows of a kind that meet conditions, of which not every one need ask for the time. */
+/** SQL: the rows of a kind that meet conditions, which may or may not use the time. */
 export const rowsOf = ({ sql }: Kind, where: readonly string[], stands = standsIn): string =>
   `select * from (${sql}) listed where ${['$2::timestamptz is not null', stands('listed."environmentId"'), ...where].join(' and ')}`;
 
-/** SQL: what rows of any kind are narrowed by. */
+/** SQL: the conditions of the filters, for rows of any kind. */
 export function conditions({ state, subjectId, olderThanMs, open, q }: Filters, now: Date, put: Bind): string[] {
   const all: string[] = [];
   if (state !== undefined) all.push(`state = ${put(state)}`);
@@ -51,7 +53,7 @@ export function conditions({ state, subjectId, olderThanMs, open, q }: Filters, 
   if (olderThanMs !== undefined) all.push(`"createdAt" <= ${put(after(now, -olderThanMs))}`);
   if (open !== undefined) all.push(`"endedAt" is ${open ? '' : 'not '}null`);
   if (q && isUuid(q)) {
-    const id = put(q); // is found by index, where a part of one is looked for in every row
+    const id = put(q); // found by index, while a part of an id would be searched in every row
     all.push(`(id = ${id} or "subjectId" = ${id})`);
   } else if (q) {
     const pattern = put(containing(q));
@@ -60,7 +62,7 @@ export function conditions({ state, subjectId, olderThanMs, open, q }: Filters, 
   return all;
 }
 
-/** SQL: what those have to be as well that are few, in the words of the indexes that have just these. */
+/** SQL: the additional condition for rare states, in the form of the indexes that contain just those. */
 export function fewOf(kind: Kind, { state, open }: Filters): string[] {
   if (open || (state !== undefined && Object.hasOwn(kind.open, state))) {
     return [`stored in (${Object.keys(kind.open).map((one) => `'${one}'`)})`];
@@ -68,5 +70,5 @@ export function fewOf(kind: Kind, { state, open }: Filters): string[] {
   return state === undefined || state === kind.usualEnd ? [] : unusual(kind);
 }
 
-/** SQL: not having ended as nearly all do. */
+/** SQL: not in the state in which nearly all end. */
 export const unusual = ({ usualEnd }: Kind): string[] => (usualEnd === undefined ? [] : [`stored <> '${usualEnd}'`]);

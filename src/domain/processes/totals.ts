@@ -5,9 +5,9 @@ import type { Kind } from './kind.js';
 import { conditions, type Filters, fewOf, rowsOf, standsIn, union, unusual } from './rows.js';
 
 /**
- * How many processes of some kinds there are. All of them the database has counted, those that go on have indexes, and so has how few
- * have not ended as usual: what nearly all are is what is left without those, as of the same moment. Only what is asked for
- * beyond that is looked for row by row.
+ * The number of processes of some kinds. The total is counted by the database, open ones have indexes, and so have
+ * those that did not end as usual; the number of usual ends is what remains, as of the same moment. Only other filters
+ * look at the rows.
  */
 export async function readTotal(
   tx: EntityManager,
@@ -42,7 +42,7 @@ export async function readTotal(
   return Number(row!.total);
 }
 
-/** With mails of Environments that are gone, as the list has them. */
+/** Including mails of Environments that are gone, as in the list. */
 export const wholeOf = (accountId: string) => ({
   accountId,
   stands: (row: string) => standsIn(`${row}.environment_id`),

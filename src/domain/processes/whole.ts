@@ -12,17 +12,17 @@ import type { ListRequest } from './list.js';
 import { kindsIn, rowsOf, standsByKey, union } from './rows.js';
 import { wholeOf } from './totals.js';
 
-/** Whether a list is asked for as it is, or those of one kind, from its beginning or from where a page ended. */
+/** Whether a list is requested without filters other than a kind, from its beginning or behind a cursor. */
 export const isWhole = ({ q, state, open, subjectId, olderThanMs, ...request }: ListRequest): boolean =>
   !q &&
   [state, open, subjectId, olderThanMs].every((filter) => filter === undefined) &&
   (request.page === 1 || isFollowing(request));
 
 /**
- * One page of these, with the total, in one round trip. To plan nine kinds, each with its policies, takes several times what it takes to
- * read fifty rows of them; and there is one way to read them, by the index of each, so that the plan is kept. Whoever sees the rows of
- * mails sees every Account's, so that each of the kinds names it.
- * @returns undefined where nothing is there, and so no row to tell the total
+ * One page of such a list, with the total, in one round trip. Planning nine kinds, each with its policies, takes
+ * several times as long as reading fifty rows of them; and there is one good plan, by the index of each, so it is
+ * cached. It runs in the system's scope, which alone sees rows of mails, so each kind filters by Account itself.
+ * @returns undefined if there are no rows, and so none that carries the total
  */
 export async function readWholePage(
   db: Pick<Db, 'statement'>,
@@ -42,10 +42,10 @@ interface Asked {
   statement: Statement;
   counted: readonly RowCountList[];
 }
-/** Each connection keeps a megabyte for one of all kinds: they are as few as there are ways to read. */
+/** Each connection keeps a megabyte for one over all kinds; there are as few as there are ways to read. */
 const known = new Map<string, Asked>();
 
-/** A text is long, and is made once. */
+/** The text is long, and is built once. */
 function askedFor(kinds: Kinds, kind: KindName | undefined, stretch: Stretch): Asked {
   const key = [kind, stretch.direction, stretch.behind === undefined].join(' ');
   const before = known.get(key);
