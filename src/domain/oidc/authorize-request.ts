@@ -103,6 +103,7 @@ export function clientIdOf(read: ReadParameters): string {
 }
 
 /**
+ * Reads an authorization request of a client that was found.
  * @throws OAuthError for errors that are shown on a page: nothing malformed is answered by a redirect, and nothing at
  *   all before the redirect URI is known to be the client's
  */

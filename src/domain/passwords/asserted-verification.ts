@@ -4,16 +4,16 @@ import { Identity } from '../../../entities/identity.js';
 export interface Arriving {
   accountId: string;
   environmentId: string;
-  /** When they were asked in; null: it was nobody's to ask. */
+  /** When they were invited; null if they came without an invite. */
   askedAt: Date | null;
 }
 
 type Known = Pick<Identity, 'id' | 'emailVerifiedAt' | 'verifiedByWord'>;
 
 /**
- * Whether an address counts as verified only because somebody asserted it (an administrator, an import), in a case where that does not
- * suffice (docs/decisions/0077), since whoever did may know the password and have a passkey: the Identity enters a production
- * Environment for the first time, or it was asserted after the invite.
+ * Whether an address is only verified by somebody's word (an administrator's, an import's) where that does not suffice
+ * (docs/decisions/0077), since whoever gave it may know the password and have a passkey: if the Identity enters a
+ * production Environment for the first time, or the word came after the invite.
  */
 export async function isVerificationOnlyAsserted(
   tx: EntityManager,
@@ -31,6 +31,8 @@ export async function isVerificationOnlyAsserted(
   return arrivesInProduction.length > 0;
 }
 
-/** Nobody has confirmed the address then. In the caller's transaction, which has the Identity locked and settles whose it is. */
+/**
+ * Marks the address as unverified. In the caller's transaction, which has locked the Identity and decides whose it is.
+ */
 export const revokeVerification = (tx: EntityManager, { accountId }: Pick<Arriving, 'accountId'>, id: string) =>
   tx.update(Identity, { accountId, id }, { emailVerifiedAt: null, verifiedByWord: false });

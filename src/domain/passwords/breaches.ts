@@ -3,21 +3,21 @@ import { seconds } from '../../platform/clock.js';
 import { isCommon } from './common.js';
 
 export interface BreachOptions {
-  /** The k-anonymity range API, to which the first five digits of a hash are appended; null never asks anyone. */
+  /** The k-anonymity range API, to which the first five digits of a hash are appended; null: no API is asked. */
   breachUrl: string | null;
-  /** Longest time that one question may take, answer included. */
+  /** The most time for one request, answer included. */
   timeoutMs?: number;
-  /** How long an unreachable API is left alone. */
+  /** How long an unreachable API is not asked again. */
   pauseMs?: number;
-  /** Told when the API did not answer. What it is told holds nothing of the password. */
+  /** Called when the API did not answer; without anything about the password. */
   onOutage?: (error: Error) => void;
 }
 
-/** The range API pads its answers to some 40 KB; more than this is no answer of it. */
+/** The range API pads its answers to some 40 KB; a longer one is not its own. */
 const LONGEST_ANSWER = 1024 * 1024;
 
 /**
- * Whether a password is known from a breach. Only the first 20 bits of its hash leave the process. Where the API is off or
+ * Whether a password is known from a breach. Only the first 20 bits of its hash leave the process. If the API is off or
  * does not answer, the bundled list of common passwords decides.
  */
 export function createBreachCheck({
@@ -31,7 +31,7 @@ export function createBreachCheck({
 
   return async (password: string): Promise<boolean> => {
     if (breachUrl === null || performance.now() < askAgainAt) return isCommon(password);
-    // While it fails, one caller probes and the others need not wait for the outcome.
+    // While the API fails, one caller tries it and the others need not wait.
     if (failing) askAgainAt = performance.now() + pauseMs;
     try {
       const breached = await askRange(breachUrl, password, timeoutMs);
@@ -49,9 +49,9 @@ export function createBreachCheck({
 
 async function askRange(url: string, password: string, timeoutMs: number): Promise<boolean> {
   const hash = createHash('sha1').update(password).digest('hex').toUpperCase();
-  const { request } = await import('undici'); // 20 MB and 70 ms that only a process that asks has to pay
+  const { request } = await import('undici'); // 20 MB and 70 ms, only for a process that asks
   const { statusCode, body } = await request(`${url.replace(/\/?$/, '/')}${hash.slice(0, 5)}`, {
-    // Padding hides from an onlooker, in the answer's length, which range was asked for.
+    // Padding keeps the answer's length from telling an onlooker which range was asked for.
     headers: { 'add-padding': 'true', 'user-agent': 'gatehouse' },
     signal: AbortSignal.timeout(timeoutMs),
   });

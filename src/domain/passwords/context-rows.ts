@@ -4,8 +4,8 @@ import { type PasswordRule, passwordLength } from './passwords.js';
 export type RuleOfEnvironment = Pick<PasswordRule, 'minLength' | 'context'>;
 
 /**
- * What an Environment asks of a password, in the scope of its Account.
- * @param identityId whose password it will be, where they are there already: their names and address are of its context
+ * An Environment's rules for a password, read in the scope of its Account.
+ * @param identityId whose password it will be, if they exist already: their names and address are part of its context
  */
 export async function environmentRule(
   tx: EntityManager,
@@ -24,7 +24,7 @@ export async function environmentRule(
      where s.environment_id = $1`,
     [environmentId, identityId],
   );
-  // It is being removed, which whatever the password is for finds out.
+  // The Environment is being deleted, as the caller will find out.
   return rule ?? { minLength: passwordLength.min, context: [] };
 }
 

@@ -1,11 +1,14 @@
-/** The shortest word that is looked for: shorter ones are parts of too many others. */
+/** The shortest word that counts: shorter ones are parts of too many others. */
 const SHORTEST_WORD = 4;
-/** What has to be left of a password without the words of its context: as much as of any password. */
+/** What has to be left of a password without its context's words: as much as any password needs. */
 const LEAST_LEFT = 8;
-/** Of this service; in the context of every password. */
+/** Words of this service; part of every password's context. */
 const OURS = 'gatehouse';
 
-/** What stands for what it looks like, so that `g4teh0use` is `gatehouse`. One character each, so that places stay. */
+/**
+ * Characters that are used for similar letters, so that `g4teh0use` is `gatehouse`. One for one, so that positions stay
+ * the same.
+ */
 const lookalikes: Readonly<Record<string, string>> = {
   0: 'o',
   1: 'i',
@@ -20,11 +23,11 @@ const lookalikes: Readonly<Record<string, string>> = {
 };
 
 /**
- * Whether a password is, or is little more than, words of its context (NIST SP 800-63B-4 §3.1.1.2, docs/decisions/0060):
- * a name or an address as a whole, what stands before its `@`, and each of its parts of at least four letters. Case, accents,
- * punctuation and the usual digits for letters make no difference. Taken out, the words have to leave eight characters,
- * for which digits in a row, and a character that is repeated, count once.
- * @param context names and mail addresses; what is not known is left out
+ * Whether a password is little more than words of its context (NIST SP 800-63B-4 §3.1.1.2, docs/decisions/0060): a
+ * whole name or address, the part before its `@`, and each of its parts of at least four letters. Case, accents,
+ * punctuation and the usual digits for letters make no difference. Without the words eight characters have to be left,
+ * of which consecutive digits, and repetitions of a character, count once.
+ * @param context names and mail addresses; unknown ones are left out
  */
 export function isOfContext(password: string, context: readonly (string | null | undefined)[]): boolean {
   let left = folded(password).replace(/[^\p{L}\p{N}@$]/gu, '');
@@ -32,7 +35,7 @@ export function isOfContext(password: string, context: readonly (string | null |
   const before = shape;
   for (const word of wordsOf(context)) {
     for (let at = shape.indexOf(word); at >= 0; at = shape.indexOf(word)) {
-      const gap = ' '.repeat(word.length); // and no new word where two parts meet
+      const gap = ' '.repeat(word.length); // so that no new word appears where two parts meet
       shape = shape.slice(0, at) + gap + shape.slice(at + word.length);
       left = left.slice(0, at) + gap + left.slice(at + word.length);
     }
@@ -45,7 +48,7 @@ export function isOfContext(password: string, context: readonly (string | null |
   return [...counted].length < LEAST_LEFT;
 }
 
-/** The longest first: a name as a whole before its parts. */
+/** The longest first: a whole name before its parts. */
 function wordsOf(context: readonly (string | null | undefined)[]): string[] {
   const texts = [OURS, ...context].flatMap((text) => (text ? [folded(text)] : []));
   const words = texts.flatMap((text) => [text, text.replace(/@.*$/s, ''), ...(text.match(/\p{L}+/gu) ?? [])]);
@@ -53,7 +56,7 @@ function wordsOf(context: readonly (string | null | undefined)[]): string[] {
   return [...shapes].filter((word) => word.length >= SHORTEST_WORD).sort((one, other) => other.length - one.length);
 }
 
-/** In small letters, without accents. */
+/** In lower case, without accents. */
 const folded = (text: string) => text.toLowerCase().normalize('NFKD').replace(/\p{M}/gu, '');
 
 const shapeOf = (text: string) => text.replace(/[0134578l@$]/g, (character) => lookalikes[character] ?? character);

@@ -5,20 +5,24 @@ import { createFairQueue } from '../fair-queue.js';
 import { digestOf, matchesHash } from './matching.js';
 import { type Argon2Hash, readHash, type StoredHash } from './stored-hash.js';
 
-/** What an argon2id of one lane costs. */
+/** The cost of an argon2id hash with one lane. */
 export type Cost = Pick<Argon2Hash, 'memoryKib' | 'passes'>;
 
-/** OWASP's argon2id profile, contract §3. A change here rehashes everyone at their next sign-in. */
+/** OWASP's argon2id profile, contract §3. After a change, everyone's password is hashed again at their next sign-in. */
 const ofPasswords: Cost = { memoryKib: 19_456, passes: 2 };
-/** OWASP's profile of the least memory: half as long for ten at once (docs/decisions/0064). A change counts for new sets. */
+/**
+ * OWASP's profile with the least memory: half the time for ten at once (docs/decisions/0064). A change only concerns
+ * new sets.
+ */
 const ofCodes: Cost = { memoryKib: 7_168, passes: 5 };
 
-/** More than any password that can be set, in UTF-16 units. */
+/** Longer than any password that can be set, in UTF-16 units. */
 export const longestTyped = 1024;
 
 /**
- * Unicode can write one password in several ways; keyboards differ in which they send. What is longer than any password stays as it came: combining
- * marks are ordered in a time that grows by the square of their number, and nobody else is answered meanwhile.
+ * Unicode can write one password in several ways, and keyboards differ in which they send. A text that is longer than
+ * any password is left as it is: ordering combining marks takes time that grows with the square of their number, and
+ * nobody else is answered meanwhile.
  */
 export const normalized = (password: string): string =>
   password.length > longestTyped ? password : password.normalize('NFKC');
@@ -26,39 +30,44 @@ export const normalized = (password: string): string =>
 export interface HashingOptions {
   /** How many hashes are computed at once in this process: each takes a core, a thread of libuv's pool and 19 MB. */
   atOnce: number;
-  /** How many may wait for their turn; who comes then is refused. */
+  /** How many may wait for their turn; more are refused. */
   mostWaiting?: number;
-  /** What each code of a new set costs; by default a profile that OWASP names. */
+  /** The cost of each code of a new set; by default a profile that OWASP names. */
   costOfCodes?: Cost;
 }
 
 export interface Hashing {
-  /** An argon2id PHC string of the current parameters. @throws DomainError service.unavailable where too many wait */
+  /** An argon2id PHC string with the current parameters. @throws DomainError service.unavailable if too many wait */
   hash(password: string): Promise<string>;
   /**
-   * Whether the password belongs to the hash: one of ours, or an imported one of any algorithm that `readHash` knows. Without a
-   * usable hash it works as long as for one of ours and says no, so that the time does not tell whether there is one.
-   * @param whose of whom the hash is: imported ones of one Account take turns with those of others
-   * @throws DomainError service.unavailable where too many wait
+   * Whether the password matches the hash: one of ours, or an imported one of any algorithm that `readHash` knows.
+   * Without a usable hash it takes as long as for one of ours and says no, so that the time does not tell whether there
+   * is one.
+   * @param whose the owner of the hash: imported ones of one Account take turns with those of others
+   * @throws DomainError service.unavailable if too many wait
    */
   verify(hash: string | null, password: string, whose?: string): Promise<boolean>;
-  /** Of argon2id, with a new salt, for a set of secrets that share it: a PHC string without its digest. */
+  /** Parameters of argon2id with a new salt, for a set of secrets that share it: a PHC string without its digest. */
   newParameters(): string;
-  /** 32 bytes: a secret by the parameters of its set. @throws DomainError service.unavailable where too many wait */
+  /**
+   * The digest of a secret by the parameters of its set; 32 bytes.
+   * @throws DomainError service.unavailable if too many wait
+   */
   digest(parameters: string, secret: string): Promise<Buffer>;
-  /** Whether a hash that was asked for now would be refused. */
+  /** Whether a new hash would be refused now. */
   isFull(): boolean;
-  /** How many hashes are computed now, and how many wait for their turn. */
+  /** How many hashes are being computed, and how many wait for their turn. */
   line(): { running: number; waiting: number };
 }
 
-/** Milliseconds until an imported hash has its turn: whoever waits longer has been answered already. */
+/** Milliseconds that an imported hash may wait for its turn; by then its caller has been answered. */
 const longestWait = seconds(15);
 
 /**
- * Hashes in turns, so that a burst of sign-ins leaves threads and cores to everything else: tokens are signed in the same pool.
- * Imported hashes take half of the turns at most: whoever imports the dearest ones that are allowed and signs in with them
- * keeps nobody waiting whose hash is ours, and of others' imported ones each as long as one of theirs.
+ * Computes hashes in turns, so that a burst of sign-ins leaves threads and cores to everything else: tokens are signed
+ * in the same thread pool. Imported hashes take half of the turns at most: an Account that imports the most expensive
+ * hashes that are allowed, and signs in with them, holds up nobody with a hash of ours, and other Accounts' imported
+ * ones only for as long as one of its own takes.
  */
 export function createHashing({ atOnce, mostWaiting, costOfCodes = ofCodes }: HashingOptions): Hashing {
   const line = {
@@ -79,7 +88,7 @@ export function createHashing({ atOnce, mostWaiting, costOfCodes = ofCodes }: Ha
     turns(() => digestOf(readHash(phc(parameters, unknownDigest)) as Argon2Hash, secret));
   return {
     isFull: turns.isFull,
-    // An imported one that runs has a turn of both.
+    // An imported one that is running has a turn of both.
     line: () => ({ ...turns.line(), waiting: turns.line().waiting + turnsOfImported.line().waiting }),
     async hash(password) {
       const parameters = newParameters(ofPasswords);
@@ -89,7 +98,8 @@ export function createHashing({ atOnce, mostWaiting, costOfCodes = ofCodes }: Ha
     digest,
     async verify(hash, password, whose) {
       const known = hash === null ? null : readHash(hash);
-      // An imported hash may be of what was typed as it was typed; whoever types the same in two forms waits for both, always.
+      // An imported hash may be of the text as it was typed, before normalization; if the two differ, both are always
+      // computed.
       const texts = new Set([normalized(password), password]);
       let isRight = false;
       for (const text of texts) isRight = (await prove(known ?? dummy, text, whose)) || isRight;
@@ -104,7 +114,10 @@ const costsAsOurs = (hash: StoredHash): boolean =>
   hash.memoryKib <= ofPasswords.memoryKib &&
   hash.lanes <= 1;
 
-/** Whether the hash is another than one of today's, or weaker. An argon2id with stronger parameters stays as it is. */
+/**
+ * Whether the hash is of another kind than today's, or weaker. An argon2id hash with stronger parameters stays as it
+ * is.
+ */
 export function needsRehash(hash: string): boolean {
   const known = readHash(hash);
   if (known?.algorithm !== 'argon2id' || known.version !== 19) return true;
@@ -118,5 +131,5 @@ const phc = (parameters: string, digest: Buffer) => `${parameters}$${base64(dige
 const base64 = (bytes: Buffer) => bytes.toString('base64').replaceAll('=', '');
 
 const unknownDigest = Buffer.alloc(32);
-// Of no password at all: random bytes in the place of the digest cost a verification the same.
+// The hash of no password: random bytes in place of the digest, which cost the same to verify.
 const dummy = readHash(phc(newParameters(ofPasswords), randomBytes(32))) as StoredHash;

@@ -2,8 +2,8 @@ import { DomainError } from '../errors.js';
 import { readHash, type StoredHash } from './stored-hash.js';
 
 /**
- * What an imported hash may ask of whoever computes it: at most some seconds of one core and 128 MiB. What common libraries
- * make by default is within (docs/decisions/0023). A hash that may ask for more could be made to stall everyone's sign-in.
+ * The limits of an imported hash: at most some seconds of one core, and 128 MiB. The defaults of common libraries are
+ * within (docs/decisions/0023). A more expensive one could stall everyone's sign-in.
  */
 const importLimits = {
   argon2MemoryKib: 128 * 1024,
@@ -12,7 +12,7 @@ const importLimits = {
   argon2Lanes: 16,
   /** N · r · p; the memory is 128 bytes times N · r. */
   scryptWork: 2 ** 20,
-  /** Iterations times the blocks that the digest's length takes. */
+  /** Iterations, times the blocks for the digest's length. */
   pbkdf2Iterations: 2_000_000,
   bcryptCost: { min: 4, max: 14 },
   saltBytes: { min: 1, max: 128 },
@@ -34,7 +34,7 @@ export function importable(text: string, field: string): string {
   throw new DomainError('password.hash_out_of_bounds', { details: [{ field, code, message }] });
 }
 
-/** The limit that it is out of, with words; null where it is within all. */
+/** The limit that it exceeds, in words; null if it exceeds none. */
 function exceededBy(hash: StoredHash): readonly [code: string, message: string] | null {
   if (hash.algorithm === 'bcrypt') {
     const { min, max } = importLimits.bcryptCost;

@@ -2,15 +2,15 @@ import { wasJustDone } from '../sent-twice.js';
 import type { Passwords } from './passwords.js';
 import { verifyTyped } from './verify-typed.js';
 
-/** A link, when it set a password, and the password of its person as it is now. */
+/** A link, with the time when it set a password and the present hash of its person. */
 export interface UsedLink {
   usedAt: Date | null;
   passwordHash: string | null;
 }
 
 /**
- * Whether a link has set this very password within the last minute, so that its form has been sent twice. Of another password that
- * is typed meanwhile nobody is told that it was set.
+ * Whether a link set this very password within the last minute, so that its form was sent twice. With another password,
+ * nobody is told that one was set.
  * @throws DomainError service.unavailable where too many wait
  */
 export async function hasJustSet(

@@ -8,7 +8,10 @@ import type { UsedLink } from './just-set.js';
 /** How long a link to set a password works (contract §4). */
 const passwordLinkLife = hours(1);
 
-/** The one-time token of a link: derived, so that it is stored nowhere and the mail can be written later (docs/decisions/0004). */
+/**
+ * The one-time token of a link. It is derived, so that it is stored nowhere and the mail can be written later
+ * (docs/decisions/0004).
+ */
 export function passwordLinkToken(
   sealing: Pick<Sealing, 'derive'>,
   { id, tokenKeyId }: { id: string; tokenKeyId?: string },
@@ -21,7 +24,7 @@ export function passwordLinkToken(
 export const passwordLinkUrl = (baseUrl: string, token: string): string =>
   `${baseUrl}/v1/auth/password/reset?token=${token}`;
 
-/** Writes a link down, which makes the user's older ones void. Repeating it with the same id is harmless. */
+/** Stores a link, which makes the user's older ones void. Safe to repeat with the same id. */
 export async function insertPasswordLink(
   tx: EntityManager,
   sealing: Pick<Sealing, 'derive'>,
@@ -56,8 +59,8 @@ export interface UsablePasswordLink {
   firstName: string;
 }
 
-// An older link is void by the newer one's being there, and all are by a later change of the password: nothing that has to
-// be written, and so nothing that a race could leave out. Ids are UUIDv7, which order links of one millisecond.
+// Older links become void because a newer one exists, and all of them by a later change of the password: nothing has to
+// be written for that, so no race can leave one valid. Ids are UUIDv7, which order links of one millisecond.
 const usable = `
 select l.id, l.user_id as "userId", l.purpose, l.locale, l.token_key_id as "tokenKeyId", l.expires_at as "expiresAt",
   u.email::text, u.first_name as "firstName"
@@ -72,7 +75,7 @@ export async function findPasswordLink(
   token: string,
   now: Date,
 ): Promise<UsablePasswordLink | null> {
-  // A token of ours is 256 bits in base64url; anything else need not be looked for.
+  // Our tokens are 256 bits in base64url; anything else is not looked up.
   if (!isSecret(token)) return null;
   const rows = await tx.query<UsablePasswordLink[]>(`${usable} and l.token_hash = $1`, [hashSecret(token), now]);
   return rows[0] ?? null;
@@ -89,7 +92,7 @@ where l.token_hash = $1 and l.used_at is not null`,
   return used ?? null;
 }
 
-/** One that works by its id, for the mail. */
+/** A valid link by its id, for the mail. */
 export async function readPasswordLink(tx: EntityManager, id: string, now: Date): Promise<UsablePasswordLink | null> {
   const rows = await tx.query<UsablePasswordLink[]>(`${usable} and l.id = $1`, [id, now]);
   return rows[0] ?? null;

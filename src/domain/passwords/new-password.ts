@@ -12,7 +12,7 @@ import { distrustDevices } from '../mfa/trusted-devices.js';
 import { inParts } from '../sessions/told-in-parts.js';
 
 interface EndOfAccess {
-  /** Goes on with its grants. */
+  /** The session that goes on, with its grants. */
   keepSessionId?: string | null;
   reason: 'password_changed' | 'email_verified';
   now: Date;
@@ -23,11 +23,11 @@ interface Ended {
   environmentId: string;
 }
 
-/** Each Environment is told of its own. */
+/** The ended sessions of one Environment: events only name those. */
 const idsIn = (place: string, ended: readonly Ended[]): string[] =>
   ended.filter(({ environmentId }) => environmentId === place).map(({ id }) => id);
 
-/** Webhooks tell applications by it which of their own sessions are over. */
+/** The events by which webhooks tell applications which of their own sessions are over. */
 const revocationOf = (ended: readonly Ended[], reason: EndOfAccess['reason']) =>
   inParts(ended).map((part) => ({
     action: 'identity.sessions_revoked' as const,
@@ -37,7 +37,10 @@ const revocationOf = (ended: readonly Ended[], reason: EndOfAccess['reason']) =>
     },
   }));
 
-/** Ends every session, grant, trusted device and half-done sign-in of an Identity in the whole Account. @returns the sessions */
+/**
+ * Ends every session, grant, trusted device and unfinished sign-in of an Identity in the whole Account.
+ * @returns the sessions
+ */
 async function endAccess(
   tx: EntityManager,
   { accountId, identityId }: Pick<PasswordOwner, 'accountId' | 'identityId'>,
@@ -54,7 +57,7 @@ async function endAccess(
     [identityId, now, keepSessionId, reason],
   );
   await distrustDevices(tx, { accountId }, identityId);
-  // A second factor would otherwise go on from what was proved before.
+  // Otherwise a second factor could complete what was proved before.
   await tx.query('update pending_sign_ins set completed_at = $2 where identity_id = $1 and completed_at is null', [
     identityId,
     now,
@@ -62,33 +65,33 @@ async function endAccess(
   return sessions;
 }
 
-/** Whose password it is, in the Environment where it was changed. */
+/** The owner of a password, and the Environment in which it was changed. */
 export interface PasswordOwner extends EnvironmentScope {
   identityId: string;
-  /** Their membership in that Environment, in whose name they are told. */
+  /** Their membership in that Environment, in whose name they get a mail. */
   membershipId: string | null;
 }
 
 export interface NewPassword {
-  /** Null: the one before works no more, and there is none until the person has chosen another. */
+  /** Null: the former one does not work any more, and there is none until the person has chosen another. */
   passwordHash: string | null;
   /** How it was changed, for the event. */
   method: string;
-  /** Whether the person has proved the address in doing so. */
+  /** Whether the person has proved the address by this. */
   provesEmail: boolean;
-  /** A directory that has proved it: see `WaysInOfBefore`. */
+  /** A directory that vouches for the address: see `WaysInOfBefore`. */
   provenFor?: WaysInOfBefore['provenFor'];
   /** The session in which it was changed, which goes on with its grants; all others end. */
   keepSessionId?: string | null;
-  /** Whose doing it is; without one, the person's own. */
+  /** Whose doing it is; by default the person's own. */
   by?: Actor;
   now: Date;
 }
 
-/** What else somebody could sign in with who had the Identity before its address was proved. */
+/** Everything else with which somebody could sign in who had the Identity before its address was proved. */
 interface WaysInOfBefore {
   by?: Actor | undefined;
-  /** Whose providers say who the person is, too: their links stay. Null: the Environment's own. */
+  /** The owner of the providers that know the person as well, whose links stay. Null: the Environment's own. */
   provenFor?: { organizationId: string | null } | undefined;
   now: Date;
 }
@@ -98,7 +101,10 @@ delete from sso_links l where l.account_id = $1 and l.identity_id = $2 and not (
   select from sso_connections c where c.id = l.connection_id and c.account_id = $1 and c.environment_id = $4
     and c.organization_id is not distinct from $5))`;
 
-/** A passkey is the Account's, and signs in alone: it would let them in wherever the owner of the address comes to be. */
+/**
+ * Also ends passkeys. A passkey belongs to the Account and signs in alone: it would let them in wherever the owner of
+ * the address comes to be.
+ */
 async function endWaysInOfBefore(
   tx: EntityManager,
   owner: Omit<PasswordOwner, 'membershipId'>,
@@ -118,8 +124,8 @@ async function endWaysInOfBefore(
 }
 
 /**
- * Writes a new password down, ends every session, grant and half-done sign-in of the Identity in the whole Account, and tells
- * the owner of the address. In the caller's transaction, of the Account, that holds the Identity's row.
+ * Sets a new password, ends every session, grant and unfinished sign-in of the Identity in the whole Account, and mails
+ * the owner of the address. In the caller's transaction, of the Account, which has locked the Identity's row.
  */
 export async function settleNewPassword(
   tx: EntityManager,
@@ -149,22 +155,24 @@ export async function settleNewPassword(
   ]);
   if (isNews) await endWaysInOfBefore(tx, { ...scope, identityId }, { by: actor, provenFor, now });
   if (membershipId === null) return;
-  // As other notices (`mfa/notices.ts`): whoever changed it has no say in which language the owner is told.
+  // As for other notices (`mfa/notices.ts`): the request may be somebody else's, who must not choose the owner's
+  // language.
   const locale = await defaultLocaleOf(tx, scope);
   const mail = { template: 'identity-password-changed', locale, subjectId: membershipId } as const;
   const cause = `identity-password-changed/${uuidv7()}`; // one mail for each change
   await queueEmail(tx, { ...mail, cause, accountId, environmentId }, now);
 }
 
-/** What somebody shows who is the owner of an address that nobody had confirmed. */
+/** The proof of somebody who owns an address that nobody had confirmed. */
 export interface ProvedAddress extends Pick<NewPassword, 'passwordHash' | 'method' | 'provenFor' | 'by' | 'now'> {
   /** Whether the Identity had a password. */
   hadPassword: boolean;
 }
 
 /**
- * Makes whoever has shown that an unconfirmed address is theirs the owner of the Identity: whoever had made it, or had the address
- * before, knows no password of it any more, has no second factor of it and is in no session. In the caller's transaction, as `settleNewPassword`.
+ * Makes the person who has proved an unconfirmed address the owner of the Identity: whoever created it, or had the
+ * address before, then knows no password of it, has no second factor of it and is in no session. In the caller's
+ * transaction, as for `settleNewPassword`.
  */
 export async function settleProvedAddress(
   tx: EntityManager,
@@ -181,7 +189,7 @@ export async function settleProvedAddress(
   await endAccessOfBefore(tx, owner, proved);
 }
 
-/** Ends what somebody holds who had the Identity before its address was proved. In the caller's transaction. */
+/** Ends the access of somebody who had the Identity before its address was proved. In the caller's transaction. */
 export async function endAccessOfBefore(
   tx: EntityManager,
   owner: Omit<PasswordOwner, 'membershipId'>,

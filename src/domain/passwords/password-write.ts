@@ -18,14 +18,14 @@ export interface NewPassword {
 }
 
 /**
- * Taken before a password is changed. A sign-in that is about to start its session holds the row as well (`user-sessions`),
- * so that either its session is there to be ended, or it sees the change and starts none.
+ * Locks a user before a password is changed. A sign-in that is about to start its session takes the same lock
+ * (`user-sessions`), so that either its session exists and is ended, or it sees the change and starts none.
  */
 export async function lockForPassword(tx: EntityManager, userId: string): Promise<User | null> {
   return tx.findOne(User, { where: { id: userId }, lock: { mode: 'pessimistic_write' } });
 }
 
-/** Writes a password, ends sessions, and tells the owner of the address. Under the lock. */
+/** Sets a password, ends sessions, and mails the owner. Under that lock. */
 export async function writePassword(tx: EntityManager, change: NewPassword): Promise<void> {
   const { userId, passwordHash, locale, keepSessionId = null, provesEmail, action, now } = change;
   await tx.query(

@@ -3,23 +3,23 @@ import { type BreachOptions, createBreachCheck } from './breaches.js';
 import { isOfContext } from './context.js';
 import { createHashing, type Hashing, type HashingOptions, longestTyped, needsRehash, normalized } from './hashing.js';
 
-/** The least and the most that any setting may ask of a password, in code points (contract §3). */
+/** The least and the greatest length that a setting may require of a password, in code points (contract §3). */
 export const passwordLength = { min: 8, max: 128 } as const;
 
 export interface PasswordRule {
-  /** The Environment's `password_min_length`; the bounds of the contract hold whatever it says. */
+  /** The Environment's `password_min_length`; the contract's bounds apply in any case. */
   minLength: number;
-  /** Names and addresses of which it must not consist: of the person, the Account, the Application. */
+  /** Names and addresses that it must not consist of: those of the person, the Account and the Application. */
   context: readonly (string | null | undefined)[];
-  /** Where the password was in the request, for the error's details. */
+  /** The place of the password in the request, for the error's details. */
   field: string;
 }
 
 export interface Passwords extends Hashing {
   needsRehash(hash: string): boolean;
   /**
-   * @throws DomainError `validation.failed` by the length, `password.context_specific` when it is little more than words of its
-   * context, `password.breached` when it is known
+   * @throws DomainError `validation.failed` for its length, `password.context_specific` if it is little more than words
+   *   of its context, `password.breached` if it is known
    */
   assertAcceptable(password: string, rule: PasswordRule): Promise<void>;
 }
@@ -28,7 +28,7 @@ export interface PasswordsOptions extends BreachOptions {
   hashing?: HashingOptions;
 }
 
-/** Rules for passwords: how they are kept, compared and chosen. None is ever logged, stored or sent. */
+/** How passwords are stored, compared and chosen. No password is ever logged, stored or sent. */
 export function createPasswords({ hashing = { atOnce: 2 }, ...options }: PasswordsOptions): Passwords {
   const isBreached = createBreachCheck(options);
   return {
@@ -43,7 +43,7 @@ export function createPasswords({ hashing = { atOnce: 2 }, ...options }: Passwor
 }
 
 function assertLength(password: string, least: number, field: string) {
-  const isTyped = password.length <= longestTyped; // in whatever form: what is longer is not looked at
+  const isTyped = password.length <= longestTyped; // anything longer is not even normalized
   const length = isTyped ? [...normalized(password)].length : Number.POSITIVE_INFINITY; // code points: an emoji is one character to the person who types it
   if (length < least) {
     throw invalidField(field, 'password.too_short', `must have at least ${least} characters`);
@@ -53,5 +53,5 @@ function assertLength(password: string, least: number, field: string) {
   }
 }
 
-/** Somebody who has none came without one. */
+/** Somebody without a password came in another way. */
 export const passwordRequired = () => invalidField('password', 'password.required', 'is required');

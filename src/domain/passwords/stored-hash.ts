@@ -1,4 +1,4 @@
-/** A password's hash, read: what it takes to compute it again. Salts and digests are bytes. */
+/** A parsed password hash: everything that is needed to compute it again. Salts and digests are bytes. */
 export type StoredHash = Argon2Hash | ScryptHash | Pbkdf2Hash | BcryptHash;
 
 interface Salted {
@@ -28,16 +28,16 @@ export interface Pbkdf2Hash extends Salted {
 }
 export interface BcryptHash {
   algorithm: 'bcrypt';
-  /** 2 to the power of this is the number of rounds. */
+  /** The number of rounds is 2 to the power of this. */
   cost: number;
-  /** As version `2b`: for passwords without NUL bytes it is computed alike under each of the three names. */
+  /** Treated as version `2b`: for passwords without NUL bytes it is the same under each of the three names. */
   text: string;
 }
 
 /**
  * Reads a PHC string (https://github.com/P-H-C/phc-string-format) of argon2, scrypt or PBKDF2, passlib's form of it, or
  * bcrypt's own form (`$2a$`, `$2b$`, `$2y$`).
- * @returns null where it is none of these; whether it costs too much is another question
+ * @returns null for anything else; whether it costs too much is checked elsewhere
  */
 export function readHash(text: string): StoredHash | null {
   const [before, id = '', ...parts] = text.split('$');
@@ -49,7 +49,7 @@ export function readHash(text: string): StoredHash | null {
   return hash ? readPbkdf2(hash, parts) : null;
 }
 
-// `pbkdf2` alone is passlib's name of that with SHA-1.
+// `pbkdf2` alone is passlib's name for the one with SHA-1.
 const pbkdf2Hashes = new Map<string, Pbkdf2Hash['hash']>([
   ['pbkdf2', 'sha1'],
   ['pbkdf2-sha1', 'sha1'],
@@ -59,7 +59,7 @@ const pbkdf2Hashes = new Map<string, Pbkdf2Hash['hash']>([
 
 function readArgon2(algorithm: Argon2Hash['algorithm'], parts: string[]): Argon2Hash | null {
   const hasVersion = parts[0]?.startsWith('v=') === true;
-  const { v: version } = (hasVersion ? parametersOf(parts[0], ['v']) : { v: 16 }) ?? {}; // before 1.3 it was not written
+  const { v: version } = (hasVersion ? parametersOf(parts[0], ['v']) : { v: 16 }) ?? {}; // not written before 1.3
   const [parameters, ...salted] = hasVersion ? parts.slice(1) : parts;
   const { m, t, p } = parametersOf(parameters, ['m', 't', 'p']) ?? {};
   const bytes = saltedOf(salted);
@@ -89,7 +89,7 @@ function readBcrypt([cost = '', rest = '', ...more]: string[]): BcryptHash | nul
   return { algorithm: 'bcrypt', cost: Number(cost), text: `$2b$${cost}$${rest}` };
 }
 
-/** The numbers of `m=1,t=2`, in whatever order; null where a name is missing, unknown or twice there. */
+/** The numbers of `m=1,t=2`, in any order; null if a name is missing, unknown or occurs twice. */
 function parametersOf(
   text: string | undefined,
   required: readonly string[],
@@ -114,7 +114,7 @@ function saltedOf([salt, digest, ...more]: string[]): Salted | null {
   return more.length === 0 && bytes.salt && bytes.digest ? (bytes as Salted) : null;
 }
 
-/** Base64 as PHC strings have it, or passlib's with a dot for the plus. */
+/** Base64 as in PHC strings, or passlib's with a dot for the plus. */
 function bytesOf(text: string | undefined): Buffer | null {
   if (text === undefined || !/^[A-Za-z0-9+/.]+={0,2}$/.test(text)) return null;
   return Buffer.from(text.replaceAll('.', '+'), 'base64');

@@ -1,7 +1,10 @@
 import { activeTracing } from '../../platform/tracing/tracing.js';
 import type { Passwords } from './passwords.js';
 
-/** Passwords with a span for each hash, its wait for a turn included, and for the question whether one is known from a breach. */
+/**
+ * Passwords with a span for each hash, including its wait for a turn, and for each question whether a password is known
+ * from a breach.
+ */
 export function tracedPasswords(passwords: Passwords): Passwords {
   const tracing = activeTracing();
   if (!tracing) return passwords;

@@ -2,10 +2,10 @@ import { longestTyped } from './hashing.js';
 import type { Passwords } from './passwords.js';
 
 /**
- * Whether a password that came from a form without a bound is the one of a hash. One that is longer than any that can be set is
+ * Whether a password from a form without a length limit matches a hash. One that is longer than any that can be set is
  * nobody's, after the same work.
- * @param whose as `Hashing.verify`
- * @throws DomainError service.unavailable where too many wait
+ * @param whose as in `Hashing.verify`
+ * @throws DomainError service.unavailable if too many wait
  */
 export const verifyTyped = (
   passwords: Pick<Passwords, 'verify'>,

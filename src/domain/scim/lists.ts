@@ -24,6 +24,7 @@ const mostComparisons = 200_000;
 /**
  * Refuses a filter that no index answers, if comparing everything would be too much (RFC 7644 §3.12).
  * @param of how many people or groups there are
+ * @throws ScimRefused tooMany
  */
 export function assertBounded({ filter, sortBy }: ListRequest, of: number): void {
   const each = (filter ? comparisonsIn(filter) : 0) + (sortBy === null ? 0 : 1);
