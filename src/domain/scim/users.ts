@@ -17,7 +17,7 @@ import type { RunningProcesses } from '../running-processes.js';
 import { assertMayMove } from './addresses.js';
 import { changing, type Directory, vouchesFor } from './directory.js';
 import type { Found, ListRequest } from './lists.js';
-import { adopt, adoptPerson, assertNameIsFree, joinByDirectory, link, linkPerson, proveByOwner } from './people.js';
+import { adoptPerson, assertNameIsFree, joinByDirectory, linkPerson, proveByOwner } from './people.js';
 import { permitted } from './permitted.js';
 import { createPresence } from './presence.js';
 import { ScimRefused } from './refusal.js';
