@@ -41,12 +41,12 @@ export interface AppOptions {
   logger: FastifyServerOptions['loggerInstance'];
   trustProxy: boolean | string[];
   /**
-   * Milliseconds that a request has, whatever it waits for; what it asked to wait for comes on top (`waitsMs`). Absent: as long as
-   * it takes.
+   * Milliseconds that a request may take, whatever it waits for, plus what it asked to wait for (`waitsMs`). Absent: no
+   * limit.
    */
   answerWithinMs?: number;
   health: HealthOptions;
-  /** Whether it will end soon, though it still serves: whoever sends requests is to send them elsewhere. */
+  /** Whether the process will end soon, though it still serves: load balancers are to send requests elsewhere. */
   isStopping?: () => boolean;
   metrics: HttpMetrics;
   /** Absent: nothing is refused because of load. */
@@ -60,9 +60,9 @@ declare module 'fastify' {
     context: RequestContext;
   }
   interface FastifyContextConfig {
-    /** What the route may have recorded when it answers (`operation.ts`). */
+    /** The events that the route may have recorded when it answers (`operation.ts`). */
     events?: readonly EventAction[];
-    /** Milliseconds that it may take more than any request (`operation.ts`). */
+    /** Milliseconds that it may take beyond any request's time (`operation.ts`). */
     waitsMs?: number;
   }
 }
@@ -71,12 +71,12 @@ declare module 'fastify' {
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const { isStopping = () => false } = options;
   const { answerWithinMs = Number.POSITIVE_INFINITY } = options;
-  // Longer than any answer may take to begin, and than any waits for something to happen.
+  // Longer than any answer takes to begin, and than any request waits for something to happen.
   const silentMs = Math.max(minutes(2), minutes(1) + (Number.isFinite(answerWithinMs) ? answerWithinMs : 0));
   const draining = createDraining({ keepAliveMs: 72_000, requestMs: 60_000, silentMs, isStopping });
   const serverOptions: FastifyServerOptions = {
     ...(options.logger ? { loggerInstance: options.logger } : { logger: false }),
-    // Its lines would hold addresses and query strings; `logEnd` says what is fit to keep.
+    // Fastify's own lines would hold addresses and query strings; `logEnd` logs what is fit to keep.
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: options.trustProxy,
     bodyLimit: usualLimit,
@@ -87,13 +87,13 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     schemaController: { compilersFactory: { buildSerializer } },
     serverFactory: draining.serverFactory,
     forceCloseConnections: 'idle',
-    return503OnClosing: false, // what was taken is answered, and the answer says that the connection ends
+    return503OnClosing: false, // requests that were accepted are answered, and told that the connection ends
     clientErrorHandler: answerUnreadable,
-    // A path that cannot be read is refused before any hook runs.
+    // A path that cannot be decoded is refused before any hook runs.
     frameworkErrors(error, request, reply) {
       reply.header('x-request-id', answeredId(request));
       secure(reply, options.baseUrl);
-      // Longer than any id or slug: there is no such thing.
+      // Longer than any id or slug, so nothing is found.
       const tooLong = error.statusCode === 414;
       return sendError(tooLong ? new DomainError('route.not_found') : error, request, reply);
     },
@@ -115,7 +115,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   if (options.shedding) shedLoad(app, options.shedding);
   secureAnswers(app, options.baseUrl);
   answerUnknownRoutes(app);
-  app.removeContentTypeParser('text/plain'); // bodies are JSON; what takes forms says so itself
+  app.removeContentTypeParser('text/plain'); // bodies are JSON; routes for forms say so themselves
   refuseEncodedBodies(app);
   readJsonBodies(app);
   refuseUnstorableBodies(app);
@@ -130,7 +130,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   return app;
 }
 
-/** Whatever a request awaits knows whose request it is; parsing a body leaves the context, so it is entered again. */
+/** Everything that a request awaits has its context; parsing a body leaves it, so it is entered again. */
 function carryContext(app: FastifyInstance) {
   app.addHook('onRequest', (request, reply, done) => {
     request.context = {
@@ -157,20 +157,21 @@ function refuseWithoutHost(app: FastifyInstance) {
 function secureAnswers(app: FastifyInstance, baseUrl: string) {
   app.addHook('onSend', (_request, reply, payload, done) => {
     secure(reply, baseUrl);
-    // RFC 9110 §15.5.2: every 401 names a scheme, a page with a form too. For this one no browser asks anything by itself.
+    // RFC 9110 §15.5.2: every 401 names a scheme, also a page with a form. For this one, browsers ask nothing by
+    // themselves.
     if (reply.statusCode === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer');
     done(null, payload);
   });
 }
 
-/** For answers of the APIs; pages set their own, stricter ones of what they differ in. */
+/** For answers of the APIs; pages set stricter ones of their own. */
 function secure(reply: FastifyReply, baseUrl: string): void {
   const set = (name: string, value: string) => reply.hasHeader(name) || reply.header(name, value);
   set('x-content-type-options', 'nosniff');
   set('referrer-policy', 'no-referrer');
-  // Scripts of applications ask by CORS, which this leaves alone; nothing here is an image or a script for the pages of others.
+  // CORS, by which scripts of applications call, is not affected; no answer is an image or a script for other sites' pages.
   set('cross-origin-resource-policy', 'same-origin');
-  // It knows no origins: a page that one may frame says so in its policy.
+  // This header cannot name origins: a page that may be framed by some says so in its policy.
   const isFramed = /frame-ancestors http/.test(String(reply.getHeader('content-security-policy')));
   if (!isFramed) set('x-frame-options', 'DENY');
   set('content-security-policy', "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
@@ -179,8 +180,8 @@ function secure(reply: FastifyReply, baseUrl: string): void {
 }
 
 /**
- * One line a request, with the route's pattern: paths, queries, addresses and agents can hold personal data. Probes that
- * find nothing come every other second and would be most of what there is.
+ * One line for each request, with the route's pattern: paths, queries, addresses and agents can hold personal data.
+ * Probes without findings come every other second and would be most of the log.
  */
 const logEnd: AtEnd = ({ method, routeOptions, log }, reply, status) => {
   const ms = Math.round(reply.elapsedTime * 10) / 10;

@@ -1,8 +1,8 @@
-/** How much there may be in a JSON text. */
+/** The size of a JSON text, by its parts. */
 export interface Extent {
-  /** Members of objects and elements of arrays, all together; what is empty counts as one. */
+  /** Members of objects and elements of arrays, all together; an empty one counts as one. */
   parts: number;
-  /** Of one object or array. */
+  /** Of the largest object or array. */
   widest: number;
 }
 
@@ -15,19 +15,20 @@ interface Shape {
   uniqueItems?: boolean;
   enum?: unknown[];
   anyOf?: Shape[];
-  /** Of what is open otherwise: the domain refuses what is larger. */
+  /** For a value that the schema leaves open: the domain refuses larger ones. */
   'x-max-bytes'?: number;
 }
 
 const nothing: Extent = { parts: 0, widest: 0 };
 const known = new WeakMap<object, Extent>();
 
-/** So many more may come before it is too much to look through: whoever has a few too many is told which they are. */
+/** How much more is still parsed: somebody with a few parts too many is told which they are. */
 const mistakes = 1000;
 
 /**
- * What is worth reading for a body of this schema: twice as much as the largest that the schema takes (a name may come twice), and a
- * thousand. Anything where the schema leaves something open; a thousand where there is none, since forms are all that has none.
+ * The largest body that is parsed for a schema: twice as much as the schema allows (a name may come twice), and a
+ * thousand parts more. Any size if the schema leaves something open; a thousand parts without a schema, which only
+ * forms have.
  */
 export function worthReading(schema: unknown): Extent {
   if (typeof schema !== 'object' || schema === null) return { parts: mistakes, widest: mistakes };
@@ -39,7 +40,7 @@ export function worthReading(schema: unknown): Extent {
   return extent;
 }
 
-/** Of the largest value that a schema takes. */
+/** The size of the largest value that a schema allows. */
 function extentOf(shape: Shape): Extent {
   const { type, anyOf, 'x-max-bytes': bytes } = shape;
   if (bytes !== undefined) return { parts: bytes, widest: bytes / 2 }; // `[0,0` and so on

@@ -5,10 +5,13 @@ import { ErrorDetailView } from './errors.js';
 import { Id, Nullable, OneOf, Resource } from './schemas.js';
 import { detailOf, mostFindings } from './validation.js';
 
-/** What became of each of many things: `{ items: [{ index, status, id, error }] }`, in the order of the request. @param title of an item */
+/**
+ * The outcome of each of many things: `{ items: [{ index, status, id, error }] }`, in the order of the request.
+ * @param title of an item
+ */
 export const itemsOf = (title: string, ...statuses: string[]) => itemsWith(title, {}, ...statuses);
 
-/** The same with more to tell of each. */
+/** The same with further fields of each. */
 export const itemsWith = <P extends TProperties>(title: string, more: P, ...statuses: string[]) =>
   Type.Object({
     items: Type.Array(
@@ -40,19 +43,19 @@ export const itemError = ({ code, message, options: { details } }: DomainError) 
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What is wrong with elements that stand each for itself, by their index; null where nothing is. */
+    /** The refusals of elements that are handled one by one, by index; null if there are none. */
     elementRefusals: Map<number, DomainError> | null;
   }
 }
 
-/** As many findings as an answer shows of one element. */
+/** The most findings that an answer shows for one element. */
 const mostDetails = 20;
 
 /**
- * What the validator found in the elements of an array of the body, by their index.
- * @param array the property that has them, as `identities`
- * @returns null where it found something else besides, or so much that it did not look at all of them, so that the request is refused as
- *   a whole
+ * The validator's findings about the elements of an array of the body, by index.
+ * @param array the property with the array, as `identities`
+ * @returns null if there are findings elsewhere, or so many that not every element was checked: then the whole request
+ *   is refused
  */
 export function elementRefusals(
   { validationError }: Pick<FastifyRequest, 'validationError'>,

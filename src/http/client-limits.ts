@@ -4,10 +4,10 @@ import { subscriberOf } from '../platform/database/subscriber.js';
 import type { RateLimits } from './rate-limits.js';
 
 /**
- * The client that proves itself, with its request counted. One that has proved itself counts as a whole and not by address: one
- * server asks for all the people who use it. A public one is named by anybody who likes: there each address counts for itself, or one
- * could use up what all others have. Whoever proves nothing counts by where they are.
- * @param onProven told of the client before it is counted, so that a refusal by the limit is readable where its answers are
+ * Authenticates a client, and counts its request. An authenticated client counts as a whole and not by address: one
+ * server asks for all the people who use it. A public client can be named by anybody, so each address counts by itself;
+ * otherwise one could use up everybody's share. A request that authenticates no client counts by its address.
+ * @param onProven gets the client before it is counted, so that its scripts can read a refusal by the limit
  * @throws DomainError rate_limit.exceeded; what `proving` throws
  */
 export async function countedAs<C extends Pick<Client, 'clientId' | 'clientType'>>(

@@ -1,15 +1,21 @@
 import type { Client } from '../domain/oidc/clients.js';
 import { isRegistered } from '../domain/oidc/redirect-uris.js';
 
-/** The request headers that a script of another origin may send anywhere: a page that is traced adds `traceparent` to each of its requests. */
+/**
+ * The request headers that a script of another origin may send everywhere: a traced page adds `traceparent` to each of
+ * its requests.
+ */
 export const sendable = 'authorization, content-type, if-match, idempotency-key, x-request-id, traceparent, tracestate';
 
-/** What says where scripts run. */
+/** The settings that say where a client's scripts run. */
 export interface Scripts extends Pick<Client, 'clientType' | 'redirectUris'> {
   settings: Pick<Client['settings'], 'allowedOrigins'>;
 }
 
-/** Whether a client's scripts run there: where the Environment allows, and for a public client where its answers may go. */
+/**
+ * Whether a client's scripts run at an origin: where the Environment allows it, and for a public client where its
+ * answers may go.
+ */
 export function isOriginOf({ settings, clientType, redirectUris }: Scripts, origin: string): boolean {
   if (origin === 'null') return false;
   if (settings.allowedOrigins.includes(origin)) return true;

@@ -10,7 +10,8 @@ const readable =
 type Hook = 'onRequest' | 'preValidation';
 
 /**
- * Has the routes of a plugin let scripts of some origins read their answers, refusals too; with cookies, where a surface has any.
+ * Lets scripts of some origins read the answers of a plugin's routes, including refusals; with cookies, if a surface
+ * uses any.
  * @param isOurs whether the scripts of this origin may
  */
 export function letScriptsRead(
@@ -31,7 +32,9 @@ export function letScriptsRead(
   else app.addHook('preValidation', allow);
 }
 
-/** The same for a client's own scripts. Whose request it is says `clientOf`, asked before anything is validated or counted. */
+/**
+ * The same for a client's own scripts. `clientOf` tells whose request it is, before anything is validated or counted.
+ */
 export const allowOrigins = (
   app: FastifyInstance,
   at: Hook,
@@ -42,7 +45,9 @@ export const allowOrigins = (
     return client !== null && isOriginOf(client, origin);
   });
 
-/** The client that a token claims to be of: an expired one too is refused readably to its client's scripts. */
+/**
+ * The client that a token claims to be of; also for an expired one, so that its client's scripts can read the refusal.
+ */
 export async function clientOfToken(
   { clients }: Pick<Provider, 'clients'>,
   { headers: { authorization = '' } }: FastifyRequest,
@@ -53,8 +58,9 @@ export async function clientOfToken(
 }
 
 /**
- * Answers the preflight of every route that the plugin gets afterwards. A preflight names no client, so each origin is let
- * through: it gives nothing away, no cookie signs anybody in here, and the answer itself is readable to a client's own only.
+ * Answers the preflight of every route that the plugin gets afterwards. A preflight names no client, so any origin may
+ * pass: it reveals nothing, no cookie signs anybody in here, and the answer itself is readable for the client's own
+ * scripts only.
  */
 export function answerPreflights(app: FastifyInstance): void {
   const known = new Map<string, Set<string>>();
@@ -67,7 +73,7 @@ export function answerPreflights(app: FastifyInstance): void {
   });
 }
 
-/** The same for all paths of a surface, known or not: the request itself is told which there are. */
+/** The same for all paths of a surface, known or not: only the request itself is told whether there is such a path. */
 export function answerPreflightsBelow(app: FastifyInstance, prefix: string): void {
   preflight(app, `${prefix}/*`, new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']));
 }

@@ -4,10 +4,11 @@ import { GivenUp } from '../platform/database/giving-up.js';
 import { LazyAbort } from '../platform/lazy-abort.js';
 
 /**
- * Gives a request up when it had its time, or its caller is gone: the context's `givenUp` says so to what is done for it. Who is
- * late is answered with 503; what comes of it later is nobody's answer. Fastify's own `handlerTimeout` and `request.signal` are no
- * good for it: they take a body that has been read for a caller who is gone (fastify/fastify#6725).
- * @param answerWithinMs what a request asked to wait for comes on top (`waitsMs`)
+ * Gives a request up when its time is over, or its caller is gone: the context's `givenUp` tells this to everything
+ * that works for it. A late request is answered with 503; what comes of it later is dropped. Fastify's own
+ * `handlerTimeout` and `request.signal` do not work here: they take a body that was read for a caller who is gone
+ * (fastify/fastify#6725).
+ * @param answerWithinMs to which the time is added that a request asked to wait (`waitsMs`)
  */
 export function giveUpInTime(app: FastifyInstance, answerWithinMs: number): void {
   app.addHook('onRequest', (request, reply, done) => {
@@ -28,17 +29,17 @@ export function giveUpInTime(app: FastifyInstance, answerWithinMs: number): void
 
 function refuseLate({ context }: FastifyRequest, reply: FastifyReply, givenUp: LazyAbort): void {
   if (reply.sent) return;
-  if (context.outcome) context.outcome.isUnknown = true; // it is still worked on
+  if (context.outcome) context.outcome.isUnknown = true; // the work goes on
   givenUp.abort();
   const cause = new Error('The request had its time');
   if (reply.raw.headersSent) return void reply.raw.destroy(cause);
   const { send } = reply;
-  // Fastify would log the address of whatever is sent after that, with the codes and names in its query.
+  // Otherwise Fastify would log the URL of whatever is sent after that, with codes and names in its query.
   reply.send = (payload) => (reply.sent ? reply : send.call(reply, payload));
   reply.send(new DomainError('service.unavailable', { retryAfter: 5, cause }));
 }
 
-/** Nobody is told that nobody is told. */
+/** An answer that cannot be sent any more is no error to report. */
 const leavingGivenUp = (handler: RouteHandlerMethod): RouteHandlerMethod =>
   function (request, reply) {
     const answer: unknown = handler.call(this, request, reply);

@@ -12,7 +12,7 @@ export async function recordDenial<E extends Error>(
   operationId: string,
   refusal: E,
 ): Promise<E> {
-  if (written.has(refusal)) return refusal; // found lacking on the way, by the surface itself
+  if (written.has(refusal)) return refusal; // the surface itself has recorded it
   await db.transaction(scope, (tx) =>
     recordEvent(tx, 'auth.access_denied', {
       ...scope,

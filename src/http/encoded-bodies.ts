@@ -2,9 +2,9 @@ import type { FastifyInstance } from 'fastify';
 import { DomainError } from '../domain/errors.js';
 
 /**
- * Refuses a body that is compressed, and says that none is taken (RFC 9110 §§12.5.3, 15.5.16): what it unpacks to is bounded by
- * nothing, and read as it is it would be called malformed, which sends whoever compresses looking in the wrong place. A GET's is not
- * read, whatever it says of it.
+ * Refuses a compressed body, and says that none is accepted (RFC 9110 §§12.5.3, 15.5.16): unpacked it could have any
+ * size, and unread it would be called malformed, which misleads whoever compresses. The body of a GET is not read,
+ * whatever its headers say.
  */
 export function refuseEncodedBodies(app: FastifyInstance): void {
   app.addHook('preParsing', ({ method, headers }, reply, _payload, done) => {

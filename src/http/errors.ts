@@ -8,7 +8,7 @@ import { lostRaceOf } from './lost-races.js';
 import { Nullable, Resource } from './schemas.js';
 import { detailsOf } from './validation.js';
 
-/** The status of every refusal; the compiler asks for a new code's. */
+/** The status of every refusal; the compiler asks for one of each new code. */
 const statuses: Record<ErrorCode, number> = {
   'auth.multiple_credentials': 400,
   'auth.invalid_credentials': 401,
@@ -182,7 +182,7 @@ export const httpStatusOf = (code: ErrorCode): number => statuses[code];
 /** Generic authentication and authorization failures carry no code (specification, "Errors"). */
 const withoutCode = new Set<ErrorCode>(['auth.invalid_credentials', 'principal.wrong_type']);
 
-/** The code as callers see it. */
+/** The code that callers see. */
 export const shownCode = (code: ErrorCode): ErrorCode | null => (withoutCode.has(code) ? null : code);
 
 /** What is wrong with one field. */
@@ -233,7 +233,7 @@ const asked = (request: FastifyRequest) => ({
 
 export const pathOf = (request: FastifyRequest): string => request.url.split('?', 1)[0] as string;
 
-/** Whatever a handler or Fastify threw, as a refusal that a caller can act on; null when it is a fault of ours. */
+/** Turns whatever a handler or Fastify has thrown into a refusal that a caller can act on; null for a fault of ours. */
 export function refusalOf(error: unknown): DomainError | null {
   if (error instanceof DomainError) return error;
   if (isOutage(error)) return new DomainError('service.unavailable', { retryAfter: 5, cause: error });
@@ -248,7 +248,7 @@ export function refusalOf(error: unknown): DomainError | null {
   if (code === 'FST_STATIC_FORBIDDEN_PATH') return new DomainError('route.not_found'); // `..`, which whoever looks for holes asks for
   if (code === 'FST_ERR_BAD_URL') return new DomainError('validation.failed', { details: [undecodable], cause: error });
   if (statusCode === 400) return new DomainError('body.malformed', { cause: error });
-  // Class 22, data exception: a text that PostgreSQL cannot hold, such as one with a NUL character.
+  // Class 22, data exception: a text that PostgreSQL cannot store, such as one with a NUL character.
   if (/^22/.test(driverErrorOf(error)?.code ?? '')) {
     return new DomainError('validation.failed', { details: [unstorable], cause: error });
   }
@@ -257,7 +257,7 @@ export function refusalOf(error: unknown): DomainError | null {
 
 const undecodable: ErrorDetail = { field: 'path', code: 'encoding', message: 'is not percent-encoded UTF-8' };
 
-/** When to try again, and which limit it was (contract §1); what counted in the HTTP layer has said so already. */
+/** When to try again, and which limit it was (contract §1); limits of the HTTP layer have set these headers already. */
 export function tellWhen(reply: FastifyReply, { options: { retryAfter, limit } }: DomainError): void {
   if (retryAfter === undefined) return;
   const inSeconds = Math.max(1, Math.ceil(retryAfter));
@@ -275,7 +275,10 @@ export function announceLimit(
   reply.header('ratelimit', `"${name}";r=${remaining};t=${resetSeconds}`);
 }
 
-/** Without a cause it is too much load, which is counted: a line for each would be more of it. Who is gone in the middle of a body is no outage. */
+/**
+ * Without a cause it is load, which is counted: a line for each would add to it. A caller who leaves in the middle of a
+ * body is no outage.
+ */
 export function logOutage({ log, raw }: FastifyRequest, { code, options: { cause } }: DomainError): void {
   if (httpStatusOf(code) === 503 && cause && cause !== raw.errored) log.warn({ err: cause }, 'unavailable');
 }

@@ -8,8 +8,8 @@ const type = 'application/x-www-form-urlencoded';
 const mostFields = 1000;
 
 /**
- * Reads forms, and refuses what has so many fields that everybody else waits for it: before it is read, as JSON (`json-bodies.ts`).
- * A part of an app that reads them already goes on with that.
+ * Reads forms, and refuses one with so many fields that everybody else would wait for it, before it is parsed, as for
+ * JSON (`json-bodies.ts`). A part of the app that reads forms already keeps its parser.
  * @param bodyLimit in bytes; by default that of the app
  */
 export function readForms(app: FastifyInstance, { bodyLimit }: { bodyLimit?: number } = {}): void {

@@ -10,8 +10,8 @@ const withoutPorts = (header: string): string =>
     .join(', ');
 
 /**
- * Some gateways write the client's port behind its address. As another address with each connection it would be under no limit, and as
- * that of a proxy it would not be trusted. Comes before whatever asks for `request.ip`.
+ * Some gateways append the client's port to its address. With a port, each connection would count as another address,
+ * under no limit, and a proxy's address would not be trusted. To be registered before anything reads `request.ip`.
  */
 export function readForwardedAddresses(app: FastifyInstance): void {
   app.addHook('onRequest', async ({ raw }) => {

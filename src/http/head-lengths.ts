@@ -1,8 +1,8 @@
 import type { FastifyInstance, onSendHookHandler } from 'fastify';
 
 /**
- * Has the answer to HEAD say the length of the GET's, or none (RFC 9110 §8.6). Fastify says 0 where nothing was made for it: of an export,
- * or of a link that only a GET uses up.
+ * Makes the answer to HEAD state the length of the GET's, or none (RFC 9110 §8.6). Fastify would say 0 if nothing was
+ * produced for it, as for an export, or for a link that only a GET uses up.
  */
 export function leaveOutUnknownLengths(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {

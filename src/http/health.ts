@@ -4,9 +4,9 @@ import { OneOf } from './schemas.js';
 
 export type CheckState = 'ok' | 'unavailable' | 'outdated';
 export interface HealthOptions {
-  /** Each part by name; a check that throws says `unavailable`. */
+  /** The state of each part by name; a check that throws says `unavailable`. */
   checks: Record<string, () => Promise<CheckState>>;
-  /** Parts without which the api still serves: they are told, and take nothing out of rotation. */
+  /** Parts without which the api still serves: they are reported, but do not take it out of rotation. */
   dispensable?: readonly string[];
 }
 

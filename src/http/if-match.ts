@@ -1,8 +1,8 @@
 import { DomainError, invalidField } from '../domain/errors.js';
 
 /**
- * The version in an If-Match header, written `"7"` or `7` (contract §1), or `W/"7"`, which proxies that compress make of our `ETag`: a
- * version is exact however it is written.
+ * The version in an If-Match header, written `"7"` or `7` (contract §1), or `W/"7"`, as compressing proxies rewrite our
+ * `ETag`: a version is exact in any of these forms.
  * @throws DomainError if_match.required, if_match.invalid
  */
 export function versionOf(ifMatch: string | undefined): number {
@@ -12,7 +12,7 @@ export function versionOf(ifMatch: string | undefined): number {
   return version;
 }
 
-/** The same where nothing asks for one; null for what names none. */
+/** The same where it is optional; null for a header that names no version. */
 export function versionIn(ifMatch: string): number | null {
   const match = /^(?:(?:W\/)?"(\d{1,9})"|(\d{1,9}))$/.exec(ifMatch.trim());
   return match && Number(match[1] ?? match[2]);
@@ -21,8 +21,8 @@ export function versionIn(ifMatch: string): number | null {
 export const etagOf = (version: number): string => `"${version}"`;
 
 /**
- * Of what has no versions none can be compared, and whoever sends one takes it for a guard (RFC 9110 §13.1.1). `*` only asks that it
- * exists.
+ * Refuses If-Match where there are no versions to compare, since whoever sends it relies on it (RFC 9110 §13.1.1). `*`
+ * only requires that the resource exists.
  * @throws DomainError validation.failed
  */
 export function assertNoVersion(ifMatch = ''): void {

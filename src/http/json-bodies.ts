@@ -3,22 +3,23 @@ import type { FastifyInstance } from 'fastify';
 import { DomainError } from '../domain/errors.js';
 import { type Extent, worthReading } from './body-extents.js';
 
-/** Deeper than anything that means something, and far from where recursion (ours, JSON's or PostgreSQL's) ends. */
+/** Deeper than anything meaningful, and far from where recursion (ours, JSON's or PostgreSQL's) ends. */
 const deepest = 100;
 
 type Excess = 'too_deep' | 'too_many';
 
 /**
- * Reads JSON bodies, and refuses what is not UTF-8 (RFC 8259 §8.1), which would be kept with other signs in it than were sent, and
- * what is nested so deeply that whoever walks through it runs out of stack, or has so many parts that everybody else waits for it.
+ * Reads JSON bodies. Refuses what is not UTF-8 (RFC 8259 §8.1), since it would be stored as other characters; what is
+ * nested so deeply that walking through it exhausts the stack; and what has so many parts that everybody else would
+ * wait for it.
  */
 export function readJsonBodies(app: FastifyInstance): void {
   readJsonAs(app, 'application/json');
 }
 
 /**
- * The same for a type of which JSON is the syntax, such as `application/scim+json`.
- * @param unsaid what is worth reading on routes that have no schema
+ * The same for a media type with JSON syntax, such as `application/scim+json`.
+ * @param unsaid the largest body for routes without a schema
  */
 export function readJsonAs(app: FastifyInstance, contentType: string, unsaid = worthReading(undefined)): void {
   app.removeContentTypeParser(contentType);
@@ -26,7 +27,7 @@ export function readJsonAs(app: FastifyInstance, contentType: string, unsaid = w
   app.addContentTypeParser(contentType, { parseAs: 'buffer' }, (request, bytes, done) => {
     if (!isUtf8(bytes as Buffer)) return done(new DomainError('body.malformed'));
     const body = bytes.toString();
-    // Clients name their usual type with every request, also where there is nothing to send.
+    // Clients send their usual type with every request, also without a body.
     const schema = request.routeOptions.schema?.body as { nullable?: boolean } | undefined;
     if (body === '' && (schema?.nullable ?? !schema)) return done(null, undefined);
     const excess = excessOf(body, { deepest, ...(schema ? worthReading(schema) : unsaid) });
@@ -36,12 +37,12 @@ export function readJsonAs(app: FastifyInstance, contentType: string, unsaid = w
 }
 
 /**
- * What a text has too much of, outside of strings: brackets that are open at once, or members and elements, in one or all together. It
- * is looked through before it is read: what reads it takes several times as long, and nothing else is done meanwhile.
+ * What a text has too much of, outside of strings: open brackets at once, or members and elements, in one or in all. It
+ * is checked before it is parsed: parsing takes several times as long, and nothing else runs meanwhile.
  */
 export function excessOf(text: string, { deepest, parts, widest }: Extent & { deepest: number }): Excess | null {
   if (text.length <= Math.min(deepest, parts, widest)) return null;
-  /** Commas of each bracket that is open. */
+  /** The number of commas in each open bracket. */
   const open: number[] = [];
   let count = 0;
   for (let i = 0; i < text.length; i++) {
@@ -59,7 +60,7 @@ export function excessOf(text: string, { deepest, parts, widest }: Extent & { de
   return null;
 }
 
-/** Where the quote is that ends the string; behind the text when it does not end. */
+/** The position of the quote that ends the string; past the end of the text if there is none. */
 function endOfString(text: string, from: number): number {
   for (let end = text.indexOf('"', from); end >= 0; end = text.indexOf('"', end + 1)) {
     let first = end;

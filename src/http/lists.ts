@@ -3,7 +3,7 @@ import type { Page } from '../domain/paging.js';
 import { OneOf } from './schemas.js';
 import { worded } from './validation-words.js';
 
-/** The largest number of a page: what clients can write that read 32 bits, and far more than any list has. */
+/** The largest page number: what clients with 32 bits can write, and far more than any list has. */
 export const lastPage = 2_147_483_647;
 
 /** The list parameters of the specification, with the columns that this list sorts by; out of range is 400, not clamped. */
@@ -32,10 +32,10 @@ export const listQuery = <const S extends string, P extends TProperties = Record
     { additionalProperties: false },
   );
 
-/** Of a list whose first page, and each that follows another, costs what is shown: whether it is more than that. */
+/** For a list whose first page, and each page behind a cursor, is cheap: whether a request asks for more than that. */
 export const goesFar = ({ q, page, after }: { q?: string; page: number; after?: string }): boolean =>
   q !== undefined || (page > 1 && after === undefined);
-/** Of what counts or looks through all that there is, whatever was asked. */
+/** For a list that always counts or searches everything. */
 export const always = (): boolean => true;
 
 /** `{ items, pagination }` of one page; `next` becomes its `Link` (`linkPages`). */
@@ -55,7 +55,10 @@ export function paginated<T, R>({ rows, itemCount, page, take, next }: Page<T>, 
   };
 }
 
-/** A query as it is meant: blanks around what is looked for come with pasting, and nothing that is found begins or ends with one. */
+/**
+ * A query without blanks around the searched text: they come from pasting, and nothing that can be found begins or ends
+ * with one.
+ */
 export function lookedFor(query: unknown): unknown {
   const { q, ...others } = (query ?? {}) as { q?: unknown };
   if (typeof q !== 'string') return query;

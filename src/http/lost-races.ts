@@ -4,7 +4,7 @@ import { NodeTypeSchema } from '../../entities/node-type-schema.js';
 import { DomainError, type ErrorCode } from '../domain/errors.js';
 import { driverErrorOf, hasCondition } from '../platform/database/postgres-errors.js';
 
-/** Parents whose deletion a request that was let in before can still meet, by the ending of the constraint's name. */
+/** Parents that may be deleted while a request is under way, by the ending of the constraint's name. */
 const goneBy: [RegExp, ErrorCode][] = [
   [/_environment_fk$/, 'environment.not_found'],
   [/_application_fk$/, 'application.not_found'],
@@ -17,13 +17,13 @@ const goneBy: [RegExp, ErrorCode][] = [
 /** Every Environment has its settings and its schema, as long as there is an Environment. */
 const ofEnvironment = new Set<unknown>([Environment, EnvironmentSettings, NodeTypeSchema]);
 
-/** What the next try may not meet again. */
+/** Errors that a retry may not meet again. */
 const transient = ['deadlock_detected', 'serialization_failure', 'lock_not_available'] as const;
 
 /**
- * What the database refused only because someone else was faster: what the request works on was deleted meanwhile, or two
- * transactions waited for each other, or one for long, and this one was ended. Whatever has no error of its own here is found missing, or made
- * anew, by the next try. Null for anything else.
+ * The refusal for a database error that only occurred because somebody else was faster: what the request works on was
+ * deleted meanwhile, or two transactions waited for each other, or one for too long, and this one was ended. If there
+ * is no more specific error, the next try finds things missing, or creates them anew. Null for any other error.
  */
 export function lostRaceOf(error: unknown): DomainError | null {
   const { entityClass } = (error ?? {}) as { entityClass?: unknown };

@@ -16,7 +16,7 @@ export const createHttpMetrics = (registry: Registry): HttpMetrics => ({
   }),
 });
 
-/** Shows how many run and wait in lines that have turns. */
+/** Shows how many are running and waiting in lines with turns. */
 export function watchLines(registry: Registry, lines: Record<'passwords' | 'broadReads', () => Line>): void {
   const show = (name: string, help: string, line: () => Line) =>
     new Gauge({
@@ -32,7 +32,9 @@ export function watchLines(registry: Registry, lines: Record<'passwords' | 'broa
   show('gatehouse_broad_reads', 'Searches and counts being executed, and waiting for their turn.', lines.broadReads);
 }
 
-/** Counts every request by its route's pattern; unknown paths share one label, so that callers cannot make new ones. */
+/**
+ * Counts every request by its route's pattern; unknown paths share one label, so that callers cannot create new ones.
+ */
 export const countRequest =
   ({ duration }: HttpMetrics): AtEnd =>
   ({ method, routeOptions }, { elapsedTime }, status) =>

@@ -4,9 +4,9 @@ import { lastPage, type paginated } from './lists.js';
 type Answered = Partial<ReturnType<typeof paginated>> | null;
 
 /**
- * Has every list say where it goes on: `Link: <…>; rel="next"` (RFC 8288), the same request for the page behind this one, as a
- * path on the host that was asked. Sorted by age it names the last item and not a number, so that nobody is shown twice or
- * left out when others come and go between two pages.
+ * Adds to every list where it goes on: `Link: <…>; rel="next"` (RFC 8288), the same request for the page behind this
+ * one, as a path on the requested host. Sorted by age, it names the last item and not a page number, so that nobody is
+ * shown twice or left out when others come and go between two pages.
  */
 export function linkPages(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {

@@ -2,7 +2,7 @@ import { type SerializerFactory, SerializerSelector } from '@fastify/fast-json-s
 
 const selected = SerializerSelector();
 
-/** Fastify's own serializers, each compiled by the first answer that needs it, as validators are by requests. */
+/** Fastify's own serializers, each compiled at the first answer that needs it, as validators are at requests. */
 export const buildSerializer: SerializerFactory = (externalSchemas, options) => {
   const compile = selected(externalSchemas, options);
   return (route) => {

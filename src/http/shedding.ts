@@ -6,46 +6,46 @@ import { DomainError } from '../domain/errors.js';
 export interface SheddingOptions {
   registry: Registry;
   log: { warn(details: object, message: string): void };
-  /** How late our own work may be on average, in milliseconds; 0: whatever it is, nothing is shed. */
+  /** How late our own work may be on average, in milliseconds; 0: nothing is shed for that. */
   maxLoopDelayMs: number;
   mostWaitingForDatabase: number;
-  /** How many wait for a connection of the database now. */
+  /** How many are waiting for a connection to the database. */
   waitingForDatabase(): number;
-  /** Whether there is no room for another password to be hashed. */
+  /** Whether another password could not be hashed now. */
   isHashingFull(): boolean;
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Is answered whatever the load: load balancers and operators ask it. */
+    /** Is answered under any load: load balancers and operators ask it. */
     neverShed?: boolean;
-    /** Hashes a password; is refused before an attempt is counted where that could not be done. */
+    /** Hashes a password; refused before an attempt is counted if that could not be done. */
     hashes?: boolean;
   }
 }
 
 const sampleMs = 100;
-/** Some are always taken, or nobody would learn that there is room again. */
+/** Some are always accepted, or it would never be noticed that there is room again. */
 const mostShed = 0.95;
 
 /**
- * Which share of requests to refuse next. It grows as fast as there is too much and shrinks slowly, until what is taken is about
- * what can be done.
- * @param pressure 1 where as much waits as may
+ * The share of requests to refuse next. It grows as fast as the overload and shrinks slowly, until about as much is
+ * accepted as can be done.
+ * @param pressure 1 if as much is waiting as may
  */
 export const nextShare = (share: number, pressure: number): number =>
   pressure > 1 ? Math.min(mostShed, share + 0.1 * Math.min(pressure, 3)) : Math.max(0, share - 0.02);
 
 /**
- * An average of how late a timer is. One long piece of work, or a process that was halted, says little: each sample counts for
- * three tenths, and for no more than twice the limit.
+ * The average delay of a timer. One long piece of work, or a process that was halted, means little: each sample weighs
+ * three tenths, and counts for twice the limit at most.
  */
 export const nextDelay = (average: number, lateMs: number, limitMs: number): number =>
   0.7 * average + 0.3 * Math.min(Math.max(0, lateMs), 2 * limitMs);
 
 /**
- * Refuses, with 503 and `Retry-After`, what could not be answered in time, before anything is done for it. What is taken is
- * answered about as soon as ever, and memory holds no more than that (docs/decisions/0052).
+ * Refuses, with 503 and `Retry-After`, what could not be answered in time, before anything is done for it. Accepted
+ * requests are answered about as soon as always, and memory holds no more than them (docs/decisions/0052).
  */
 export function shedLoad(app: FastifyInstance, options: SheddingOptions): void {
   const { registry, log, maxLoopDelayMs, mostWaitingForDatabase, waitingForDatabase, isHashingFull } = options;
@@ -77,7 +77,7 @@ export function shedLoad(app: FastifyInstance, options: SheddingOptions): void {
     const reason = neverShed ? null : hashes && isHashingFull() ? 'hashing' : Math.random() < share ? 'load' : null;
     if (reason === null) return done();
     refused.labels(reason).inc();
-    // Not all at the same moment again.
+    // Spread, so that not all come back at the same moment.
     done(new DomainError('service.unavailable', { retryAfter: 1 + Math.floor(Math.random() * 3) }));
   });
 }
