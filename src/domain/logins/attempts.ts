@@ -46,8 +46,8 @@ export interface Attempts {
    */
   closedUntil(tried: Tried): Promise<Date | null>;
   /**
-   * Checks an attempt that was counted; takes it back if overload or an outage keeps it from being checked. @throws
-   * whatever `look` throws
+   * Checks an attempt that was counted; takes it back if overload or an outage keeps it from being checked.
+   * @throws whatever `look` throws
    */
   look<T>(attempt: Attempt, look: () => Promise<T>): Promise<T>;
   /** Records a failure; the day's last one locks the Identity in all of its Environments. */
