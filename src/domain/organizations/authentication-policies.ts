@@ -10,12 +10,14 @@ import { DomainError, type ErrorDetail } from '../errors.js';
 import { recordEvent } from '../events/record.js';
 import { lockOrganization } from './members.js';
 
-/** A policy under its own version: what is changed of the organization besides is no change of it. */
+/** A policy under a version of its own: other changes of the organization do not change it. */
 export interface VersionedPolicy extends AuthenticationPolicy {
   version: number;
 }
 
-/** How members of an organization may sign in, beside what the Environment asks (contract §5). Enforced at sign-in. */
+/**
+ * How members of an organization may sign in, beyond what the Environment requires (contract §5). Enforced at sign-in.
+ */
 export function createAuthenticationPolicies({ db }: { db: Db }) {
   return {
     /** @throws DomainError organization.not_found */
@@ -27,9 +29,9 @@ export function createAuthenticationPolicies({ db }: { db: Db }) {
       }),
 
     /**
-     * Replaces it as a whole. What is as it was already is no change.
+     * Replaces it as a whole. The same values again are no change.
      * @param version as the caller read it
-     * @throws DomainError organization.not_found, version.conflict with the policy as it is now, validation.failed
+     * @throws DomainError organization.not_found, version.conflict with the current policy, validation.failed
      */
     replace: (
       scope: EnvironmentScope,
@@ -63,8 +65,9 @@ export function createAuthenticationPolicies({ db }: { db: Db }) {
 export type AuthenticationPolicies = ReturnType<typeof createAuthenticationPolicies>;
 
 /**
- * Whether anybody could sign in under it, as far as it says itself. What is as it was is not asked of what the Environment offers by now:
- * whoever changes something else is not kept from it. @throws DomainError validation.failed
+ * Checks that somebody could sign in under the policy by itself. Values that stay as they are are not measured by what
+ * the Environment offers now, so they do not keep anybody from changing others.
+ * @throws DomainError validation.failed
  */
 async function assertUsable(
   tx: EntityManager,
@@ -72,7 +75,7 @@ async function assertUsable(
   { allowed_methods, require_sso, require_mfa, session_ttl_seconds }: AuthenticationPolicy,
   changed: readonly (keyof AuthenticationPolicy)[],
 ): Promise<void> {
-  // They stay so until the end: whoever changes them looks at the policies there are.
+  // Locked until the end: whoever changes the settings looks at the existing policies.
   const settings = await tx.findOneOrFail(EnvironmentSettings, {
     where: within(scope),
     lock: { mode: 'pessimistic_read' },
@@ -107,13 +110,14 @@ async function assertUsable(
   if (details.length > 0) throw new DomainError('validation.failed', { details });
 }
 
-/** As the sign-in asks it (`wantsSso`). */
+/** The same question as at sign-in (`wantsSso`). */
 const leavesSsoOnly = ({ allowed_methods: allowed, require_sso }: AuthenticationPolicy): boolean =>
   require_sso || (allowed?.length === 1 && allowed[0] === 'sso');
 
 /**
- * Whether a provider could let anybody in once no other way is left. Asked only where that is new: who changes something else while
- * the provider is switched off is not kept from it. @throws DomainError validation.failed
+ * Checks that a provider could let somebody in, if no other way is left. Only checked if that is new, so that a
+ * provider that is switched off does not keep anybody from other changes.
+ * @throws DomainError validation.failed
  */
 async function assertSomeProvider(tx: EntityManager, { environmentId }: EnvironmentScope, id: string): Promise<void> {
   const connections = await tx.findBy(SsoConnection, [

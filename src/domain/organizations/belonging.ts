@@ -1,8 +1,9 @@
 import { isActive } from '../hierarchy/active.js';
 
 /**
- * SQL, to follow `from`: the organizations that an Identity belongs to, `o` with its node `n`, as long as they and all above
- * them are active. Each `offset 0` goes from key to key, whatever the planner believes of the tables when it plans once.
+ * SQL, to follow `from`: the organizations to which an Identity belongs, `o` with its node `n`, as long as they and
+ * everything above them are active. Each `offset 0` goes from key to key, whatever the planner believes of the tables
+ * when it plans once.
  */
 export const organizationsOf = (environment: string, identity: string): string => `
 (select * from organization_members where identity_id = ${identity} offset 0) om
@@ -11,7 +12,7 @@ export const organizationsOf = (environment: string, identity: string): string =
 where om.environment_id = ${environment}
   and ${isActive('n.path')}`;
 
-/** SQL: whether an Identity belongs to an organization that is active. */
+/** SQL: whether an Identity belongs to an active organization. */
 export const belongsTo = (organization: string, environment: string, identity: string): string =>
   `exists (select from ${organizationsOf(environment, identity)} and om.organization_id = ${organization})`;
 
@@ -20,14 +21,14 @@ export const requiredToHaveMfa = (environment: string, identity: string): string
   `exists (select from ${organizationsOf(environment, identity)} and (o.authentication_policy->>'require_mfa')::boolean)`;
 
 const shortest = `min((o.authentication_policy->>'session_ttl_seconds')::integer)`;
-/** Without one, its place in the tree is not looked at. */
+/** SQL: whether the policy limits sessions; if it does not, the organization's place in the tree need not be read. */
 const saysHowLong = `o.authentication_policy->'session_ttl_seconds' <> 'null'`;
 const endedAfter = (end: string, authenticatedAt: string, lasting: string) =>
   `least(${end}, ${authenticatedAt} + interval '1 second' * ${lasting})`;
 
 /**
- * SQL: when something ends that was given for a sign-in. At `end`, or earlier where an organization of the person says how long
- * a sign-in lasts: the shortest counts, from the moment at which the first factor was proved.
+ * SQL: when something ends that was given for a sign-in: at `end`, or earlier if an organization of the person limits
+ * how long a sign-in lasts. The shortest limit counts, from the moment at which the first factor was proved.
  */
 export const endedByPolicy = (end: string, authenticatedAt: string, environment: string, identity: string): string =>
   endedAfter(
@@ -36,20 +37,20 @@ export const endedByPolicy = (end: string, authenticatedAt: string, environment:
     `(select ${shortest} from ${organizationsOf(environment, identity)} and ${saysHowLong})`,
   );
 
-/** What was given to somebody for a sign-in, as SQL. */
+/** Something that was given to a person for a sign-in, as SQL. */
 export interface GivenForSignIn {
-  /** When it ends, if no organization says otherwise. */
+  /** When it ends, unless an organization limits it. */
   end: string;
   authenticatedAt: string;
   environment: string;
   identity: string;
-  /** The organization that the sign-in was for, if for one. */
+  /** The organization that the sign-in was for, if any. */
   organization: string;
 }
 
 /**
- * SQL, to be joined: `ends_at`, as `endedByPolicy` says, and whether the person still `belongs` to the organization that the
- * sign-in was for. Together, because PostgreSQL prepares all tables of a look, which costs more than the look.
+ * SQL, to be joined: `ends_at`, as by `endedByPolicy`, and whether the person still `belongs` to the organization of
+ * the sign-in. Together, because PostgreSQL prepares every table of a query, which costs more than reading it.
  */
 export const standingInOrganizations = (given: GivenForSignIn): string => `lateral (
   select ${endedAfter(given.end, given.authenticatedAt, shortest)} as ends_at,

@@ -2,7 +2,7 @@ import type { Db } from '../../platform/database/db.js';
 import { fittingJson } from '../fitting-json.js';
 import { organizationsOf } from './belonging.js';
 
-/** An organization as tokens and userinfo tell of it. */
+/** An organization in tokens and userinfo. */
 export interface ClaimedOrganization {
   id: string;
   slug: string;
@@ -15,9 +15,12 @@ export interface ClaimedOrganizations {
   truncated: boolean;
 }
 
-/** No answer names more of them; who has more asks the API. */
+/** The most that any answer names; people with more ask the API. */
 export const claimedAtMost = 100;
-/** Bytes of JSON in a token: with room for the rest, a bearer token fits the 8 KiB that servers commonly take for a header. */
+/**
+ * Bytes of JSON in a token: with everything else, a bearer token must fit the 8 KiB that servers commonly allow for a
+ * header.
+ */
 export const claimedBytesAtMost = 3072;
 
 const statement = {
@@ -27,14 +30,14 @@ select n.id, n.slug, n.name from ${organizationsOf('$1', '$2')}
 order by n.id is not distinct from $3::uuid desc, n.slug, n.id limit ${claimedAtMost + 1}`,
 };
 
-/** The active organizations of an Identity: the one that it signed in to comes first, the others by slug. */
+/** The active organizations of an Identity: the one of its sign-in first, the others by slug. */
 export type OrganizationsClaim = (
   environmentId: string,
   identityId: string,
   organizationId: string | null,
 ) => Promise<ClaimedOrganizations>;
 
-/** For the claim `organizations` (scope `org`, contract §2): at most 100. */
+/** The claim `organizations` (scope `org`, contract §2): at most 100. */
 export const createOrganizationsClaim =
   ({ db }: { db: Pick<Db, 'statement'> }): OrganizationsClaim =>
   async (environmentId, identityId, organizationId) => {
@@ -42,7 +45,7 @@ export const createOrganizationsClaim =
     return { organizations: rows.slice(0, claimedAtMost), truncated: rows.length > claimedAtMost };
   };
 
-/** As much of it as a token has room for. */
+/** As many as a token has room for. */
 export function fittingToken({ organizations, truncated }: ClaimedOrganizations): ClaimedOrganizations {
   const fitting = fittingJson(organizations, claimedBytesAtMost);
   return { organizations: fitting, truncated: truncated || fitting.length < organizations.length };

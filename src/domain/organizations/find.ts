@@ -11,9 +11,9 @@ import { columns, type PlaceFilters, placedAt, type ShownNode, shownOfNode } fro
 import { containing, type Page, type PageRequest } from '../paging.js';
 import { columnsOf, type RowList, readCountedPage, readPageByTotal } from '../row-pages.js';
 
-/** What is counted of an organization. */
+/** The counts of an organization. */
 type Counts = Pick<Organization, 'memberCount' | 'pendingInviteCount'>;
-/** A node of type `organization` with what is counted of it. */
+/** A node of type `organization` with its counts. */
 export type OrganizationNode = Node & Counts;
 export type ShownOrganization = ShownNode & Counts;
 
@@ -21,15 +21,15 @@ export type OrganizationSort = 'created_at' | 'name' | 'slug';
 export type OrganizationPage = PageRequest<OrganizationSort> & PlaceFilters;
 
 /**
- * SQL: how many invitations into an organization wait. What is kept counts those whose time is over until a worker has written that
- * down, and no reader waits for a worker.
+ * SQL: how many invitations into an organization are pending. The kept count includes expired ones until a worker has
+ * recorded their end, and no reader waits for a worker.
  * @param at the moment
  */
 const waiting = (at: string): string => `organization.pending_invite_count - (
   select count(*)::int from identity_invites invite where invite.organization_id = organization.id
     and invite.account_id = organization.account_id and invite.status = 'pending' and invite.expires_at <= ${at})`;
 
-/** Those that are seen; the total of all is kept, others are counted. */
+/** The organizations that are seen. If that is all of them, their total is kept; otherwise they are counted. */
 export function listOrganizations(
   db: Pick<Db, 'statementIn' | 'transaction'>,
   scope: EnvironmentScope,
@@ -41,11 +41,11 @@ export function listOrganizations(
     from: 'nodes node',
     where: (put) =>
       [
-        // The type is written out, so that PostgreSQL knows the indexes of organizations by it.
+        // The type is a literal, so that PostgreSQL recognises the indexes of organizations.
         `node.account_id = $1 and node.environment_id = $2 and node.node_type = 'organization'`,
         ...onlySeen(sight, put),
         ...placedAt({ slug, parentNodeId }, put),
-        // By way of a function, since row-level security keeps PostgreSQL from using the trigrams.
+        // By a function, since row-level security keeps PostgreSQL from using the trigrams.
         ...(q ? [`node.id in (select gatehouse_matching_organizations($1, $2, ${put(containing(q))}))`] : []),
       ].join(' and '),
     key: 'node.id',
@@ -77,7 +77,7 @@ export async function findOrganization(
   return { ...node, memberCount: organization.memberCount };
 }
 
-/** What is counted of an organization whose node is at hand. @throws DomainError organization.not_found */
+/** The counts of an organization whose node was read already. @throws DomainError organization.not_found */
 export async function withCounts(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,

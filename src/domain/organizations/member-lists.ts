@@ -13,7 +13,7 @@ import { findOrganization } from './find.js';
 
 const shownOfIdentity = ['id', 'email', 'firstName', 'lastName', 'avatarUrl'] as const satisfies (keyof Identity)[];
 
-/** A member of an organization; `roles` are those held at its node, now or at a time to come. */
+/** A member of an organization; `roles` are those held at its node, now or later. */
 export interface ListedMember {
   identity: Pick<Identity, (typeof shownOfIdentity)[number]>;
   membership: Pick<EnvironmentMembership, 'isActive'>;
@@ -34,15 +34,15 @@ const columns: Record<MemberSort, string[]> = {
   last_name: ['identity.last_name', 'member.identity_id'],
 };
 
-/** Whose names are compared one by one: it takes PostgreSQL some ms for a thousand. */
+/** Up to this many members, names are compared one by one: that takes PostgreSQL some ms for a thousand. */
 const fewMembers = 20_000;
 
-// What is shown is read by its keys, whatever the planner believes of an organization's size.
+// What is shown is read by key, whatever the planner believes of an organization's size.
 const person = `cross join lateral (select * from identities where id = member.identity_id and account_id = $1 offset 0) identity`;
 const membership = `cross join lateral (select is_active from environment_memberships
   where account_id = $1 and environment_id = $2 and identity_id = member.identity_id offset 0) membership`;
 
-/** @param and on a row `member`, and on `identity` where `withPerson` has it joined */
+/** @param and a condition on a row `member`, and on `identity` if `withPerson` has joined it */
 const membersOf = (
   organizationId: string,
   at: Date,
@@ -61,15 +61,15 @@ const membersOf = (
 });
 
 /**
- * Always: with bounds that it does not know, PostgreSQL takes few for granted, and goes by the index in its order instead of
- * sorting all members of an organization that has more than most.
+ * Always true: given bounds that it does not know, PostgreSQL assumes few rows and uses the index in its order, instead
+ * of sorting all members of a large organization.
  */
 const atAnyTime = (put: Bind) => `member.created_at between ${put('-infinity')} and ${put('infinity')}`;
 
 const kept = (organizationId: string) => (put: Bind) =>
   `(select member_count from organizations where account_id = $1 and environment_id = $2 and id = ${put(organizationId)})`;
 
-/** The total of all is kept, others are counted. @throws DomainError organization.not_found */
+/** The total of all is kept; with filters, members are counted. @throws DomainError organization.not_found */
 export async function listMembers(
   db: Pick<Db, 'statementIn' | 'transaction'>,
   scope: EnvironmentScope,
@@ -96,7 +96,10 @@ export async function listMembers(
 }
 
 const compared = (q: string, put: Bind) => `${searchedText('identity')} ilike ${put(containing(q))}`;
-/** By way of a function, since row-level security keeps PostgreSQL from using the trigrams, which find everybody of the Environment. */
+/**
+ * By a function, since row-level security keeps PostgreSQL from using the trigrams, which find everybody of the
+ * Environment.
+ */
 const lookedUp = (q: string, put: Bind) =>
   `member.identity_id in (select gatehouse_matching_identities($1, $2, ${put(containing(q))}))`;
 

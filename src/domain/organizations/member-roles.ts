@@ -5,7 +5,8 @@ import { inForce, notEnded } from '../access/in-force.js';
 import { DomainError } from '../errors.js';
 
 /**
- * Has an Identity hold roles at a node, open in time. What it holds there already, now or at a time to come, stays as it is.
+ * Gives an Identity roles at a node, without time limits. Roles that it holds there already, now or later, stay as they
+ * are.
  * @returns the roles that were given
  * @throws DomainError role.not_found
  */
@@ -24,7 +25,7 @@ export async function giveRoles(
     identityId,
     roleId,
     nodeId,
-    // An open beginning would overlap with a window that is over.
+    // An open beginning would overlap with a past window.
     effectiveFrom: isOver.has(roleId) ? at : null,
     effectiveTo: null,
   }));
@@ -38,7 +39,7 @@ interface HeldAt {
   at: Date;
 }
 
-/** What an Identity was given at a node and did not lose; `isHeld`: it is not over yet. */
+/** An assignment of an Identity at a node that was not removed; `isHeld`: it is not over yet. */
 const heldAt = (
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,
@@ -51,7 +52,7 @@ const heldAt = (
     [accountId, environmentId, identityId, nodeId, at],
   );
 
-/** Which of these roles an Identity holds at a node at the moment, and not only at a time to come. */
+/** Which of these roles an Identity holds at a node right now, and not only later. */
 export async function rolesInForce(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,
@@ -75,7 +76,8 @@ interface RolesOfMember {
 
 /**
  * Ids of the assignments that a member loses with the membership: at the organization's node and below it, unless an
- * organization on the way has them as a member, too; and what groups of the organization's own directory gave them, wherever it is.
+ * organization in between also has them as a member; and, anywhere, what groups of the organization's own directory
+ * gave them.
  */
 export async function heldInside(
   tx: EntityManager,
@@ -94,7 +96,7 @@ export async function heldInside(
   return rows.map(({ id }) => id);
 }
 
-/** They stay until the end of the transaction. @throws DomainError role.not_found */
+/** Locks roles until the end of the transaction. @throws DomainError role.not_found */
 async function keepRoles(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,

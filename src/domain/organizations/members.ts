@@ -15,16 +15,17 @@ import { giveRoles } from './member-roles.js';
 export interface NewMember {
   organizationId: string;
   identityId: string;
-  /** Held at the organization's node from now on, beside what is held there already; open in time. */
+  /** Roles at the organization's node from now on, without time limits, in addition to those held there already. */
   roleIds: readonly string[];
   at: Date;
 }
 
 /**
- * Makes an Identity of the Environment a member of an organization, in the caller's transaction: the row, the counter, the
- * roles, those of its directory's groups too, and the event. Whether somebody may do that, and give these roles, has been decided. Whoever changes the row of the
- * organization in the same transaction does so afterwards: locks are taken in the order Identity, node, organization.
- * @returns false where it was one already: nothing has changed then, its roles neither
+ * Makes an Identity of the Environment a member of an organization, in the caller's transaction: the row, the counter,
+ * the roles (also those of its directory's groups) and the event. The caller has checked that this, and the roles, may
+ * be given. Changes of the organization's row in the same transaction have to come later: locks are taken in the order
+ * Identity, node, organization.
+ * @returns false if it was a member already: then nothing has changed, its roles neither
  * @throws DomainError identity.not_found, organization.not_found, role.not_found
  */
 export async function addMember(tx: EntityManager, scope: EnvironmentScope, member: NewMember): Promise<boolean> {
@@ -48,8 +49,9 @@ export async function addMember(tx: EntityManager, scope: EnvironmentScope, memb
 }
 
 /**
- * Whom an organization's provider was to somebody is over with their membership (docs/decisions/0038): it could else be them again by
- * adding them, whatever they have become elsewhere. Done when they come, so that links of whoever has left before are gone, too.
+ * Somebody's links by an organization's provider end with their membership (docs/decisions/0038): otherwise the
+ * provider could be them again by adding them, whatever they have become elsewhere. Done when they join, so that links
+ * of people who left earlier are removed, too.
  */
 async function forgetLinks(
   tx: EntityManager,
@@ -63,7 +65,10 @@ async function forgetLinks(
   );
 }
 
-/** Which organizations of an Environment an Identity is a member of; who holds its row for an update has them stay so. */
+/**
+ * The organizations of an Environment in which an Identity is a member; they do not change while the caller has locked
+ * its row for an update.
+ */
 export async function organizationIdsOf(
   tx: EntityManager,
   scope: EnvironmentScope,
@@ -78,8 +83,8 @@ export async function organizationIdsOf(
 
 /**
  * Ends an Identity's membership in every organization of an Environment, in the transaction that ends the one in the
- * Environment; their roles are the caller's to take. Before that: the deletion of a node has the organization's row before
- * the assignments, too.
+ * Environment. The caller removes their roles, and does so afterwards: deleting a node also locks the organization's
+ * row before the assignments.
  */
 export async function leaveOrganizations(
   tx: EntityManager,
@@ -112,7 +117,7 @@ export async function leaveOrganizations(
 }
 
 /**
- * Nobody else changes who is a member of it, or deletes it, before the end of the transaction.
+ * Locks an organization: nobody else changes its members, or deletes it, before the end of the transaction.
  * @throws DomainError organization.not_found
  */
 export async function lockOrganization(
@@ -121,7 +126,7 @@ export async function lockOrganization(
   id: string,
 ): Promise<Organization & Pick<Node, 'name'>> {
   const where = { ...within(scope), id };
-  // The node before the organization, as who deletes it takes them.
+  // The node before the organization, in the order of whoever deletes it.
   const node = await tx.findOne(Node, {
     where: { ...where, nodeType: organizationType },
     select: { id: true, name: true },
@@ -132,13 +137,16 @@ export async function lockOrganization(
   return { ...organization, name: node.name };
 }
 
-/** Nobody deletes it before the end of the transaction. Before the organization: in this order everywhere. */
+/**
+ * Keeps an Identity from being deleted until the end of the transaction. Before the organization: in this order
+ * everywhere.
+ */
 export async function lockIdentity(tx: EntityManager, { accountId }: EnvironmentScope, id: string): Promise<void> {
   const where = { accountId, id };
   await tx.findOne(Identity, { where, select: { id: true }, lock: { mode: 'for_key_share' } });
 }
 
-/** Kept in the transaction of the change, so that it is exact and nobody counts rows (contract §1). */
+/** Updated in the transaction of the change, so that it is exact and nobody counts rows (contract §1). */
 export async function addToMemberCount(
   tx: EntityManager,
   { accountId, environmentId }: EnvironmentScope,

@@ -21,7 +21,7 @@ export type { ListedMember as Member } from './member-lists.js';
 export interface MembershipsDeps {
   db: Db;
   assignments: Assignments;
-  /** Ends what waits for somebody in an organization that they are removed from; it is locked by then. */
+  /** Ends pending invitations of somebody to an organization from which they are removed; it is locked by then. */
   endInvitations(tx: EntityManager, scope: EnvironmentScope, member: MemberOf, at: Date): Promise<void>;
   now: Clock;
 }
@@ -31,15 +31,15 @@ export interface MemberOf {
 }
 type WithRoles = MemberOf & { roleIds: readonly string[] };
 
-/** For `.catch`: the node is the organization, which was there a moment ago. */
+/** For `.catch`: the missing node is the organization, which existed a moment ago. */
 function wentMeanwhile(error: unknown): never {
   const isGone = error instanceof DomainError && error.code === 'nodes.node_not_found';
   throw isGone ? new DomainError('organization.not_found') : error;
 }
 
 /**
- * Who is a member of an organization, and with which roles at its node. Whoever gives roles needs `rbac.assign_roles` there
- * and all that they hold, whoever takes them `rbac.assign_roles`, as everywhere.
+ * Members of an organization, with their roles at its node. Giving roles takes `rbac.assign_roles` there and everything
+ * that the roles hold; removing them takes `rbac.assign_roles`, as everywhere.
  */
 export function createMemberships({ db, assignments, endInvitations, now }: MembershipsDeps) {
   return {
@@ -75,7 +75,7 @@ export function createMemberships({ db, assignments, endInvitations, now }: Memb
       }),
 
     /**
-     * Has a member hold these roles at the organization's node, now or at a time to come, and no others there.
+     * Sets the roles that a member holds at the organization's node, now or later.
      * @throws DomainError organization.not_found, organization.member_not_found, role.not_found, permission.required,
      *   role.cannot_grant
      */
@@ -87,8 +87,8 @@ export function createMemberships({ db, assignments, endInvitations, now }: Memb
       }),
 
     /**
-     * Ends a membership, and with it the roles at the organization's node and below it; but not in an organization further
-     * down of which they are a member, too. Nobody comes back by an invitation of before.
+     * Ends a membership, and with it the roles at the organization's node and below it; but not within an organization
+     * further down of which they are a member, too. Earlier invitations let nobody back in.
      * @throws DomainError organization.not_found, organization.member_not_found
      */
     remove: (scope: EnvironmentScope, member: MemberOf): Promise<void> =>
@@ -139,7 +139,7 @@ export function createMemberships({ db, assignments, endInvitations, now }: Memb
 
 export type Memberships = ReturnType<typeof createMemberships>;
 
-/** Nobody else changes it before the end of the transaction. */
+/** Locked until the end of the transaction. */
 async function lockMembership(tx: EntityManager, scope: EnvironmentScope, { organizationId, identityId }: MemberOf) {
   await lockIdentity(tx, scope, identityId);
   const organization = await lockOrganization(tx, scope, organizationId);

@@ -5,7 +5,7 @@ import { DomainError } from '../errors.js';
 import { containing, type Page, type PageRequest } from '../paging.js';
 import { type RowList, readCountedPage } from '../row-pages.js';
 
-/** An organization to somebody who belongs to it. */
+/** An organization, as shown to one of its members. */
 export interface OrganizationOfPerson {
   id: string;
   name: string;
@@ -25,7 +25,7 @@ const node = `cross join lateral (select id, name, slug, status from nodes
   where id = member.organization_id and account_id = $1 offset 0) node`;
 
 /**
- * The organizations of an Identity, inactive ones too; sorted by age, by when it became a member.
+ * The organizations of an Identity, including inactive ones; age is that of the membership.
  * @throws DomainError identity.not_found
  */
 export const organizationsOfPerson = (

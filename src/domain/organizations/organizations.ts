@@ -30,7 +30,7 @@ export type { OrganizationNode, ShownOrganization } from './find.js';
 export type NewOrganization = Omit<NewNode, 'nodeType' | 'status'>;
 export type OrganizationChanges = Omit<NodeChanges, 'status' | 'parentId'>;
 
-/** An organization is a node with the same id (contract §5): what happens to it, happens to the node. */
+/** An organization is a node with the same id (contract §5): whatever happens to it, happens to the node. */
 export function createOrganizations({ db, now }: { db: Db; now: Clock }) {
   return {
     list: (scope: EnvironmentScope, sight: Sight, page: OrganizationPage): Promise<Page<ShownOrganization>> =>
@@ -89,8 +89,9 @@ export function createOrganizations({ db, now }: { db: Db; now: Clock }) {
     },
 
     /**
-     * Deletes every organization with what is below it, some in a transaction: of one that is interrupted, the rest is left.
-     * @param confirm the slug of the Environment, as whoever deletes them typed it
+     * Deletes every organization with everything below it, in several transactions: if that is interrupted, the rest is
+     * left.
+     * @param confirm the slug of the Environment, as typed by whoever deletes them
      * @throws DomainError organization.production_environment, organization.confirmation_required
      */
     async removeAll(scope: EnvironmentScope, confirm: string | undefined): Promise<void> {
@@ -109,7 +110,7 @@ export type Organizations = ReturnType<typeof createOrganizations>;
 
 const is = (error: unknown, code: DomainError['code']) => error instanceof DomainError && error.code === code;
 
-/** For `.catch`: of a node's refusals those that an organization knows. */
+/** For `.catch`: translates a node's refusals into those of an organization. */
 const shown =
   (present: (node: Node) => Promise<OrganizationNode>) =>
   async (error: unknown): Promise<never> => {

@@ -3,10 +3,12 @@ import type { EnvironmentScope } from '../../platform/scope.js';
 import { type Left, removeSubtrees } from '../hierarchy/removal.js';
 import { schemaFor } from '../hierarchy/schema-row.js';
 
-/** Organizations that one transaction takes, each with all that is below it. */
+/** How many organizations one transaction deletes, each with everything below it. */
 const atOnce = 100;
 
-/** Deletes some organizations that are in no other one, in the caller's transaction; says whether there may be more. */
+/**
+ * Deletes some organizations that are in no other one, in the caller's transaction; tells whether there may be more.
+ */
 export async function removeSome(tx: EntityManager, scope: EnvironmentScope, at: Date): Promise<Left> {
   await schemaFor(tx, scope, 'another shape');
   const tops = await tx.query<{ id: string }[]>(

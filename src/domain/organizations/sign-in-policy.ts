@@ -1,27 +1,29 @@
 import type { AuthenticationPolicy } from '../../../entities/organization.js';
 import { organizationsOf } from './belonging.js';
 
-/** A way of signing in, as organizations allow it. */
+/** A way to sign in, as organizations allow it. */
 export type SignInMethod = NonNullable<AuthenticationPolicy['allowed_methods']>[number];
 
-/** An SSO connection that somebody can sign in by, and what its organization is called; null for one of the Environment. */
+/** An SSO connection by which somebody can sign in, and its organization's name; null for one of the Environment. */
 export interface OfferedConnection {
   id: string;
   name: string | null;
 }
 
-/** What all organizations of a person ask of a sign-in: the strictest counts, whichever it is for. */
+/**
+ * What all organizations of a person together require of a sign-in: the strictest counts, whichever the sign-in is for.
+ */
 export interface SignInPolicy {
   allows: Record<SignInMethod, boolean>;
   requireMfa: boolean;
   requireSso: boolean;
-  /** Whether the connection of the sign-in is what each organization that requires SSO wants. */
+  /** Whether the sign-in's connection satisfies each organization that requires SSO. */
   ssoSatisfied: boolean;
   /** Active connections of the organizations that require SSO. */
   connections: OfferedConnection[];
-  /** Whether one that requires SSO has no connection of its own, in whatever state. */
+  /** Whether an organization that requires SSO has no connection of its own, in any state. */
   takesEnvironments: boolean;
-  /** Whether the person belongs to the organization that the sign-in is for; true where it is for none. */
+  /** Whether the person belongs to the organization of the sign-in; true if there is none. */
   belongs: boolean;
 }
 
@@ -31,8 +33,8 @@ const requires = (what: 'require_mfa' | 'require_sso') =>
 
 const requiresItself = `coalesce((authentication_policy->>'require_sso')::boolean or allowed = '["sso"]', false)`;
 /**
- * An organization wants its own connection: the provider of another one must not speak for its members. One that has none
- * takes those of the Environment, which the Account's developers have made.
+ * An organization requires its own connection, since another one's provider must not speak for its members. An
+ * organization without any accepts those of the Environment, which the Account's developers have made.
  */
 const isIts = (
   environment: string,
@@ -40,17 +42,17 @@ const isIts = (
 ) => `case when own is not null then (own->>'id')::uuid = ${connection}
   else exists (select from sso_connections where id = ${connection} and environment_id = ${environment} and organization_id is null) end`;
 
-/** What the texts of a policy's question are, as SQL. */
+/** The SQL for the values of the policy's query. */
 export interface PolicyQuestion {
   environment: string;
   identity: string;
   /** The organization that the sign-in is for, if any. */
   organization: string;
-  /** The SSO connection that it was by, if by one. */
+  /** The SSO connection by which it came, if any. */
   connection: string;
 }
 
-/** SQL: a `SignInPolicy`, always one row: what the active organizations of an Identity ask of it (contract §5). */
+/** SQL: a `SignInPolicy`, always one row: what the active organizations of an Identity require (contract §5). */
 export const signInPolicySql = ({ environment, identity, organization, connection }: PolicyQuestion): string => `
 select json_build_object(${methods.map((method) => `'${method}', coalesce(bool_and(coalesce(allowed ? '${method}', true)), true)`).join(', ')}) as allows,
   ${requires('require_mfa')} as "requireMfa", ${requires('require_sso')} as "requireSso",

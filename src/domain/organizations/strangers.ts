@@ -5,7 +5,7 @@ import { readingPeople, tiesInside } from '../access/strangers.js';
 import type { Caller } from '../caller.js';
 import { DomainError } from '../errors.js';
 
-/** What managing an organization asks of a caller, at its node. */
+/** What managing an organization takes, at its node. */
 export const managing = {
   permissions: ['hierarchy.manage', 'svc:organization.manage'],
   capability: 'env_organizations.manage',
@@ -15,10 +15,11 @@ export const managing = {
 export type AssertNoStranger = (scope: EnvironmentScope, caller: Caller, identityId: string) => Promise<void>;
 
 /**
- * Who manages a part of an Environment makes members of those who belong to an organization in it already; others are invited, and
- * say themselves whether they come. Else whoever looks after one customer's organization learns the addresses of another's people by
- * their ids, and locks them out by its policy, which counts wherever they sign in. Who manages all organizations, or reads all people
- * anyway, takes whom they like.
+ * Checks whom a caller may add to an organization. Somebody who manages a part of an Environment may only add people
+ * who belong to an organization in that part already; others are invited, and decide themselves. Otherwise the manager
+ * of one customer's organization could learn the addresses of another's people by their ids, and lock them out by its
+ * policy, which counts wherever they sign in. Somebody who manages all organizations, or may read all people anyway,
+ * may add anybody.
  */
 export const createStrangerGuard =
   ({ db, rights }: { db: Pick<Db, 'statement'>; rights: Rights }): AssertNoStranger =>
