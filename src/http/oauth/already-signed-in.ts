@@ -3,21 +3,22 @@ import type { Provider } from '../../domain/oidc/provider.js';
 import type { SecretCookie } from '../secret-cookie.js';
 import { onceSignedIn } from './visit.js';
 
-/** A sign-in of which a form comes once more that has done its work. */
+/** A sign-in whose form was sent again after it had done its work. */
 export interface DoneBefore {
   environmentId: string;
-  /** Null for who cannot be told. */
+  /** Null if the person cannot be determined. */
   identityId: string | null;
-  /** A session that is no older was begun by it, or by one that came after it. */
+  /** A session that is not older was begun by this sign-in, or by a later one. */
   since: Date;
-  /** Of its authorization request. */
+  /** The parameters of its authorization request. */
   parameters: Record<string, string>;
 }
 
 /**
- * The authorization request by which a browser goes on whose form has come twice: with the session that the answer to the first
- * one brought it, and as whoever comes with that. Null where it holds none of the same person: then it was not this browser's
- * form, or that answer never came, and neither a session nor a code is made of what is spent (docs/decisions/0013).
+ * Returns the authorization request with which a browser continues after it has sent its form twice: it uses the
+ * session that the answer to the first form set, and continues as that session's person. Null if the browser has no
+ * session of the same person: then the form was not this browser's, or the first answer never arrived, and what is
+ * spent yields neither a session nor a code (docs/decisions/0013).
  */
 export async function wayOnSignedIn(
   { sessions }: Pick<Provider, 'sessions'>,
@@ -25,7 +26,7 @@ export async function wayOnSignedIn(
   request: FastifyRequest,
   { environmentId, identityId, since, parameters }: DoneBefore,
 ): Promise<Record<string, string> | null> {
-  const session = await sessions.find(browser.read(request), environmentId, null); // to be used by the request that follows
+  const session = await sessions.find(browser.read(request), environmentId, null); // the next request uses it
   if (!session || session.identityId !== identityId) return null;
   const isNew = session.authenticatedAt >= since;
   return isNew ? onceSignedIn(parameters) : parameters;

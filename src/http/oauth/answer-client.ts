@@ -15,8 +15,9 @@ interface Answering {
 }
 
 /**
- * Takes an authorization response to the client: in the query of a redirect, or in a form that the browser posts, whose page goes on
- * by itself (OAuth 2.0 Form Post Response Mode 1.0). A script is told where, and what to post.
+ * Sends an authorization response to the client: in the query of a redirect, or in a form that the browser posts, on a
+ * page that continues by itself (OAuth 2.0 Form Post Response Mode 1.0). A script gets the address and the fields to
+ * post.
  */
 export function answerClient(
   { request, reply, client, asked: { redirectUri, responseMode, prompt, uiLocales } }: Answering,
@@ -29,7 +30,7 @@ export function answerClient(
   if (wantsJson(request)) {
     return reply.header('cache-control', 'no-store').send({ redirect_to: redirectUri, form_post: said });
   }
-  // Applications that ask without a page do so in a hidden frame; nothing is on it that could be pressed.
+  // Applications that ask without a page do so in a hidden frame, where nobody can press a button.
   const isFramed = prompt.none && request.headers['sec-fetch-dest'] !== 'document';
   const values = { action: redirectUri, params: said, hasButton: !isFramed };
   return sendPage(request, reply, 'form-post', values, {

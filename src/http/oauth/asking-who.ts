@@ -1,4 +1,7 @@
-/** The parameters of an authorization request that has somebody choose who goes on, whatever session there is. */
+/**
+ * Returns the parameters of an authorization request that lets the person choose who continues, whatever session
+ * exists.
+ */
 export function askingWho({ prompt = '', ...others }: Record<string, string>): Record<string, string> {
   const prompts = new Set(prompt.split(' ').filter((each) => each !== ''));
   if (!prompts.has('login')) prompts.add('select_account'); // `login` asks already

@@ -17,7 +17,7 @@ import { pageOptions } from './page-options.js';
 import { typedEmail } from './typed-email.js';
 import type { Visit } from './visit.js';
 
-/** What only our own forms send. */
+/** Fields that only our own forms send. */
 const formFields = ['email', 'password', 'choice', captchaField] as const;
 
 /** The authorization endpoint (RFC 6749 §3.1, OpenID Connect Core 3.1.2) and its pages. */
@@ -28,7 +28,7 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
   const { baseUrl, sessions, now } = provider;
 
   app.get('/oauth/authorize', async (request, reply) => {
-    if (request.method === 'HEAD') return reply.send(); // who only looks, is given no code
+    if (request.method === 'HEAD') return reply.send(); // a HEAD must not issue a code
     const visit = await hosted.enter(request, reply, readParameters(request.query));
     return visit ? proceed(visit) : reply;
   });
@@ -46,20 +46,23 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
     if (form.get('choice') === 'other') return beginAnother(visit, await sessionOf(visit));
     if (isForm) return signInPage.send(visit, { email: '' });
     if (wantsJson(request)) return proceed(visit);
-    // From another site it comes without our cookie (SameSite=Lax), which a GET brings (OpenID Connect Core 3.1.2.1).
+    // A POST from another site comes without our cookie (SameSite=Lax); a GET sends it (OpenID Connect Core 3.1.2.1).
     return redirect(request, reply, '/oauth/authorize', visit.asked.parameters);
   });
 
   const sessionOf = ({ request, client: { environmentId, settings } }: Visit) =>
     sessions.find(hosted.cookies.browser.read(request), environmentId, settings.sessionIdleTtlSeconds);
 
-  /** @param chosen by whom a page that names the account was answered: whose session it showed; null by a script, which saw no page */
+  /**
+   * @param chosen the answer to a page that names the account: whose session it showed; null from a script, which saw
+   *   no page
+   */
   async function proceed(visit: Visit, chosen?: { shown: string | null }) {
     const { client, asked, hintedSubject } = visit;
     const session = await sessionOf(visit);
-    // The own account is no application.
+    // The person's own account is not an application.
     const asksAlways = !visit.toAccount && wantsConfirmation(client, asked);
-    // Somebody else may have signed in in another tab since.
+    // Somebody else may have signed in in another tab since then.
     const isChosen = chosen !== undefined && (chosen.shown === null || chosen.shown === session?.id);
     switch (nextStep(asked, { session, hintedSubject, chosen: isChosen, asksAlways, now: now() })) {
       case 'continue':
@@ -77,7 +80,7 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
     }
   }
 
-  /** Straight to the identity provider where one is responsible, or to the page that asks who it is. */
+  /** Redirects to the identity provider if one is responsible, or shows the page that asks who the person is. */
   async function begin(visit: Visit) {
     const connection = await ssoWay.wanted(visit);
     if (connection) return ssoWay.go(visit, connection);
@@ -85,8 +88,8 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
   }
 
   /**
-   * The same for somebody else than the browser's session is of. Their provider is told so, which would answer with the same
-   * person at once; and a hint that names that person is no hint.
+   * Like `begin`, for somebody other than the session's person. The identity provider is asked for another account,
+   * since it would return the same person at once; and a `login_hint` that names the session's person is dropped.
    */
   async function beginAnother(visit: Visit, session: HostedSession | null, error: TextKey | null = null) {
     const { asked } = visit;
@@ -109,7 +112,7 @@ export const authorize: FastifyPluginAsyncTypebox<HostedOptions> = async (
     const error = await captchaErrorOf(captcha, visit, form);
     if (error) return signInPage.send(visit, { email, error });
     const scope = environmentScopeOf(client);
-    const at = now(); // what is changed while the password is looked at came later
+    const at = now(); // a change during the check of the password comes after this time
     const result = await logins.passwordLogin.signIn(scope, { email, password, ipAddress: request.ip });
     const refuse = () => signInPage.send(visit, { email, error: 'sign_in.error.credentials' });
     if (result.outcome === 'refused') return refuse();

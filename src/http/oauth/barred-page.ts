@@ -7,7 +7,7 @@ import { wantsJson } from '../pages/wants-json.js';
 import { pageOptions } from './page-options.js';
 import { anotherPersonUrl, type Visit } from './visit.js';
 
-/** How pages and scripts name the ways of signing in. */
+/** How pages and scripts name the sign-in methods. */
 export const methodNames = {
   password: 'password',
   email_otp: 'email_code',
@@ -20,16 +20,17 @@ const descriptions = {
 } as const satisfies Record<Barred['code'], string>;
 
 export interface Shown {
-  /** False where nobody has proved anything yet, and the organization of the sign-in leaves no way at all. */
+  /** False if nobody has proved anything yet, and the organization of the sign-in leaves no method at all. */
   isKnown?: boolean;
-  /** Whether a session of before has led here: it would again, whoever sits there. */
+  /** Whether an existing session led here: it would do so again, whoever sits there. */
   isResumed?: boolean;
-  /** What stands for the person who can go on by a recovery code; whether one was typed that is wrong. */
+  /** The token with which the person can continue by a recovery code, and whether a wrong code was typed. */
   recovery?: { token: string; isWrong: boolean } | null;
 }
 
 /**
- * An organization does not take the way in which somebody has proved who they are: names those that are left.
+ * Says that an organization does not accept the way in which somebody has proved who they are, and lists the ways that
+ * are left.
  */
 export function sendBarred(
   visit: Visit,
@@ -86,16 +87,19 @@ function messageOf(code: Barred['code'], areOthers: boolean, isKnown: boolean) {
   return isKnown ? 'none' : 'closed';
 }
 
-/** The sign-in from its beginning, by another way and not by a session that was begun by this one. */
+/** The sign-in from its beginning, by another method, without the session that this one began. */
 function anotherWayUrl({ asked }: Visit, method: 'code' | 'password' | 'recovery'): string {
   return `/oauth/authorize?${new URLSearchParams({ ...asked.parameters, prompt: 'login', method })}`;
 }
 
-/** To a recovery code, for whoever has come by a session, or by nothing yet: they prove who they are first, if there is a way to. */
+/**
+ * Where a recovery code can be used by somebody who has come by a session, or has proved nothing yet: they prove who
+ * they are first. Null if no method exists for that.
+ */
 export const recoveryUrlOf = (visit: Visit): string | null =>
   methodsOf(visit.client.settings).length > 0 ? anotherWayUrl(visit, 'recovery') : null;
 
-/** Where each identity provider that is wanted begins. */
+/** Where the sign-in begins at each identity provider that is required. */
 function providersOf({ asked }: Visit, connections: readonly OfferedConnection[]) {
   const { method: _, ...parameters } = asked.parameters;
   return connections.map(({ id, name }) => ({

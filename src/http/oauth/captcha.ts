@@ -8,16 +8,17 @@ import type { TextKey } from '../../platform/mail/texts.js';
 import { wantsJson } from '../pages/wants-json.js';
 import type { Visit } from './visit.js';
 
-/** What Turnstile's widget adds to the form that it stands in. */
+/** The field that Turnstile's widget adds to its form. */
 export const captchaField = 'cf-turnstile-response';
 
-/** Whether signing in takes a captcha; where a code may create the Identity, it is a sign-up too. */
+/** Whether signing in takes a captcha. If a code may create the Identity, signing in is a sign-up, too. */
 export const signInNeedsCaptcha = ({ settings }: Pick<Client, 'settings'>): boolean =>
   settings.loginRequireCaptcha || (createsIdentities(settings) && settings.selfSignupRequireCaptcha);
 
 /**
- * What is wrong with the captcha that was sent; null: nothing. An outage of its service is nobody's refusal: a page asks for patience,
- * and a script is told of it as of any other. @throws DomainError service.unavailable
+ * Checks the captcha that was sent: null if nothing is wrong with it. An outage of its service refuses nobody: a page
+ * asks for patience, and a script gets the usual error for an outage.
+ * @throws DomainError service.unavailable
  */
 export async function wrongWithCaptcha(
   captcha: Pick<Captcha, 'verify'>,
@@ -31,7 +32,7 @@ export async function wrongWithCaptcha(
   return 'captcha_unavailable';
 }
 
-/** The same of who signs in, as far as the Environment demands one of them: the text that says it. */
+/** Checks the captcha of a sign-in, if the Environment requires one: the text of what is wrong, or null. */
 export async function captchaErrorOf(
   captcha: Pick<Captcha, 'verify'>,
   { request, client }: Pick<Visit, 'request' | 'client'>,

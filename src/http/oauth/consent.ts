@@ -17,12 +17,12 @@ import type { HostedOptions } from './options.js';
 import { pageOptions } from './page-options.js';
 import { anotherPersonUrl, type Visit } from './visit.js';
 
-/** What only our own form sends. */
+/** Fields that only our own form sends. */
 const formFields = ['choice', 'session'] as const;
 
 /**
- * Asks who is signed in what they allow an application of others (OpenID Connect Core 3.1.2.4). Nothing of it is kept meanwhile:
- * the session says who it is, the parameters what for, and without an answer there is no code.
+ * Asks the signed-in person what they allow an application of others (OpenID Connect Core 3.1.2.4). Nothing is stored
+ * meanwhile: the session identifies the person, the parameters the request, and without an answer no code is issued.
  */
 export const consent: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { provider, hosted }) => {
   const { baseUrl, sessions, now } = provider;
@@ -39,7 +39,7 @@ export const consent: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { p
     const asked = await enter(request, reply, read);
     if (!asked) return reply;
     const { visit, session } = asked;
-    // Two people at one browser do not answer for each other.
+    // Two people who share a browser do not answer for each other.
     if (form.get('session') !== session.id) return ask(asked);
     switch (form.get('choice')) {
       case 'allow':
@@ -51,7 +51,7 @@ export const consent: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { p
     }
   });
 
-  /** Null when it was answered: there is nothing to ask, or nobody is signed in as the request wants. */
+  /** Null if the request was answered: there is nothing to ask, or nobody is signed in as the request requires. */
   async function enter(request: FastifyRequest, reply: FastifyReply, read: ReadParameters) {
     const visit = await hosted.enter(request, reply, read);
     if (!visit) return null;
@@ -80,7 +80,7 @@ export const consent: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { p
       'consent',
       {
         action: '/oauth/consent',
-        // What is allowed is what was shown, whatever the client may be given a moment later.
+        // The person allows what they were shown, whatever the client may be granted a moment later.
         params: { ...asked.parameters, scope: asked.scope.join(' '), session: session.id },
         email: session.email,
         scopes: learntBy(asked.scope),
@@ -99,7 +99,7 @@ export const consent: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { p
   }
 };
 
-/** The same for a script. */
+/** Asks a script the same in JSON. */
 const tell = ({ reply, asked }: Visit, session: HostedSession) =>
   reply
     .code(409)

@@ -6,8 +6,8 @@ import { isOriginOf, sendable } from '../client-origins.js';
 const readable = 'Retry-After, WWW-Authenticate, X-Request-Id';
 
 /**
- * Lets scripts of a client's own origins read an answer. A preflight names no client, so it is always allowed: it gives
- * nothing away, and without this header on the answer itself a foreign script cannot read it. No cookie is involved.
+ * Lets scripts of a client's own origins read an answer. A preflight names no client, so it is always allowed: it
+ * reveals nothing, and a foreign script cannot read the answer itself without this header. No cookie is involved.
  */
 export function allowOrigin(request: FastifyRequest, reply: FastifyReply, client: Client): void {
   const { origin } = request.headers;

@@ -25,24 +25,30 @@ import { justSignedIn } from './not-kept-page.js';
 import { onToSignIn } from './on-to-sign-in.js';
 import { boundParametersOf, createVisits, onceSignedIn, type Visit } from './visit.js';
 
-/** Whether an enrolled factor was proved already, though not one that is enough. */
+/** Whether an enrolled factor was already proved, though not one that suffices. */
 interface Proved {
   hasProvedFactor?: boolean;
 }
 
-/** The sign-in that a recovery code is offered for. */
+/** The sign-in for which a recovery code is offered. */
 export function recoveredBy(visit: Pick<Visit, 'client' | 'asked'>): RecoveredSignIn {
   return { scope: environmentScopeOf(visit.client), bound: boundParametersOf(visit) };
 }
 
-/** What a sign-in that was proved goes on to, or another answer where no session begins: the person, the password, or what they came by, is gone since. */
+/**
+ * Continues a proved sign-in, or calls `otherwise` if no session begins because the person, the password, or whatever
+ * they signed in with, has been removed meanwhile.
+ */
 export const unlessGone = (goesOn: Promise<FastifyReply>, otherwise: () => FastifyReply | Promise<FastifyReply>) =>
   goesOn.catch((error: unknown) => {
     if (error instanceof DomainError && error.code === 'auth.invalid_credentials') return otherwise();
     throw error;
   });
 
-/** An application of others is told the same of whoever says no and of whoever is no member: neither has allowed it anything. */
+/**
+ * The reason for `access_denied`. An application of others cannot tell a refusal from a missing membership: in both
+ * cases it was allowed nothing.
+ */
 const denialOf = ({ client, organization }: Visit): string => {
   if (organization === null) return 'the person has not allowed it';
   const stranger = 'the person does not belong to the organization';
@@ -56,7 +62,10 @@ const answering = ({ request, reply, client, asked }: Visit) => ({
   asked: { ...asked, uiLocales: asked.parameters.ui_locales ?? null },
 });
 
-/** How a visit ends: with an error (OpenID Connect Core 3.1.2.6) or a code back at the client, or without at a page of ours. */
+/**
+ * How a visit ends: at the client, with a code or an error (OpenID Connect Core 3.1.2.6), or at a page of ours with
+ * neither.
+ */
 const waysBack = (baseUrl: string) => ({
   refuse: (visit: Visit, error: OAuthErrorCode, description: string) =>
     answerClient(answering(visit), { error, error_description: description, state: visit.asked.state, iss: baseUrl }),
@@ -67,7 +76,7 @@ const waysBack = (baseUrl: string) => ({
   },
 });
 
-/** Whether the person is to be asked what they allow the client: an application of the Account's own asks nobody. */
+/** Whether the person must be asked what they allow the client. An application of the Account itself asks nobody. */
 async function needsConsent(
   consents: Consents,
   { client, asked, toAccount }: Visit,
@@ -78,11 +87,11 @@ async function needsConsent(
   return !(await consents.cover(client, identityId, asked.scope));
 }
 
-/** To the page that asks: the session is there, and a code is not. */
+/** Redirects to the page that asks for consent: the session has begun, but no code is issued yet. */
 const askForConsent = ({ request, reply, asked }: Visit, more: Record<string, string> = {}) =>
   redirect(request, reply, '/oauth/consent', { ...asked.parameters, ...more });
 
-/** On to the answer to a session that is enough now (`resumed`). */
+/** Redirects to the authorization endpoint, which continues with a session that suffices now (`resumed`). */
 const fromSession = ({ request, reply, client, asked: { parameters, redirectUri } }: Visit) =>
   onToSignIn(
     { request, reply, client, uiLocales: parameters.ui_locales, redirectUri },
@@ -90,7 +99,7 @@ const fromSession = ({ request, reply, client, asked: { parameters, redirectUri 
     onceSignedIn(parameters),
   );
 
-/** How every way of signing in goes on after its proof: through the MFA gate, and back to the client with a code. */
+/** The steps that every kind of sign-in takes after its proof: the MFA gate, and back to the client with a code. */
 export function createHostedLogin(
   provider: Provider,
   logins: Pick<Logins, 'gate' | 'pendingSignIns'>,
@@ -110,7 +119,10 @@ export function createHostedLogin(
     return leave(visit, await codes.issue(client, asked, { ...session, organizationId: organization?.id ?? null }));
   }
 
-  /** Starts or renews the browser's session. @param code the row of the authorization code that it ends in, if in one */
+  /**
+   * Starts or renews the browser's session.
+   * @param code the row of the authorization code that it results in, if any
+   */
   async function beginSession(
     { request, reply, client }: Visit,
     { method, ...proof }: FirstFactor,
@@ -129,11 +141,11 @@ export function createHostedLogin(
     browser.set(reply, signedIn.browser, signedIn.expiresAt, now());
   }
 
-  /** The same, with the code for the client. */
+  /** Begins the session and returns to the client with a code. */
   async function complete(visit: Visit, first: FirstFactor): Promise<FastifyReply> {
     const { client, asked, hintedSubject, toAccount, organization } = visit;
     const { method: _, ...proof } = first;
-    // OpenID Connect Core 3.1.2.1: somebody else than the hint names is not what the client asked for.
+    // OpenID Connect Core 3.1.2.1: the client did not ask for anybody but the person in the hint.
     const isAnother = hintedSubject !== null && hintedSubject !== proof.identityId;
     const organizationId = organization?.id ?? null;
     const asksConsent = !isAnother && (await needsConsent(consents, visit, proof.identityId));
@@ -151,22 +163,23 @@ export function createHostedLogin(
       device: device.read(visit.request),
       requiresAal2: visit.asked.requiresAal2,
       prefersAal2: visit.asked.prefersAal2 && !visit.asked.prompt.none,
-      // Nobody is sent to their account with `max_age` but by itself, before something that could lock its owner out.
+      // Only the account pages send people to their account with `max_age`, before changes that could lock the owner
+      // out.
       isOwnerWanted: visit.toAccount && visit.asked.maxAge !== null,
       hasProvedFactor,
       organizationId: visit.organization?.id ?? null,
     });
 
-  /** Who has just proved who they are may have a recovery code, for the day on which the provider is down. */
+  /** Somebody who has just proved who they are may use a recovery code, for the time when the provider is down. */
   function bar(visit: Visit, first: FirstFactor, { step: _, ...barred }: { step: 'barred' } & Barred) {
     const isOffered = barred.code === 'sso_required' && first.method !== 'session';
     if (!isOffered) return sendBarred(visit, barred, { isResumed: first.method === 'session' });
-    codesBrowser.mark(visit.request, visit.reply); // it is known again when its form comes twice
+    codesBrowser.mark(visit.request, visit.reply); // recognises the browser when its form comes twice
     const token = recovery.offer(recoveredBy(visit), { first, connections: barred.connections });
     return sendBarred(visit, barred, { recovery: { token, isWrong: false } });
   }
 
-  /** What the person sees between the two factors. */
+  /** Answers with what the person needs besides the first factor. */
   async function askForMore(
     visit: Visit,
     first: FirstFactor,
@@ -177,7 +190,7 @@ export function createHostedLogin(
     if (decision.step === 'barred') return bar(visit, first, decision);
     if (decision.step === 'stranger' && first.method !== 'session') return deny(visit);
     if (decision.step === 'stranger') {
-      await beginSession(visit, first); // which is stronger now, so that somebody else may sign in, as where it had been at once
+      await beginSession(visit, first); // stronger now; `resumed` then offers a sign-in to somebody else
       return fromSession(visit);
     }
     const { client, asked } = visit;
@@ -201,14 +214,14 @@ export function createHostedLogin(
     deny,
     complete,
 
-    /** Goes on after a factor, be it the first or the second: done, another one, its enrollment, or a refusal. */
+    /** Continues after the first or the second factor: done, another factor, enrollment, or a refusal. */
     async proved(visit: Visit, first: FirstFactor, proved: Proved = {}): Promise<FastifyReply> {
       const decision = await decide(visit, first, proved);
       if (decision.step === 'done') return complete(visit, { ...first, ...decision });
       return askForMore(visit, first, decision, proved);
     },
 
-    /** Goes on without a second factor, as long as the time to enroll one runs. */
+    /** Continues without a second factor, while the grace period for enrolling one lasts. */
     async postponed(visit: Visit, first: FirstFactor, proved: Proved): Promise<FastifyReply> {
       const decision = await decide(visit, first, proved);
       if (decision.step === 'done') return complete(visit, { ...first, ...decision });
@@ -216,7 +229,7 @@ export function createHostedLogin(
       return askForMore(visit, first, decision, proved);
     },
 
-    /** Shows the choice of factors to enroll once more, as it is now; or answers `ended` when the sign-in has ended meanwhile. */
+    /** Shows the current choice of factors to enroll again; or answers `ended` if the sign-in has ended meanwhile. */
     async chooseFactor(
       visit: Visit,
       { pending, token }: { pending: OpenSignIn; token: string },
@@ -234,8 +247,8 @@ export function createHostedLogin(
     },
 
     /**
-     * Goes on with a session of before, which may have to become a stronger one. Answers `askForAnother` where its person does
-     * not belong to the organization that the sign-in is for: somebody else may.
+     * Continues with an existing session, which may have to become stronger. Answers `askForAnother` if its person does
+     * not belong to the organization of the sign-in: somebody else may.
      */
     async resumed(
       visit: Visit,
@@ -243,7 +256,7 @@ export function createHostedLogin(
       askForAnother: () => Promise<FastifyReply>,
     ): Promise<FastifyReply> {
       const asksConsent = await needsConsent(consents, visit, session.identityId);
-      // Before anything that is told of the person, such as whether they belong to the organization.
+      // Before anything about the person is revealed, such as whether they belong to the organization.
       if (asksConsent && visit.asked.prompt.none)
         return refuse(visit, 'consent_required', 'the person has not consented to all of this');
       const first = factorOf(session);
@@ -259,12 +272,12 @@ export function createHostedLogin(
     },
 
     /**
-     * Goes on with what a person has just allowed, in the session in which they were asked. Answers `begin`, and nothing is
-     * allowed, where that session is no longer enough for what the request asks.
+     * Continues after the person has consented, in the session in which they were asked. If that session no longer
+     * suffices for the request, it answers `begin` and stores no consent.
      */
     async consented(visit: Visit, session: HostedSession, begin: () => FastifyReply): Promise<FastifyReply> {
       const decision = await decide(visit, factorOf(session));
-      // Who was offered to enroll a factor on the way here has put that off.
+      // If an enrollment was offered on the way here, the person has postponed it.
       const isEnough = decision.step === 'done' || (decision.step === 'enroll' && decision.until !== null);
       if (!isEnough) return begin();
       await consents.give(visit.client, session.identityId, visit.asked.scope);
@@ -273,7 +286,7 @@ export function createHostedLogin(
   };
 }
 
-/** What a session of before proves. */
+/** What an existing session proves. */
 function factorOf({ id: _, email: __, ...proven }: HostedSession): FirstFactor {
   return { ...proven, method: 'session', acr: proven.acr === aal2 ? aal2 : 'urn:gatehouse:aal1' };
 }

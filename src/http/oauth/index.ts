@@ -30,9 +30,9 @@ import { userinfo } from './userinfo.js';
 import { verifyEmail } from './verify-email/index.js';
 import { verifyEmailResend } from './verify-email/resend.js';
 
-/** Everything under `/oauth`: what browsers open answers pages, what clients call answers RFC 6749's JSON. */
+/** Everything under `/oauth`: routes for browsers answer with pages, routes for clients with RFC 6749's JSON. */
 export const oauth: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, options) => {
-  // Every POST here takes a form or JSON, and nothing else (contract §4).
+  // Every POST here accepts a form or JSON, and nothing else (contract §4).
   app.removeContentTypeParser('text/plain');
   readForms(app);
 

@@ -16,7 +16,9 @@ import { throttled } from './throttles.js';
 
 const action = '/oauth/invite';
 
-/** The link in the mail of an invite. Opening it shows a form; only sending that consumes it, so mail scanners cannot. */
+/**
+ * The link in an invite's mail. Opening it shows a form; only submitting that uses the link, so mail scanners cannot.
+ */
 export const invite: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
   const { provider, logins, limits } = options;
   const { preview, accept, justAccepted, over } = logins.inviteAcceptance;
@@ -50,7 +52,7 @@ export const invite: FastifyPluginAsyncTypebox<HostedOptions> = async (app, opti
     return sendDone(options, visit);
   });
 
-  /** A form that was sent twice has accepted it. */
+  /** Answers a link that no longer works: as the first time, if a form that was sent twice has accepted it. */
   async function sendDoneBefore(request: FastifyRequest, reply: FastifyReply, sent: Sent) {
     const offered = wantsJson(request) ? null : await justAccepted(sent.token, sent.password).catch(voided);
     return offered ? sendDone(options, { request, reply, offered }) : sendVoid(request, reply, sent.token);
@@ -74,14 +76,14 @@ interface Visit {
   offered: OfferedIdentityInvite;
 }
 
-/** Null for a link that does not work; whatever else went wrong is thrown on. */
+/** Returns null for a link that does not work, and rethrows every other error. */
 function voided(error: unknown): null {
   const isVoid = error instanceof DomainError && error.code === 'invite.link_invalid';
   if (isVoid) return null;
   throw error;
 }
 
-/** In the language of the invite, where the browser asks for none that there is. */
+/** In the language of the invite, unless the browser asks for one that is supported. */
 const looksOf = ({ settings, locale }: Pick<OfferedIdentityInvite, 'settings' | 'locale'>) => ({
   client: { logoUrl: null, settings: { ...settings, defaultLocale: locale } },
 });
@@ -133,7 +135,7 @@ async function sendDone(options: HostedOptions, { request, reply, offered }: Vis
   return sendPage(request, reply, 'identity-invite-accepted', values, looksOf(offered));
 }
 
-/** Of an invite that there was, as its mail looked, and with the way on that its acceptance had. */
+/** A link that no longer works: if the invite existed, looks like its mail and leads on as its acceptance did. */
 function sendOver(request: FastifyRequest, reply: FastifyReply, past: PastIdentityInvite | null) {
   const { isAccepted = false, siteUrl = null } = past ?? {};
   const values = { nextUrl: siteUrl, isAccepted, client: past && clientOf(past) };

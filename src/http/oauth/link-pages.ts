@@ -7,17 +7,17 @@ import { wasJustDone } from '../../domain/sent-twice.js';
 import { sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
 
-/** A request that came with a mailed link. */
+/** A request with a mailed link. */
 export interface LinkVisit {
   request: FastifyRequest;
   reply: FastifyReply;
   link: FoundLink | null;
-  /** Of the authorization request that it leads back to; null where nothing is known of the link. */
+  /** The client of the authorization request to which the link leads back; null if the link is unknown. */
   client: Client | null;
   begins: Begins;
 }
 
-/** The link with its client, which says how the pages look. */
+/** Finds the link's client, whose looks the pages have. */
 export const linkVisit = async (
   { clients, baseUrl }: Pick<Provider, 'clients' | 'baseUrl'>,
   request: FastifyRequest,
@@ -30,7 +30,7 @@ export const linkVisit = async (
   return { request, reply, link, client, begins };
 };
 
-/** Whether it comes by a form for what its link has just done: that is told once more, and nothing is done again. */
+/** Whether the form repeats what its link has just done: the answer is then repeated, and nothing is done again. */
 export const isSentTwice = ({ request, link }: LinkVisit, now: Date): boolean =>
   request.method === 'POST' && !wantsJson(request) && wasJustDone(link?.usedAt ?? null, now);
 
@@ -41,7 +41,7 @@ export const linkPageOptions = ({ client, link }: Pick<LinkVisit, 'client' | 'li
 
 export const shownClient = (client: Client) => ({ name: client.name, logoUrl: client.logoUrl });
 
-/** Says that a link works no more, and offers another one where that can be. */
+/** Says that a link no longer works, and offers another one where possible. */
 export function sendLinkVoid(visit: LinkVisit, { resendToken }: { resendToken: string | null }): FastifyReply {
   const { request, reply, link, client } = visit;
   if (wantsJson(request)) {

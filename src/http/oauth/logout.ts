@@ -14,19 +14,19 @@ import { secretCookie } from '../secret-cookie.js';
 import type { OAuthOptions } from './options.js';
 
 /**
- * RP-Initiated Logout 1.0: ends the browser's session in the client's Environment, the one that the ID token of the client is of, and
- * the grants that they gave.
+ * RP-Initiated Logout 1.0: ends the browser's session in the client's Environment and the session of the client's ID
+ * token, with the grants that were made in them.
  */
 export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { provider, sso }) => {
   const { baseUrl, sessions } = provider;
   const cookie = secretCookie(baseUrl, 'hosted_session');
 
   app.get('/oauth/logout', async (request, reply) => {
-    if (request.method === 'HEAD') return reply.send(); // who only looks, ends nothing
+    if (request.method === 'HEAD') return reply.send(); // a HEAD must not end anything
     const asked = await parsed(request, readParameters(request.query));
     const browser = cookie.read(request);
     const current = await currentSession(asked, browser);
-    // §2: without a hint that is about this very session, only the person can say that they meant it.
+    // §2: without a hint about this very session, only the person can say that they meant it.
     if (current.is === 'other') return askFirst(request, reply, asked, current.email);
     return end(request, reply, asked, current.is === 'none' ? null : browser);
   });
@@ -36,14 +36,14 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
     const confirm = onlyOnce(read, ['confirm']).get('confirm');
     if (confirm !== undefined) assertOwnOrigin(request, baseUrl);
     const asked = await parsed(request, read);
-    // From another site it comes without our cookie, which a GET brings.
+    // A POST from another site comes without our cookie; a GET sends it.
     if (confirm === undefined) return redirect(request, reply, '/oauth/logout', asked.parameters);
     const browser = cookie.read(request);
     if (confirm !== 'yes') return stay(request, reply, asked);
     return end(request, reply, asked, browser);
   });
 
-  /** What is asked for. Whatever is wrong with it is told in the looks of the client that it names. */
+  /** Parses the request. If that fails, the error page has the looks of the client that the request names. */
   const parsed = (request: FastifyRequest, read: ReadParameters): Promise<LogoutRequest> =>
     parseLogoutRequest(read, provider).catch(async (error: unknown) => {
       request.looks = await provider.clients.find(read.values.get('client_id') ?? '');
@@ -52,15 +52,15 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
 
   async function currentSession({ client, hint }: LogoutRequest, browser: string | null) {
     if (browser === null) return { is: 'none' } as const;
-    if (!client) return { is: 'other', email: null } as const; // of whichever Environment
-    // However long it is unused: what applications hold of it has to end.
+    if (!client) return { is: 'other', email: null } as const; // in whichever Environment
+    // However long it has been unused: applications may still hold tokens of it, which have to end.
     const session = await sessions.find(browser, client.environmentId, null);
     if (!session) return { is: 'none' } as const;
     const isHinted = hint?.isProven && (hint.sessionId === session.id || hint.subject === session.identityId);
     return { is: isHinted ? 'hinted' : 'other', email: session.email } as const;
   }
 
-  /** Ends what the cookie stands for, where it counts, and what the hint proves to be meant. */
+  /** Ends the session of the cookie, where that applies, and the one that the hint proves to be meant. */
   async function end(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest, browser: string | null) {
     const named = namedSession(asked, cookie.read(request));
     if (browser === null && named === null) return goOn(request, reply, asked);
@@ -79,8 +79,8 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
   }
 
   /**
-   * Back to the application's site, still signed in; where it has none, a page says that they are. Not to where it goes on
-   * after a sign-out (RP-Initiated Logout 1.0 §2): there it says that they are signed out.
+   * Returns to the application's site, still signed in; without a site, a page says that they are. Not to the URI for
+   * after a sign-out (RP-Initiated Logout 1.0 §2): that page would say that they are signed out.
    */
   function stay(request: FastifyRequest, reply: FastifyReply, asked: LogoutRequest) {
     const home = homeOf(asked);
@@ -112,14 +112,14 @@ export const logout: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
 };
 
 /**
- * The session that the client's ID token is of. It need not be the browser's any more: that one may be over, while what the client
- * was given in it goes on. Whoever holds the token may end it, and no other, without the cookie; what its provider says of the person
- * is for the browser alone that the session was in.
+ * The session of the client's ID token. The browser may have another one by now: this session may be over while the
+ * client still holds what it was granted in it. Whoever holds the token may end this session, and no other, without the
+ * cookie; but only the browser that the session was in learns what its provider says about the person.
  */
 const namedSession = ({ hint }: LogoutRequest, askedIn: string | null): NamedSession | null =>
   hint?.isProven && hint.sessionId !== null ? { id: hint.sessionId, identityId: hint.subject, askedIn } : null;
 
-/** Where it goes on after the identity provider, or past it. */
+/** Where the person continues after the identity provider, or without it. */
 const onwardOf = (asked: LogoutRequest): Onward => ({
   redirectUri: asked.redirectUri && withParameters(asked.redirectUri, { state: asked.state }),
   homeUrl: homeOf(asked),

@@ -5,12 +5,12 @@ import { type Looks, sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
 import type { SecretCookie } from '../secret-cookie.js';
 
-/** What the way from a completed sign-in to a page of ours says: that its session has just begun. */
+/** Marks the redirect from a completed sign-in to a page of ours: its session has just begun. */
 export const justSignedIn = { signed_in: 'yes' } as const;
 
 /**
- * To the same address without the mark, once the session is there: in the address bar it would accuse a browser that comes back after a
- * sign-out, or another one that was given the address. Null where there is none.
+ * Redirects to the same address without the mark, once the session exists. In the address bar, the mark would accuse a
+ * browser that comes back after a sign-out, or another one that was given the address. Null if there is no mark.
  */
 export function withoutMark({ request, reply, read }: Omit<Arrival, 'client'>): FastifyReply | null {
   if (!read.values.has('signed_in') || request.method !== 'GET' || wantsJson(request)) return null;
@@ -32,8 +32,8 @@ interface Arrival {
 }
 
 /**
- * Says so to a browser that has just signed in and did not keep the cookie of that: without a word it would go in circles.
- * Null for everybody else.
+ * Tells a browser that has just signed in that it did not keep the session's cookie: otherwise it would go in circles
+ * without a word. Null for every other browser.
  */
 export function sendNotKept(browser: SecretCookie, { request, reply, read, client }: Arrival): FastifyReply | null {
   if (!read.values.has('signed_in') || browser.read(request) !== null || wantsJson(request)) return null;

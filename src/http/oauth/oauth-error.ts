@@ -13,13 +13,13 @@ const statuses: Partial<Record<OAuthErrorCode, number>> = {
   temporarily_unavailable: 503,
 };
 
-/** RFC 6749 §5.2 leaves 400 for everything but the client's own authentication. */
+/** The HTTP status of a code. RFC 6749 §5.2: 400, except for failed authentication of the client. */
 export const oauthStatusOf = (code: OAuthErrorCode): number => statuses[code] ?? 400;
 
 export const noStore = (reply: FastifyReply): FastifyReply =>
   reply.header('cache-control', 'no-store').header('pragma', 'no-cache');
 
-/** The code that an error is answered with. */
+/** The OAuth error code for any error. */
 export function oauthCodeOf(error: unknown): OAuthErrorCode {
   if (error instanceof OAuthError) return error.code;
   const refusal = refusalOf(error);
@@ -28,12 +28,12 @@ export function oauthCodeOf(error: unknown): OAuthErrorCode {
   return status === 503 || status === 429 ? 'temporarily_unavailable' : 'invalid_request';
 }
 
-/** Answers whatever goes wrong as `{ error, error_description }` (RFC 6749 §5.2). */
+/** Answers every error as `{ error, error_description }` (RFC 6749 §5.2). */
 export function handleOAuthErrors(app: FastifyInstance): void {
   app.setErrorHandler((error, request, reply) => {
     noStore(reply);
     if (error instanceof OAuthError) {
-      // RFC 6749 §5.2: the scheme that the client used; it is named whichever way it had tried.
+      // RFC 6749 §5.2 wants the scheme that the client used; this one is named however it tried.
       if (error.code === 'invalid_client') reply.header('www-authenticate', 'Basic realm="oauth", charset="UTF-8"');
       return reply.code(oauthStatusOf(error.code)).send({ error: error.code, error_description: error.message });
     }
@@ -46,7 +46,7 @@ export function handleOAuthErrors(app: FastifyInstance): void {
   });
 }
 
-/** A refusal in the form of RFC 6749 §5.2. */
+/** Answers a refusal in the form of RFC 6749 §5.2. */
 export function sendOAuthRefusal(reply: FastifyReply, refusal: DomainError): FastifyReply {
   tellWhen(reply, refusal);
   const isOtherType = refusal.code === 'body.unsupported_media_type';

@@ -10,13 +10,17 @@ interface Going {
   reply: FastifyReply;
   client: Client;
   uiLocales: string | null | undefined;
-  /** Where it ends, if in an application: one that waits for a popup to come back is not cut off from it. */
+  /**
+   * The application's URI at which it ends, if any: an application that waits for its popup to return is not cut off
+   * from it.
+   */
   redirectUri?: string;
 }
 
 /**
- * On to where somebody signs in, or is sent to. From there it may go to their identity provider at once, and browsers hold that to the
- * `form-action` of the page whose form began it: so after a form it is a page that leads on (docs/decisions/0038).
+ * Continues to where somebody signs in, or is redirected. From there, they may be redirected to their identity provider
+ * at once, and browsers apply the `form-action` of the page whose form began it to that: so after a form, a page leads
+ * on instead (docs/decisions/0038).
  */
 export function onToSignIn(
   { request, reply, client, uiLocales, redirectUri }: Going,

@@ -7,7 +7,7 @@ import type { HostedLogin } from './hosted-login.js';
 import type { SignInPage } from './sign-in-page.js';
 import type { SsoWay } from './sso-way.js';
 
-/** What the OAuth endpoints are given. */
+/** The dependencies of the OAuth endpoints. */
 export interface OAuthOptions {
   provider: Provider;
   logins: Logins;
@@ -16,7 +16,7 @@ export interface OAuthOptions {
   limits: Pick<RateLimits, 'general' | 'exact'>;
 }
 
-/** What the hosted pages are given on top. */
+/** The dependencies of the hosted pages. */
 export interface HostedOptions extends OAuthOptions {
   hosted: HostedLogin;
   signInPage: SignInPage;

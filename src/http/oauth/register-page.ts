@@ -15,10 +15,10 @@ export interface ShownSignUp {
   error?: TextKey | null;
 }
 
-/** What nobody can mend by sending something else. */
+/** Errors that different input cannot fix. */
 const refusals: TextKey[] = ['sign_up.error.closed', 'sign_up.error.cap', 'sign_up.error.captcha'];
 
-/** Asks for what it takes to sign up, from the start or again. A script is told the same in JSON. */
+/** Asks for what signing up takes, at first or again. A script gets the same in JSON. */
 export function sendSignUp(
   visit: Visit,
   { email, firstName = '', lastName = '', error = null }: ShownSignUp,

@@ -19,7 +19,7 @@ import { flowOf, letsSignUp, type Visit } from './visit.js';
 
 const formFields = ['email', 'password', 'first_name', 'last_name', captchaField] as const;
 
-/** People who make their own sign-in (spec.md, `/oauth/register`). Known and unknown addresses are answered alike. */
+/** Sign-up by people themselves (spec.md, `/oauth/register`). Known and unknown addresses get the same answer. */
 export const register: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
   const { provider, logins, limits, captcha, hosted, signInPage } = options;
   const { baseUrl, now } = provider;
@@ -30,7 +30,7 @@ export const register: FastifyPluginAsyncTypebox<HostedOptions> = async (app, op
     if (!visit) return reply;
     const { settings } = visit.client;
     const email = visit.asked.loginHint ?? '';
-    // Where there are no passwords, the first right code signs up.
+    // Without passwords, the first right code signs up.
     if (!letsSignUp(visit) || !settings.passwordLoginEnabled) return signInPage.send(visit, { email });
     return sendSignUp(visit, { email }, captcha);
   });
@@ -48,7 +48,7 @@ export const register: FastifyPluginAsyncTypebox<HostedOptions> = async (app, op
     return error === null ? sendCheckMail(visit, typed.email) : sendSignUp(visit, { ...typed, error }, captcha);
   });
 
-  /** @returns what was wrong */
+  /** @returns what was wrong, or null */
   async function signUp(visit: Visit, form: Parameters, typed: ReturnType<typeof typedIn>): Promise<TextKey | null> {
     const { request, reply, client } = visit;
     const password = form.get('password') ?? '';
@@ -90,6 +90,6 @@ const typedIn = (form: Parameters) => ({
   lastName: form.get('last_name')?.trim() ?? '',
 });
 
-/** Up to 200 characters that are not all invisible, on one line; none at all is fine (contract §1). */
+/** Up to 200 characters on one line, not all invisible; empty is fine (contract §1). */
 export const isName = (name: string) =>
   name === '' || ([...name].length <= 200 && isVisible(name) && isOnOneLine(name) && !/\p{Cs}/u.test(name));

@@ -7,7 +7,7 @@ import { allowOrigin, answerPreflights } from './cors.js';
 import { noStore } from './oauth-error.js';
 import type { OAuthOptions } from './options.js';
 
-/** Token revocation (RFC 7009). The hint is not needed: a token shows its kind. */
+/** Token revocation (RFC 7009). The hint is not needed: a token shows its type. */
 export const revoke: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { provider, limits }) => {
   answerPreflights(app, '/oauth/revoke', 'POST');
   app.post('/oauth/revoke', async (request, reply) => {
@@ -17,7 +17,7 @@ export const revoke: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { pro
     const token = values.get('token');
     if (token === undefined) throw new OAuthError('invalid_request', 'token is missing');
     await provider.presentedTokens.revoke(client, token);
-    // RFC 7009 §2.2: the same for a token that was unknown already. Nothing is in the body, and it is JSON: some clients read it as that.
+    // RFC 7009 §2.2: the same for an unknown token. The body is empty JSON, since some clients parse it as JSON.
     return noStore(reply).code(200).send({});
   });
 };

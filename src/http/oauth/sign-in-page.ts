@@ -14,15 +14,15 @@ import { refusalInJson } from './refusal-in-json.js';
 import { codeMethodOf, isRecovery, keptMethodOf, letsSignUp, offersSso, type Visit } from './visit.js';
 
 export interface ShownSignIn {
-  /** What the field begins with. */
+  /** The initial value of the field. */
   email: string;
-  /** What was wrong (`sign_in.error.…`), or what to know before (`sign_in.notice.…`). */
+  /** What was wrong (`sign_in.error.…`), or a notice in advance (`sign_in.notice.…`). */
   error?: TextKey | null;
-  /** Of somebody who knew the password and has not confirmed the address: has the mail sent again. */
+  /** For somebody who knew the password and has not confirmed the address: lets them have the mail sent again. */
   resendTicket?: string | null;
 }
 
-/** What somebody was refused for, as opposed to what they have not sent yet. */
+/** Errors that refuse somebody, as opposed to asking for something that they have not sent yet. */
 const refusals: TextKey[] = [
   'sign_in.error.credentials',
   'sign_in.error.unverified',
@@ -31,17 +31,23 @@ const refusals: TextKey[] = [
   'sign_in.error.daily_cap',
 ];
 
-/** What to know before. The pages of the own account ask for a recent sign-in (`max_age`) for what they protect. */
+/**
+ * A notice in advance. The pages of the own account ask for a recent sign-in (`max_age`) before they change anything
+ * protected.
+ */
 function noticeOf({ asked, toAccount }: Visit): TextKey | null {
   if (isRecovery(asked)) return 'sign_in.notice.recovery';
   return toAccount && asked.maxAge !== null ? 'sign_in.notice.own_account' : null;
 }
 
-/** The page that asks who it is, by the methods of the client's Environment that the organization asked for allows too. */
+/**
+ * The page that asks who the person is, by the methods that both the client's Environment and the requested
+ * organization allow.
+ */
 export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'> }) {
   const siteKeyFor = ({ client }: Visit) => (signInNeedsCaptcha(client) ? captcha.siteKey : null);
 
-  /** What both forms have in common. `method` is said by the form itself. */
+  /** The values that all forms share, without `method`, which each form sets itself. */
   function valuesOf(visit: Visit, { email, error }: ShownSignIn) {
     const { client, asked } = visit;
     const notice = noticeOf(visit);
@@ -81,7 +87,7 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
     );
   }
 
-  /** Asks for the address that a code is mailed to. */
+  /** Asks for the address to which a code is mailed. */
   function sendCodeForm(visit: Visit, shown: ShownSignIn): FastifyReply {
     const { request, reply, methods } = visit;
     const { params, ...values } = valuesOf(visit, shown);
@@ -105,7 +111,10 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
     );
   }
 
-  /** Asks for the address whose identity provider signs in, where nothing else is asked for but maybe a passkey. */
+  /**
+   * Asks for the address whose identity provider signs the person in, if nothing else is possible except maybe a
+   * passkey.
+   */
   function sendSsoForm(visit: Visit, shown: ShownSignIn): FastifyReply {
     const { request, reply, methods, organization } = visit;
     const values = valuesOf(visit, shown);
@@ -150,7 +159,7 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
   return {
     sendCodeForm,
 
-    /** Shows it, from the start or again. A script is told the same in JSON. @throws OAuthError access_denied */
+    /** Shows the page, at first or again. A script gets the same in JSON. @throws OAuthError access_denied */
     send(visit: Visit, shown: ShownSignIn): FastifyReply {
       const { methods, organization } = visit;
       if (organization && wantsSso(organization.policy) && methods.length === 0) {
@@ -176,8 +185,9 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
 }
 
 /**
- * Where somebody is sent whose organization takes an identity provider alone. One that has no connection of its own takes those of
- * the Environment: the default, and where there is none, the address says which.
+ * The connections for somebody whose organization only accepts an identity provider. An organization without a
+ * connection of its own accepts those of the Environment: the default one, or, if there is none, the one that the
+ * address determines.
  */
 function connectionsOf(
   { client }: Visit,
@@ -188,12 +198,12 @@ function connectionsOf(
   return hasConnection || id === null ? [] : [{ id, name: null }];
 }
 
-/** Where a page leads on that asks for the address again: with the one that was typed. */
+/** The parameters of a link to a page that asks for the address again: they include the one that was typed. */
 const alsoNamed = ({ params, email }: { params: Record<string, string>; email: string }): Record<string, string> =>
   isMailAddress(email) ? { ...params, login_hint: email } : params;
 
 const urlOf = (path: string, params: Record<string, string>) => `${path}?${new URLSearchParams(params)}`;
-/** Where codes are the only way in, the first right code signs up. */
+/** If codes are the only way in, the first right code signs up. */
 const canSignUpHere = (visit: Visit) => letsSignUp(visit) && visit.client.settings.passwordLoginEnabled;
 
 function sendRefusal(

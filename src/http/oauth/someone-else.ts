@@ -3,14 +3,15 @@ import { askingWho } from './asking-who.js';
 import type { HostedOptions } from './options.js';
 
 interface Way {
-  /** Whoever else is signed in in this browser; null for nobody. */
+  /** The email address of somebody else who is signed in in this browser; null for nobody. */
   other: string | null;
   nextUrl: string | null;
 }
 
 /**
- * Where somebody goes on who has used a mailed link in a browser in which somebody else is signed in: whatever follows would go on as
- * that one, and nobody would notice. So the page says whose session it is, and our own next page asks.
+ * Where somebody continues after using a mailed link in a browser in which somebody else is signed in: the next steps
+ * would act as that other person, and nobody would notice. So the page says whose session it is, and our own next page
+ * asks.
  */
 export async function pastSomeoneElse(
   { provider, hosted }: Pick<HostedOptions, 'provider' | 'hosted'>,
@@ -23,7 +24,7 @@ export async function pastSomeoneElse(
   return { other: session.email, nextUrl: nextUrl && asking(nextUrl) };
 }
 
-/** An application's own site cannot be told to ask. */
+/** Makes our own page ask; an application's site cannot be made to. */
 function asking(url: string): string {
   const [path, query] = url.split('?');
   if (path !== '/oauth/authorize') return url;

@@ -9,7 +9,9 @@ import { createCodesBrowser } from './mfa/codes-browser.js';
 import type { HostedOptions } from './options.js';
 import { throttled } from './throttles.js';
 
-/** A recovery code of an organization whose identity provider is down, after somebody has proved who they are another way. */
+/**
+ * Accepts a recovery code of an organization whose identity provider is down, after another proof of who the person is.
+ */
 export const ssoRecovery: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { provider, hosted, limits, sso }) => {
   const codesBrowser = createCodesBrowser(provider);
 

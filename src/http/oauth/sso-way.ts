@@ -13,11 +13,11 @@ import { sendSsoFailed } from '../sso/failed-page.js';
 import { pageOptions } from './page-options.js';
 import type { Visit } from './visit.js';
 
-/** What somebody wants of their provider beside what the authorization request says. */
+/** What somebody wants from their provider, in addition to the authorization request. */
 export interface OnTheWay {
-  /** The address that they have typed, in the place of `login_hint`. */
+  /** The address that they typed, instead of `login_hint`. */
   email?: string | null;
-  /** Whether they want to be somebody else than whom the provider would answer with at once. */
+  /** Whether they want to be somebody other than the person whom the provider would return at once. */
   isAnother?: boolean;
 }
 
@@ -26,14 +26,14 @@ export function createSsoWay({ sso, baseUrl, now }: { sso: Sso; baseUrl: string;
   const cookie = secretCookie(baseUrl, 'sso');
   const { endUsers, signIn } = sso;
 
-  /** Begins it, and has the browser remember. @throws SsoRefused */
+  /** Starts a sign-in and sets the browser's cookie. @throws SsoRefused */
   async function begin(
     { request, reply, asked }: Visit,
     connection: SsoConnection,
     { email = null, isAnother = false }: OnTheWay,
   ) {
     const { method: _, ...same } = asked.parameters;
-    const parameters = email === null ? same : { ...same, login_hint: email }; // so that it is not typed again
+    const parameters = email === null ? same : { ...same, login_hint: email }; // so that nobody has to type it again
     const isOurForm = request.method === 'POST';
     const started = await signIn.start({
       connection,
@@ -63,28 +63,29 @@ export function createSsoWay({ sso, baseUrl, now }: { sso: Sso; baseUrl: string;
     cookie,
 
     /**
-     * The connection that a sign-in goes by at once: that of the organization which it is for, of the address that the client
-     * knows, or the Environment's. None where the person has asked for the page, or came back to it.
+     * The connection that a sign-in uses at once: the one of its organization, of the address in `login_hint`, or the
+     * Environment's default. Null if the person asked for the page, or came back to it.
      */
     async wanted({ client, asked, organization }: Visit): Promise<SsoConnection | null> {
       const { defaultSsoConnectionId, hasSso } = client.settings;
       if (!hasSso || asked.parameters.method !== undefined) return null;
       if (organization && !(organization.policy.allows.sso || wantsSso(organization.policy))) return null;
       if (organization?.connectionId) return endUsers.connection(client, organization.connectionId);
-      // It takes its own provider, which is off: whoever came back from another one would be barred.
+      // The organization requires its own provider, which is off: anybody who came back from another one would be
+      // barred.
       if (organization?.hasConnection && wantsSso(organization.policy)) return null;
       const known = asked.loginHint === null ? null : await endUsers.connectionFor(client, asked.loginHint);
       if (known) return known;
       return defaultSsoConnectionId === null ? null : endUsers.connection(client, defaultSsoConnectionId);
     },
 
-    /** The one that is responsible for an address that was typed. */
+    /** The connection that is responsible for a typed address. */
     ofAddress: async ({ client }: Visit, email: string): Promise<SsoConnection | null> =>
       client.settings.hasSso && email !== '' ? endUsers.connectionFor(client, email) : null,
 
     /**
-     * Sends the browser there. After a form it is a page that leads on: where a form may lead is fixed before anybody knows the
-     * provider (CSP `form-action`). A provider that cannot be asked is a page that says so.
+     * Sends the browser to the provider. After a form, a page leads on: the CSP directive `form-action` fixes where a
+     * form may lead before the provider is known. If the provider does not answer, a page says so.
      */
     go: (visit: Visit, connection: SsoConnection, wishes: OnTheWay = {}): Promise<FastifyReply> =>
       orFailed(visit, async () => {

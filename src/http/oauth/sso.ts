@@ -6,13 +6,13 @@ import { assertOwnOrigin } from '../origin.js';
 import type { HostedOptions } from './options.js';
 import { typedEmail } from './typed-email.js';
 
-/** A sign-in by an identity provider that the person has chosen: of one that is named, or that their address leads to. */
+/** A sign-in by an identity provider that the person has chosen, by its id or by their address. */
 export const sso: FastifyPluginAsyncTypebox<HostedOptions> = async (
   app,
   { provider, hosted, signInPage, ssoWay, sso },
 ) => {
   app.get('/oauth/sso', async (request, reply) => {
-    if (request.method === 'HEAD') return reply.send(); // who only looks, begins nothing
+    if (request.method === 'HEAD') return reply.send(); // a HEAD must not begin anything
     const read = readParameters(request.query);
     const id = onlyOnce(read, ['connection_id']).get('connection_id') ?? '';
     const visit = await hosted.enter(request, reply, read);

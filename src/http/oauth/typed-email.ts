@@ -1,5 +1,7 @@
 import { inALabels } from '../../domain/logins/address.js';
 import type { Parameters } from '../../domain/oidc/parameters.js';
 
-/** The address that a form was sent with: without what was typed around it, its domain as every browser should have sent it; may be none at all. */
+/**
+ * The email address in a form, trimmed, with its domain in A-labels as every browser should have sent it; may be empty.
+ */
 export const typedEmail = (form: Pick<Parameters, 'get'>): string => inALabels(form.get('email')?.trim() ?? '');

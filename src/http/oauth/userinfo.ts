@@ -13,7 +13,7 @@ import { allowOrigin, answerPreflights } from './cors.js';
 import { noStore, oauthStatusOf } from './oauth-error.js';
 import type { OAuthOptions } from './options.js';
 
-/** UserInfo (OpenID Connect Core 5.3); the token comes as RFC 6750 §2.1 or, in a form, §2.2. */
+/** UserInfo (OpenID Connect Core 5.3); the token is sent as in RFC 6750 §2.1 or, in a form, §2.2. */
 export const userinfo: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { provider, limits }) => {
   answerPreflights(app, '/oauth/userinfo', 'GET, POST');
   for (const method of ['GET', 'POST'] as const) {
@@ -25,7 +25,7 @@ export const userinfo: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { p
         const presented = presentedTokens(request);
         const [token] = presented;
         if (presented.length > 1) return refuse(reply, 'invalid_request', 'send the token in one way only');
-        // RFC 6750 §3.1: who shows nothing is told the scheme, and no error.
+        // RFC 6750 §3.1: a request without a token gets the scheme and no error.
         if (token === undefined) return reply.code(401).header('www-authenticate', 'Bearer').send();
         await allowClientOf(token, request, reply);
         const proven = await prove(token);
@@ -56,7 +56,7 @@ export const userinfo: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { p
       throw error;
     });
 
-  /** An expired token too is answered readably to its client's scripts, so its claim is enough here. */
+  /** Scripts of the client can read the answer to an expired token, too; so the unverified claim suffices here. */
   async function allowClientOf(token: string, request: FastifyRequest, reply: FastifyReply) {
     if (request.headers.origin === undefined) return;
     const clientId = claimedClientId(token);
@@ -74,10 +74,10 @@ function presentedTokens(request: FastifyRequest): string[] {
   return [header, body, ...twice].filter((token) => token !== undefined);
 }
 
-/** What a token says of itself, verified or not; null when it says nothing. */
+/** The `client_id` that a token claims, verified or not; null if it claims none. */
 export const claimedClientId = (token: string): string | null => claimedText(token, 'client_id');
 
-/** @param scope which one it takes (RFC 6750 §3) */
+/** @param scope the one that is required (RFC 6750 §3) */
 function refuse(reply: FastifyReply, error: OAuthErrorCode, description: string, scope?: ScopeName) {
   const wanted = scope === undefined ? '' : `, scope="${scope}"`;
   return reply

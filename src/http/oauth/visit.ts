@@ -19,11 +19,11 @@ export interface Visit {
   client: Client;
   asked: AuthorizeRequest;
   hintedSubject: string | null;
-  /** Whether it ends at a page of the person's own account: `asked.redirectUri` is ours then, and gets no code. */
+  /** Whether it ends at a page of the person's own account: then `asked.redirectUri` is ours, and gets no code. */
   toAccount: boolean;
-  /** The one that the sign-in is for: `organization` of the request. */
+  /** The organization of the sign-in: `organization` of the request. */
   organization: AskedOrganization | null;
-  /** The ways of signing in that the Environment has, and that organization allows; or that a recovery code can follow. */
+  /** The sign-in methods of the Environment that the organization allows; or all, if a recovery code can follow. */
   methods: LoginMethod[];
 }
 
@@ -41,37 +41,49 @@ const bound = [
   'organization',
 ] as const;
 
-/** What of a visit's authorization request no later step may change, as one text that a sealed token can be bound to. */
+/**
+ * The parameters of a visit's request that no later step may change, as one text to which a sealed token can be bound.
+ */
 export const boundParametersOf = ({ asked: { parameters } }: Pick<Visit, 'asked'>): string =>
   JSON.stringify(bound.map((name) => parameters[name] ?? null));
 
 /**
- * Whether somebody wants to prove who they are although their organization requires its provider, to go on by one of its
- * recovery codes: `method` of the request. It opens the pages, and nothing else: what the organization requires is asked after.
+ * Whether somebody wants to prove who they are although their organization requires its provider, to continue with one
+ * of its recovery codes: `method` of the request. It only opens the pages; what the organization requires is checked
+ * later.
  */
 export const isRecovery = ({ parameters }: Pick<AuthorizeRequest, 'parameters'>): boolean =>
   parameters.method === 'recovery';
 
-/** `method` of the pages that mail a code. */
+/** The `method` of the pages that mail a code. */
 export const codeMethodOf = ({ asked }: Pick<Visit, 'asked'>) => (isRecovery(asked) ? 'recovery' : 'code');
 
-/** A request with the `method` of who has asked for a page, and not for their provider; that of a mailed code is said by its forms. */
+/**
+ * Keeps the `method` of somebody who asked for a page rather than their provider; the forms that mail a code set
+ * theirs.
+ */
 export function keptMethodOf({ method, ...others }: Record<string, string>): Record<string, string> {
   return method === 'password' || method === 'recovery' ? { ...others, method } : others;
 }
 
-/** The authorization request of a visit as it is taken up again later: for a page, and by the sign-in page's own choice. */
+/**
+ * The authorization request of a visit as it continues later: for a page, and with the sign-in page's own choice of
+ * method.
+ */
 export function flowOf({ asked }: Pick<Visit, 'asked'>): Record<string, string> {
   const { prompt, ...parameters } = keptMethodOf(asked.parameters);
   return prompt === undefined || asked.prompt.none ? parameters : { ...parameters, prompt };
 }
 
-/** The same once somebody has signed in for it: what asks for that (OpenID Connect Core 3.1.2.1) would ask for it again. */
+/**
+ * The request after somebody has signed in for it, without what would ask for a sign-in again (OpenID Connect Core
+ * 3.1.2.1).
+ */
 export function onceSignedIn({ prompt, max_age: _, ...rest }: Record<string, string>): Record<string, string> {
   return prompt?.split(' ').includes('consent') ? { ...rest, prompt: 'consent' } : rest;
 }
 
-/** Where the sign-in is begun anew by whoever could not go on with it. */
+/** Where somebody who cannot continue begins the sign-in again. */
 function wayOf(visit: Pick<Visit, 'asked' | 'methods'>) {
   const forgot = new URLSearchParams(keptMethodOf(visit.asked.parameters));
   return {
@@ -80,25 +92,27 @@ function wayOf(visit: Pick<Visit, 'asked' | 'methods'>) {
   };
 }
 
-/** Where somebody else signs in for it, in a browser that knows a person who cannot go on: `login_hint` names that one. */
+/**
+ * Where somebody else signs in, in a browser that knows a person who cannot continue: `login_hint` named that person.
+ */
 export function anotherPersonUrl(visit: Pick<Visit, 'asked'>): string {
   const { login_hint: _, ...parameters } = flowOf(visit);
   const prompt = visit.asked.prompt.consent ? 'login consent' : 'login';
   return `/oauth/authorize?${new URLSearchParams({ ...parameters, prompt })}`;
 }
 
-/** Whether somebody new can go on with it: who signs up belongs to no organization yet. */
+/** Whether somebody new can sign up for it: they belong to no organization yet. */
 export const letsSignUp = ({ client, organization }: Pick<Visit, 'client' | 'organization'>): boolean =>
   organization === null && client.settings.allowSelfSignup;
 
-/** Whether an address that is typed may lead to an identity provider. */
+/** Whether a typed address may lead to an identity provider. */
 export const offersSso = ({ client, organization }: Pick<Visit, 'client' | 'organization'>): boolean =>
   client.settings.hasSso && (organization === null || organization.policy.allows.sso);
 
 type VisitsDeps = Pick<Provider, 'askedOrganizations' | 'baseUrl' | 'clients' | 'keys'>;
 
 export function createVisits({ askedOrganizations, baseUrl, clients, keys }: VisitsDeps) {
-  /** Checks everything that the request says; null when it was answered already. */
+  /** Checks every parameter of the request; null if it was answered already. */
   async function enter(request: FastifyRequest, reply: FastifyReply, read: ReadParameters): Promise<Visit | null> {
     const client = await clients.find(clientIdOf(read));
     if (!client) throw new OAuthError('invalid_request', 'client_id is unknown');
@@ -132,7 +146,8 @@ export function createVisits({ askedOrganizations, baseUrl, clients, keys }: Vis
     enter,
 
     /**
-     * The visit of a sign-in that waits for its second factor, as it began. What the step repeats of it must be the same.
+     * Returns the visit of a sign-in that waits for its second factor, as it began. What the step repeats must be the
+     * same.
      * @throws OAuthError invalid_request
      */
     async resume(
@@ -148,7 +163,7 @@ export function createVisits({ askedOrganizations, baseUrl, clients, keys }: Vis
       if (changed !== undefined)
         throw new OAuthError('invalid_request', `${changed} differs from the value that the sign-in started with`);
       const visit = await enter(request, reply, readParameters(pending.parameters));
-      // The client may have been changed or deleted since.
+      // The client may have been changed or deleted since then.
       if (visit?.client.id !== pending.oauthClientId) throw new OAuthError('invalid_request', 'the sign-in has ended');
       return visit;
     },

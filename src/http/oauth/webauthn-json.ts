@@ -3,19 +3,22 @@ import { OAuthError } from '../../domain/oidc/oauth-error.js';
 import { faultOf, framesOf } from '../../platform/faults.js';
 import { httpStatusOf, refusalOf, tellWhen } from '../errors.js';
 
-/** Refusals that have a status of their own; every other one is 400 here (spec, "Errors"). */
+/** Statuses that refusals keep; every other refusal is 400 here (spec, "Errors"). */
 const ownStatuses = [403, 413, 415, 429, 503];
 
-/** What pages answer with 403 to somebody who has proved who they are. */
+/** Errors that pages answer with 403 to somebody who has proved who they are. */
 const refusedAfterProof = ['login.method_not_allowed', 'mfa.enrollment_required', 'sso_required'];
 
-/** For endpoints that our pages' script calls: they answer JSON whatever is accepted, and `{ error }` when they refuse. */
+/**
+ * For endpoints that our pages' script calls: they always answer JSON, whatever `Accept` says, and `{ error }` if they
+ * refuse.
+ */
 export function answerWebauthnInJson(app: FastifyInstance): void {
-  // What the hosted login answers at its end is a redirect for a browser, and `{ redirect_to }` for whom this header names.
+  // The hosted login ends in a redirect for a browser, and in `{ redirect_to }` for a request with this header.
   app.addHook('onRequest', async (request) => {
     request.headers.accept = 'application/json';
   });
-  // The specification's `{ error }` and 400, also where a part that pages share says more, or has a status of its own.
+  // The specification's `{ error }` and 400, even if code shared with pages adds more, or uses another status.
   app.addHook('preSerialization', async (_request, reply, payload) => {
     const { error_description: _, ...rest } = { ...(payload as object) } as {
       error?: string;
@@ -40,7 +43,7 @@ export function answerWebauthnInJson(app: FastifyInstance): void {
 export const refuseInJson = (reply: FastifyReply, error: string, status = 400): FastifyReply =>
   reply.code(status).header('cache-control', 'no-store').send({ error });
 
-/** The answer of the authenticator, as the script sent it, in a form as JSON: unread, for the domain to judge. */
+/** The authenticator's answer, as the script sent it, or as JSON in a form: unchecked, for the domain to judge. */
 export function credentialIn(body: unknown): unknown {
   const sent = fieldIn(body, 'credential');
   if (typeof sent !== 'string') return sent;
