@@ -4,7 +4,7 @@ import { OAuthError } from '../../../domain/oidc/oauth-error.js';
 import { isUuid } from '../../../platform/uuid.js';
 import type { AccountOptions } from './options.js';
 
-/** Ends what an application was given. */
+/** Revokes what an application was granted. */
 export const applications: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { logins, visits }) => {
   app.post('/oauth/account/applications', async (request, reply) => {
     const visit = await visits.act(request, reply, 'account');

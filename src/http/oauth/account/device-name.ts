@@ -1,10 +1,10 @@
-/** What a browser says of itself, as far as it is worth telling a person. */
+/** The parts of a browser's `User-Agent` that are worth showing to a person. */
 export interface DeviceName {
   browser: string | null;
   system: string | null;
 }
 
-// In this order: each later one is also named by browsers that come from it.
+// The order matters: browsers that derive from a later one in the list also name that one.
 const browsers: [RegExp, string][] = [
   [/\bEdg(e|A|iOS)?\//, 'Edge'],
   [/\bOPR\/|\bOpera\//, 'Opera'],
@@ -24,10 +24,10 @@ const systems: [RegExp, string][] = [
   [/\bLinux\b/, 'Linux'],
 ];
 
-/** What an app or a tool calls itself first (RFC 9110 §10.1.5); every browser says `Mozilla` there. */
+/** The first product of an app or a tool (RFC 9110 §10.1.5); for every browser it is `Mozilla`. */
 const product = /^(?!Mozilla\/)([A-Za-z][\w .-]{0,39})\//;
 
-/** Reads a `User-Agent` by the few names that people know; what it does not know, it does not guess. */
+/** Finds names that people know in a `User-Agent`; null rather than a guess. */
 export const deviceName = (userAgent: string | null): DeviceName => ({
   browser: firstOf(browsers, userAgent) ?? product.exec(userAgent ?? '')?.[1] ?? null,
   system: firstOf(systems, userAgent),

@@ -4,7 +4,7 @@ import { OAuthError } from '../../../domain/oidc/oauth-error.js';
 import { isUuid } from '../../../platform/uuid.js';
 import type { AccountOptions } from './options.js';
 
-/** Trusts a browser no more, or none: it is asked for the second factor again. */
+/** Stops trusting one browser, or all: they are asked for the second factor again. */
 export const devices: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { logins, visits }) => {
   app.post('/oauth/account/devices', async (request, reply) => {
     const visit = await visits.act(request, reply, 'account');

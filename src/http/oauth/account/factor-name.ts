@@ -2,7 +2,7 @@ import type { FactorSummary } from '../../../domain/mfa/factors.js';
 import type { TextKey } from '../../../platform/mail/texts.js';
 import type { ShownFactor } from '../../pages/account-pages.js';
 
-/** What factors are called that nobody has named: in the database in English, on the page in the reader's language. */
+/** The default labels of factors: in the database in English, on the page in the reader's language. */
 const unnamed = new Map<string, TextKey>([
   ['Authenticator app', 'factor.totp'],
   ['Email', 'factor.email_otp'],

@@ -15,7 +15,7 @@ import { recoveryCodes } from './recovery-codes.js';
 import { sessions } from './sessions.js';
 import { createAccountVisits } from './visit.js';
 
-/** The pages on which signed-in people look after their own account: `/oauth/account?client_id=…`. */
+/** The pages on which signed-in people manage their own account: `/oauth/account?client_id=…`. */
 export const account: FastifyPluginAsyncTypebox<HostedOptions> = async (app, given) => {
   const options = { ...given, visits: createAccountVisits(given) };
   await registerEach(

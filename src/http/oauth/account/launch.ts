@@ -8,8 +8,9 @@ import { shownClient } from '../link-pages.js';
 import type { AccountOptions } from './options.js';
 
 /**
- * On to an application, for whoever has signed in without having been sent by it, as from a tile of their identity provider's portal: it
- * begins a sign-in of its own, which is answered at once. By a page, since it may come behind a form, whose `form-action` would hold it.
+ * Opens an application for somebody who has signed in without having been sent by it, such as from a tile in their
+ * identity provider's portal: the application begins a sign-in of its own, which is answered at once. A page leads
+ * there, since a redirect after a form would be subject to the `form-action` of the form's page.
  */
 export const launch: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { provider, visits }) => {
   app.get('/oauth/account/launch', async (request, reply) => {

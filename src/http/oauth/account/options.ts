@@ -1,7 +1,7 @@
 import type { HostedOptions } from '../options.js';
 import type { AccountVisits } from './visit.js';
 
-/** What the account pages are given. */
+/** The dependencies of the account pages. */
 export interface AccountOptions extends HostedOptions {
   visits: AccountVisits;
 }

@@ -11,7 +11,7 @@ const browser = {
   is_current: Type.Boolean(),
 };
 
-/** The account of a person, as a script is told of it. */
+/** A person's account in JSON. */
 export const Overview = Type.Object({
   name: Nullable(Type.String()),
   email: Type.String(),
@@ -53,10 +53,10 @@ export const Overview = Type.Object({
   ),
 });
 
-/** What the page is made of, but for its frame. */
+/** The values of the page, without those of its frame. */
 export type ShownOverview = Omit<AccountPages['account'], 'params' | 'query' | 'client' | 'now' | 'done' | 'siteUrl'>;
 
-/** What a script is told in the place of the page. */
+/** Returns what a script gets instead of the page. */
 export const inJson = ({
   person,
   password,

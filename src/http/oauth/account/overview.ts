@@ -16,7 +16,7 @@ import { inJson, type ShownOverview } from './overview-json.js';
 import { sendAccountPage } from './page.js';
 import type { AccountVisit } from './visit.js';
 
-/** All that a person has in their account, with what they can do about it. */
+/** Everything in a person's account, with what they can do about it. */
 export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
   app,
   { provider, logins, hosted, visits },
@@ -80,7 +80,10 @@ export const overview: FastifyPluginAsyncTypebox<AccountOptions> = async (
   }
 };
 
-/** What tells an application from others of its name: where it is, or else its `client_id`. Null where there is no other one. */
+/**
+ * Returns what distinguishes an application from others of its name: its destination, or else its `client_id`. Null if
+ * no other one has its name.
+ */
 function markOf(application: OwnApplication, all: readonly OwnApplication[]): string | null {
   const placeOf = ({ clientId, redirectUris: [first] }: OwnApplication) => (first ? destinationOf(first) : clientId);
   const alike = all.filter(({ id, name }) => id !== application.id && name === application.name);
@@ -89,10 +92,13 @@ function markOf(application: OwnApplication, all: readonly OwnApplication[]): st
   return alike.some((other) => placeOf(other) === place) ? application.clientId : place;
 }
 
-/** Says of nothing that it was done, and comes after a reload, which browsers but Chromium do not call one of ours. */
+/**
+ * This message does not claim that something was done. A reload can show it, for which browsers other than Chromium do
+ * not send `same-origin`.
+ */
 const harmless = 'codes_shown';
 
-/** What was done, as the way back from its form says; a link from elsewhere must not claim it. */
+/** The message about what was just done, from the redirect after its form; a link from elsewhere must not claim it. */
 function doneOf({ request, form }: AccountVisit): TextKey | null {
   const site = request.headers['sec-fetch-site'];
   const isReload = site === 'none' && form.get('done') === harmless;

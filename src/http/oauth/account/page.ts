@@ -10,7 +10,7 @@ export const accountLocaleOf = ({ request, client, uiLocales }: AccountVisit) =>
 
 type Common = 'params' | 'query' | 'client';
 
-/** An account page, with what all of them are given. */
+/** Sends an account page, with the values that all of them share. */
 export function sendAccountPage<P extends keyof AccountPages>(
   { request, reply, client, session, params, uiLocales }: AccountVisit,
   name: P,

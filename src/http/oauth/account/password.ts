@@ -14,7 +14,7 @@ const errors = {
   'password.too_short': 'account.password.error.too_short',
 } as const;
 
-/** Changes the password with the current one; somebody who has none chooses one. */
+/** Changes the password, given the current one; somebody without a password sets one. */
 export const password: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { logins, visits }) => {
   app.get('/oauth/account/password', async (request, reply) => {
     const visit = await visits.open(request, reply, page);

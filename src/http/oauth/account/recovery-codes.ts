@@ -7,13 +7,13 @@ import { type AccountVisit, personOf } from './visit.js';
 
 const page = 'account/recovery-codes';
 
-/** New recovery codes in the place of the old ones, shown once. */
+/** Replaces the recovery codes, and shows the new ones once. */
 export const recoveryCodes: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { logins, visits }) => {
   app.get('/oauth/account/recovery-codes', async (request, reply) => {
     const visit = await visits.open(request, reply, page);
     if (!visit) return reply;
     const token = visit.form.get('codes_token');
-    // A HEAD must not use the one time up.
+    // A HEAD must not use up the only view.
     if (token !== undefined) return request.method === 'HEAD' ? reply.send() : showOnce(visit, token);
     if (!(await mayRenew(visit))) return reply;
     const { remaining } = await logins.recoveryCodes.remaining(visit.scope, visit.session.identityId);
@@ -32,7 +32,7 @@ export const recoveryCodes: FastifyPluginAsyncTypebox<AccountOptions> = async (a
     return visits.toCodes(visit, codes);
   });
 
-  /** Codes stand in for a factor: without one there is nothing for them to do. */
+  /** Codes replace a factor, so they are of no use without one. */
   async function mayRenew(visit: AccountVisit): Promise<boolean> {
     const { scope, session, client } = visit;
     const factors = await logins.factors.list(scope, session.identityId);
@@ -43,7 +43,7 @@ export const recoveryCodes: FastifyPluginAsyncTypebox<AccountOptions> = async (a
   }
 
   async function showOnce(visit: AccountVisit, token: string) {
-    // Sealed for this very session; a page that was shown before shows nothing the second time.
+    // Sealed for this very session; the page shows the codes only the first time.
     const opened = logins.sealedCodes.open(token, [visit.session.id]);
     const codes = opened.outcome === 'opened' ? await opened.take() : null;
     if (!codes) return visits.done(visit, 'codes_shown');

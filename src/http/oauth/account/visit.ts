@@ -24,23 +24,23 @@ export interface AccountVisit {
   client: Client;
   scope: EnvironmentScope;
   session: HostedSession;
-  /** What was sent, each name once. */
+  /** The parameters that were sent, each at most once. */
   form: Parameters;
   uiLocales: string | null;
-  /** What every link and form of the pages carries. */
+  /** The parameters of every link and form on the pages. */
   params: Record<string, string>;
 }
 
-/** What a person is told after an action, by the name in the page's address. */
+/** The messages after an action, by their name in the page's address. */
 export type Done = Extract<TextKey, `account.done.${string}`> extends `account.done.${infer Name}` ? Name : never;
 
-/** Whose own factors are changed, as the change itself looks at it once more. */
+/** The person whose factors are changed, and their session, which the change checks again. */
 export function personOf({ scope, session }: Pick<AccountVisit, 'scope' | 'session'>): OwnProofOf {
   const { id: sessionId, identityId, authenticatedAt, authTime } = session;
   return { ...scope, identityId, sessionId, authenticatedAt, authTime };
 }
 
-/** What a change says where its visit was looked at, and was over before it was made. */
+/** Errors of a change whose visit was valid when it was checked, but not when the change was made. */
 const whatEnds: string[] = ['auth.invalid_credentials', 'auth.reauthentication_required'];
 
 const whatGoes: string[] = [
@@ -50,16 +50,16 @@ const whatGoes: string[] = [
   'session.not_found',
 ];
 
-/** What somebody is about to do that has to be proved for. */
+/** A change that requires a proof of who the person is. */
 type Change = 'password' | WantedFor['change'];
 
 type Deps = Pick<HostedOptions, 'provider' | 'logins' | 'hosted'>;
 
-/** Who comes to the account pages, and how strongly they have proved who they are. */
+/** Determines who visits the account pages, and how strongly they have proved who they are. */
 export function createAccountVisits({ provider, logins, hosted }: Deps) {
   const { baseUrl, clients, sessions } = provider;
 
-  /** Away to sign in, and back to `page`. */
+  /** Sends the person to sign in, and then back to `page`. */
   const toSignIn = (
     visit: Pick<AccountVisit, 'request' | 'reply' | 'client' | 'uiLocales' | 'params'>,
     page: AccountPage,
@@ -90,10 +90,11 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
   }
 
   /**
-   * Whether the person has proved recently and strongly enough who they are for what could lock the owner out: ten minutes
-   * ago at most, and with a second factor where they have one. Otherwise they are sent to do so, and back to `page`.
-   * A provider for tests proves nothing of who is in production: whoever comes by it is told, at the overview.
-   * @throws DomainError auth.reauthentication_required where no sign-in here can be strong enough; identity.in_production
+   * Whether the person has proved who they are recently and strongly enough for a change that could lock the owner out:
+   * at most ten minutes ago, and with a second factor if they have one. Otherwise they are sent to do so, and then back
+   * to `page`. A test Environment's provider proves nothing about a person who is in production: the overview tells
+   * people so who signed in by it.
+   * @throws DomainError auth.reauthentication_required if no sign-in here can be strong enough; identity.in_production
    */
   async function isProven(visit: AccountVisit, page: AccountPage, change: Change = 'factors'): Promise<boolean> {
     if (change !== 'ending' && (await isBound(visit, change))) {
@@ -115,7 +116,10 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
     return false;
   }
 
-  /** Whether they change how they sign in from production alone; with their own password they can change that here as well. */
+  /**
+   * Whether the person can change how they sign in from production only; with their own password, they can change that
+   * here, too.
+   */
   async function isBound(
     { session, scope }: Pick<AccountVisit, 'session' | 'scope'>,
     change: Change,
@@ -124,16 +128,17 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
     return change !== 'password' || !(await logins.ownProfile(scope, session.identityId)).hasPassword;
   }
 
-  /** Back to the overview, which says what was done. */
+  /** Redirects to the overview, which says what was done. */
   const done = ({ request, reply, params }: AccountVisit, name: Done): FastifyReply =>
     redirect(request, reply, accountUrl(baseUrl, 'account', { ...params, done: name }));
 
   return {
-    /** Somebody opens a page. Null when they were sent to sign in first. */
+    /** Opens a page. Null if the person was sent to sign in first. */
     open: enter,
 
     /**
-     * Somebody sends a form of `page`. Null when it was answered: nobody is signed in, or somebody else than the page was shown to.
+     * Accepts a form of `page`. Null if the request was answered: nobody is signed in, or somebody other than the
+     * person to whom the page was shown.
      * @throws DomainError origin.foreign
      */
     async act(request: FastifyRequest, reply: FastifyReply, page: AccountPage): Promise<AccountVisit | null> {
@@ -153,20 +158,20 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
     isBound,
 
     /**
-     * Whether they may end other sessions, and what applications were given: anybody who is signed in, or where the Environment
-     * says so whoever has proved it as above, by the factors that it takes.
+     * Whether the person may end other sessions and the access of applications: everybody who is signed in may, unless
+     * the Environment requires a proof as in `isProven`, by the factors that it allows.
      */
     mayEnd: async (visit: AccountVisit): Promise<boolean> =>
       !visit.client.settings.sessionEndRequireRecentSignIn || isProven(visit, 'account', 'ending'),
 
-    /** To the page that shows new recovery codes once: sealed in its address, for this session alone. */
+    /** Redirects to the page that shows new recovery codes once: sealed in its address, for this session only. */
     toCodes: ({ request, reply, params, session }: AccountVisit, codes: string[]): FastifyReply =>
       redirect(
         request,
         reply,
         accountUrl(baseUrl, 'account/recovery-codes', {
           ...params,
-          // What it goes on with is this session, and no other one.
+          // The page continues with this session, and no other one.
           codes_token: logins.sealedCodes.seal({ codes, enrollmentToken: session.id }, session.id),
         }),
       ),
@@ -174,9 +179,9 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
     done,
 
     /**
-     * To `page` again where the session has ended while its form was looked at, or a factor was added that is to be shown first: the page
-     * asks for whatever is missing now.
-     * @throws the error itself where it is another one
+     * Leads to `page` again if the session ended while its form was being handled, or a factor was added that has to be
+     * proved first: the page then asks for whatever is missing.
+     * @throws every other error
      */
     anew(visit: AccountVisit, page: AccountPage, error: unknown): FastifyReply {
       const isOver = error instanceof DomainError && whatEnds.includes(error.code);
@@ -185,8 +190,9 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
     },
 
     /**
-     * To the overview where something is gone that a page still showed: it was left open, or sent twice.
-     * @throws the error itself where it is another one, and to those who asked for JSON
+     * Redirects to the overview if something no longer exists that a page still showed: the page was left open, or its
+     * form was sent twice.
+     * @throws every other error, and every error of a request for JSON
      */
     gone(visit: AccountVisit, error: unknown): FastifyReply {
       const isGone = error instanceof DomainError && whatGoes.includes(error.code);

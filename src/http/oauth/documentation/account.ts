@@ -91,7 +91,7 @@ const script = (operationId: string, summary: string, body: TProperties, ...answ
     },
   });
 
-/** What the OpenAPI document says of the pages of a person's own account. */
+/** The OpenAPI documentation of the pages of a person's own account. */
 export const accountDocumentation: Documentation = {
   'GET /oauth/account': show(
     'showAccount',

@@ -15,7 +15,7 @@ const document = (operationId: string, summary: string, description: string, sch
   },
 });
 
-/** What the provider says of itself is known: the schema is made of it. */
+/** Derives the schema of a metadata value from the value itself. */
 const schemaOf = (value: boolean | string | readonly string[]): TSchema => {
   if (typeof value === 'boolean') return Type.Boolean();
   return typeof value === 'string' ? Type.String({ format: 'uri' }) : Type.Array(OneOf(value));
@@ -42,7 +42,7 @@ const Jwks = Type.Object({
   ),
 });
 
-/** What the OpenAPI document says of the documents by which clients find the provider. */
+/** The OpenAPI documentation of the documents by which clients discover the provider. */
 export const discoveryDocumentation: Documentation = {
   'GET /.well-known/openid-configuration': document(
     'getOpenIdConfiguration',

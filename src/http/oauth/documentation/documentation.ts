@@ -20,7 +20,7 @@ const Tokens = Type.Object({
   scope: Type.String(),
   id_token: Type.Optional(Type.String({ description: 'With the scope `openid`' })),
 });
-/** What generators make of an integer otherwise has 32 bits, and ends in 2038. */
+/** Without the format, generators use 32 bits, which end in 2038. */
 const SecondsSince1970 = Type.Integer({ format: 'int64', description: 'Seconds since 1970' });
 const Claims = Type.Object({
   sub: Type.String(),
@@ -41,7 +41,7 @@ const Claims = Type.Object({
   ),
   organizations_truncated: Type.Optional(Type.Boolean({ description: 'True if there are more' })),
 });
-/** What a token says, where it is alive; an access token more than a refresh token. */
+/** The claims of an active token; an access token has more of them than a refresh token. */
 const Introspection = Type.Object(
   {
     active: Type.Boolean(),
@@ -57,7 +57,7 @@ const Introspection = Type.Object(
   { additionalProperties: true, description: 'RFC 7662 §2.2: `active` and, if it is true, the claims of the token' },
 );
 const refused = InJson('RFC 6749 §5.2', OAuthError);
-/** RFC 6750 §3.1: who shows nothing is told the scheme, and no error. */
+/** RFC 6750 §3.1: a request without a token gets the scheme, and no error. */
 const challenged = InJson('RFC 6750 §3; without a body if no token was sent', {
   ...OAuthError,
   'x-body-optional': true,
@@ -86,8 +86,8 @@ const endpoint = (
   response: answers,
 });
 /**
- * What the OpenAPI document says of the provider's routes. They check their parameters themselves, because their refusals
- * are pages and RFC 6749's errors; so this describes, and validates nothing.
+ * The OpenAPI documentation of the provider's routes. The routes check their parameters themselves, because they refuse
+ * with pages and RFC 6749's errors; so these schemas describe, and validate nothing.
  */
 export const oauthDocumentation: Documentation = {
   ...discoveryDocumentation,

@@ -3,7 +3,7 @@ import { factorKinds } from '../../../../entities/environment-settings.js';
 import { Id, Nullable, OneOf, Timestamp } from '../../schemas.js';
 import { methodNames } from '../barred-page.js';
 
-/** An object that has a place of its own in the document, since several operations answer it. */
+/** An object schema that is a component of the document, since several operations return it. */
 export const Shared = <P extends TProperties>(title: string, properties: P, description?: string) =>
   Type.Object(properties, { title, ...(description && { description }) });
 
@@ -25,7 +25,7 @@ const reason = Type.Optional(
   Type.String({ description: 'The name of the text that the page would show', example: 'sign_in.error.credentials' }),
 );
 export const PageRefusal = Shared('PageRefusal', { ...refusal, reason }, 'What a page would say, for scripts');
-/** What endpoints answer that only the pages' script calls. */
+/** The refusals of endpoints that only the pages' script calls. */
 export const ScriptRefusal = Shared('ScriptRefusal', { error: Type.String() });
 
 const methods = Type.Array(OneOf(Object.values(methodNames)), { description: 'The sign-in methods that are left' });
@@ -75,12 +75,12 @@ export const SignInBarred = Shared(
   'An organization of the person does not allow the way in which they signed in',
 );
 
-/** What a step that was right may be answered with, besides the way back: the next one, or that there is none. */
+/** The answers to a successful step, besides the redirect: the next step, or that none is possible. */
 export const goesOn = {
   401: [SecondFactorRequired, EnrollmentRequired, PageRefusal],
   403: [PageRefusal, SignInBarred],
 } satisfies Record<number, TSchema[]>;
-/** The same to the pages' script. */
+/** The same answers, for the pages' script. */
 export const scriptGoesOn = [
   ScriptRefusal,
   Shared('ScriptBarred', { error: Type.String(), ...barred }),
@@ -101,7 +101,7 @@ export const EmailCodeBegun = Shared('EmailCodeBegun', emailCode);
 export const EmailCodeRefused = Shared('EmailCodeRefused', { ...refusal, reason, ...emailCode });
 export const CodesShown = Shared('RecoveryCodesShown', {
   ...refusal,
-  // No enumeration of null alone: generators of clients trip over it.
+  // Not an enum of null alone: client generators fail on it.
   recovery_codes: Type.Unsafe<null>({ type: 'string', nullable: true, description: 'Null: they were shown already.' }),
   enrollment_token: Type.String(),
 });

@@ -69,7 +69,7 @@ const SignedOut = Type.Object({
   redirect_to: Nullable(Type.String({ description: 'Null if there is nowhere to go next' })),
 });
 
-/** What the OpenAPI document says of the hosted pages. */
+/** The OpenAPI documentation of the hosted pages. */
 export const loginDocumentation: Documentation = {
   'GET /oauth/authorize': page('authorize', 'Start a sign-in (OpenID Connect Core §3.1.2)', {
     querystring: Type.Object(authorizeParameters),

@@ -30,7 +30,7 @@ const rememberDevice = {
   ),
 };
 const { client_id, redirect_uri, response_type, state } = authorizeParameters;
-/** As the specification has them; a request that began without one of them has none to send. */
+/** Required as in the specification; a parameter that the original request lacked is not needed. */
 const replayed = {
   client_id,
   redirect_uri,
@@ -73,7 +73,7 @@ const step = (operationId: string, summary: string, body: TProperties, answers: 
   });
 const TooMany = Page('Too many attempts; retry after `Retry-After`');
 
-/** What the OpenAPI document says of the pages between the first factor and the code. */
+/** The OpenAPI documentation of the pages between the first factor and the code. */
 export const mfaDocumentation: Documentation = {
   'POST /oauth/mfa-challenge': step(
     'answerMfaChallenge',

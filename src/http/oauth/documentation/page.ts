@@ -19,7 +19,7 @@ export const signedIn = text(
 
 const oneOf = (schemas: TSchema[]) => (schemas.length === 1 ? (schemas[0] as TSchema) : Type.Union(schemas));
 
-/** A page, and what a script gets in its place, where that has the same status. */
+/** A page, with what a script gets instead if that has the same status. */
 export const Page = (description: string, ...inJson: TSchema[]): Answer => ({
   description,
   content: {
@@ -28,15 +28,15 @@ export const Page = (description: string, ...inJson: TSchema[]): Answer => ({
   },
 });
 
-/** What only scripts are answered with this status. */
+/** An answer that only scripts get with this status. */
 export const InJson = (description: string, ...schemas: TSchema[]): Answer => ({
   description,
   content: { 'application/json': { schema: oneOf(schemas) } },
 });
 
 /**
- * An operation of the hosted pages. Each of them tells a script that asks for JSON where a browser would be sent, with 200, and
- * what it is refused for (`pages/error-page.ts`), so no declaration says that again.
+ * An operation of the hosted pages. For a script that asks for JSON, each of them answers a redirect with 200 and its
+ * target, and a refusal with its reason (`pages/error-page.ts`); both are added here, not in each declaration.
  */
 export const page = (
   operationId: string,

@@ -10,7 +10,7 @@ const signedOut = Page(
   'Signed out; the provider has no endpoint for a response, or no browser was sent away with this RelayState',
 );
 
-/** What the OpenAPI document says of the routes that SAML identity providers are told of. */
+/** The OpenAPI documentation of the routes with which SAML identity providers are configured. */
 export const samlDocumentation: Documentation = {
   'GET /sso/saml/:connection_id/metadata': page(
     'samlMetadata',

@@ -11,7 +11,7 @@ const refusals = {
   403: Page('Sent from a foreign origin'),
   429: Page('Too many requests; retry after `Retry-After`'),
 };
-/** What is answered where the sign-in page is shown instead. */
+/** The answers if the sign-in page is shown instead. */
 const notThisWay = {
   401: InJson('Instead of the sign-in page', SignInRequired),
   403: Page('Sent from a foreign origin, or no sign-in method is left', PageRefusal, SignInBarred),
@@ -24,10 +24,10 @@ const done = <const S extends string>(status: S) =>
     continue_to: Nullable(Type.String({ description: 'The authorization request that it started with, if any' })),
   });
 const linkVoid = Page('The link is unknown, has expired or has already been used; another one is offered if possible');
-/** What the forms of mailed links say of themselves. */
+/** A sentence for every form of a mailed link. */
 const twice = 'A form that is sent twice within a minute gets the same response; JSON does not.';
 
-/** What the OpenAPI document says of the pages of people who sign up, or have forgotten their password. */
+/** The OpenAPI documentation of the pages for people who sign up, or have forgotten their password. */
 export const signUpDocumentation: Documentation = {
   'GET /oauth/register': page('showSignUp', 'Show the sign-up page', {
     description:

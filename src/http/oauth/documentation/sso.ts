@@ -38,7 +38,7 @@ const completed = {
   503: away,
 };
 
-/** What the OpenAPI document says of the way to an identity provider and back. */
+/** The OpenAPI documentation of the way to an identity provider and back. */
 export const ssoDocumentation: Documentation = {
   'GET /oauth/sso': page('startSso', 'Sign in through an SSO connection', {
     description:

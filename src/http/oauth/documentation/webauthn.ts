@@ -56,7 +56,7 @@ const notRight = InJson(
 const oauthParameters =
   'The parameters of the authorization request are sent along with the fields listed here, as at `/oauth/authorize`.';
 
-/** What the OpenAPI document says of the endpoints that the pages' script for passkeys and security keys calls. */
+/** The OpenAPI documentation of the endpoints that the pages' script for passkeys and security keys calls. */
 export const webauthnDocumentation: Documentation = {
   'POST /oauth/login/passkey/options': endpoint(
     'beginPasskeySignIn',

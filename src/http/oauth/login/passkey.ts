@@ -10,7 +10,7 @@ import { throttled } from '../throttles.js';
 import type { Visit } from '../visit.js';
 import { answerWebauthnInJson, credentialIn, refuseInJson } from '../webauthn-json.js';
 
-/** Sign-in with a passkey (WebAuthn Level 3, discoverable credentials): what the script of the sign-in page calls. */
+/** Sign-in with a passkey (WebAuthn Level 3, discoverable credentials): the endpoints for the sign-in page's script. */
 export const passkey: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { provider, logins, limits, hosted }) => {
   const { baseUrl, now } = provider;
   answerWebauthnInJson(app);

@@ -11,21 +11,21 @@ import { isTicked } from '../webauthn-json.js';
 
 export interface ShownChallenge extends Begun {
   factors: readonly FactorKind[];
-  /** The one that the person has chosen; the first of them otherwise. */
+  /** The factor that the person has chosen; by default the first one. */
   factor?: FactorKind;
   /** Whether a code is on its way to the person. */
   isSent?: boolean;
-  /** Whether it is not the first one. */
+  /** Whether a code was sent before. */
   isAgain?: boolean;
   error?: TextKey | null;
 }
 
-/** Asks for the second factor, by one of those that there are. A script is told the same in JSON. */
+/** Asks for the second factor, by one of the available ones. A script gets the same in JSON. */
 export function sendChallenge(visit: Visit, challenge: ShownChallenge): FastifyReply {
   const { token, expiresAt, email, factors, isSent = false, isAgain = false, error = null } = challenge;
   const { request, reply, client, asked } = visit;
   if (wantsJson(request)) {
-    const isDone = isSent && error === null; // what was asked for: a code is on its way
+    const isDone = isSent && error === null; // the request was for a code, which is on its way
     return reply
       .code(isDone ? 200 : 401)
       .header('cache-control', 'no-store')

@@ -10,7 +10,9 @@ import { throttled } from '../throttles.js';
 import { sendChallenge } from './challenge-page.js';
 import { createMfaSteps } from './steps.js';
 
-/** Takes the code of an authenticator app or a recovery code; without either it shows the page, by the factor that was chosen. */
+/**
+ * Verifies a code of an authenticator app or a recovery code; without either, it shows the page for the chosen factor.
+ */
 export const mfaChallenge: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
   const { logins, limits } = options;
   const steps = createMfaSteps(options);
@@ -19,7 +21,7 @@ export const mfaChallenge: FastifyPluginAsyncTypebox<HostedOptions> = async (app
     const step = await steps.open(request, reply, 'challenge', ['code', 'recovery_code', 'factor', 'choice']);
     if (!step) return reply;
     const { visit, pending, token, form } = step;
-    // A button of the form that has the field: what was typed there is no answer then.
+    // A button of the form with the code field: then the typed text is not an answer.
     const choice = form.get('choice');
     const chosen = factorKinds.find((kind) => kind === (choice ?? form.get('factor')));
     const show = async (more: { factor?: FactorKind; error?: TextKey | null }) => {
@@ -41,7 +43,7 @@ export const mfaChallenge: FastifyPluginAsyncTypebox<HostedOptions> = async (app
   });
 };
 
-/** Whatever field it is typed into, sixteen letters are a recovery code and digits are an app's. */
+/** Reads the proof. In either field, sixteen letters are a recovery code; in `code`, anything else is an app's code. */
 function proofIn(form: Parameters): (SecondFactor & { kind: 'totp' | 'recovery_code' }) | null {
   const recoveryCode = form.get('recovery_code');
   if (recoveryCode !== undefined) return { kind: 'recovery_code', code: recoveryCode };

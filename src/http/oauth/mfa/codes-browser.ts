@@ -7,26 +7,32 @@ import { isNoBrowser } from '../../origin.js';
 import { wantsJson } from '../../pages/wants-json.js';
 import { secretCookie } from '../../secret-cookie.js';
 
-/** Holds what a script outside of browsers enrolled: nobody can be led to its JSON, and it may keep no cookies. */
+/**
+ * Stands for a script outside of browsers that enrolled a factor: nobody can be led to its JSON, and it may keep no
+ * cookies.
+ */
 const script = 'script';
 const isScript = (request: FastifyRequest) => wantsJson(request) && isNoBrowser(request);
 
 /**
- * Ties new recovery codes, and the sign-in that goes on after them, to the browser that enrolled: whoever was sent their link, or
- * finds it in a log, is neither shown the codes nor signed in as their owner (docs/decisions/0013).
+ * Ties new recovery codes, and the sign-in that continues after them, to the browser that enrolled the factor: somebody
+ * who was sent the link, or finds it in a log, is neither shown the codes nor signed in as their owner
+ * (docs/decisions/0013).
  */
 export function createCodesBrowser({ baseUrl, now }: Pick<Provider, 'baseUrl' | 'now'>) {
   const cookie = secretCookie(baseUrl, 'recovery_codes');
   return {
     read: cookie.read,
 
-    /** What the form of an enrollment brings that nobody else has; null without the cookie that its page came with. */
+    /**
+     * The secrets that come with an enrollment form, which nobody else has; null without the cookie that its page set.
+     */
     secretsOf(request: FastifyRequest, token: string): string[] | null {
       const browser = cookie.read(request);
       return browser === null ? null : [token, browser];
     },
 
-    /** What names the browser, from now on if nothing did: its other tabs go on. */
+    /** Returns the browser's secret, new only if it has none, so that its other tabs can continue. */
     mark(request: FastifyRequest, reply: FastifyReply): string {
       if (isScript(request)) return script;
       const browser = cookie.read(request) ?? newSecret();
@@ -34,7 +40,7 @@ export function createCodesBrowser({ baseUrl, now }: Pick<Provider, 'baseUrl' | 
       return browser;
     },
 
-    /** What the caller has to show that it is the one. */
+    /** The proofs in a request that its caller is the one who enrolled. */
     presentedBy(request: FastifyRequest): string[] {
       const browser = cookie.read(request);
       return [...(browser === null ? [] : [browser]), ...(isScript(request) ? [script] : [])];

@@ -8,7 +8,7 @@ import { sendEmailEnrollment } from './email-otp/enrollment-page.js';
 import { createMfaSteps, type Step } from './steps.js';
 import { sendTotpEnrollment } from './totp/enrollment-page.js';
 
-/** Takes the choice of a factor to enroll, or that it is put off while the time for it runs. */
+/** Handles the choice of a factor to enroll, or its postponement during the grace period. */
 export const mfaEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
   const { logins, hosted } = options;
   const steps = createMfaSteps(options);

@@ -8,11 +8,11 @@ import type { Visit } from '../visit.js';
 
 export interface ShownEnrollment extends Omit<Begun, 'email'> {
   factors: readonly EnrollableKind[];
-  /** Until when it can be put off; null: it cannot. */
+  /** Until when it can be postponed; null if it cannot. */
   until: Date | null;
 }
 
-/** Has the person choose a factor to enroll. A script is told the same in JSON. */
+/** Asks the person to choose a factor to enroll. A script gets the same in JSON. */
 export function sendEnrollment(visit: Visit, { token, expiresAt, factors, until }: ShownEnrollment): FastifyReply {
   const { request, reply, client, asked } = visit;
   if (wantsJson(request)) {

@@ -9,10 +9,13 @@ import type { Pages } from '../../pages/pages.js';
 import { sendPage } from '../../pages/send-page.js';
 import { wantsJson } from '../../pages/wants-json.js';
 
-/** Why a sign-in goes on no more, in words. */
+/** The texts for why a sign-in cannot continue. */
 type Texts = Pages['mfa-expired']['texts'];
 
-/** Says that a sign-in goes on no more, and offers to begin again with what the form replayed, where that is a request of a client. */
+/**
+ * Says that a sign-in cannot continue, and offers to begin again with the parameters that the form replayed, if they
+ * are a valid request of a client.
+ */
 export const createExpiredPage =
   ({ baseUrl, clients }: Pick<Provider, 'baseUrl' | 'clients'>) =>
   async (

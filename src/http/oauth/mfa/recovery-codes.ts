@@ -14,14 +14,19 @@ import { createMfaSteps } from './steps.js';
 
 const nothing = readParameters();
 
-/** Where the sign-in leads; nowhere, when its client does not take the request any more. The codes are shown all the same. */
+/**
+ * Null if the client no longer accepts the request: the sign-in leads nowhere, but the codes are shown all the same.
+ */
 const orNowhere = (resuming: Promise<Visit>): Promise<Visit | null> =>
   resuming.catch((error: unknown) => {
     if (error instanceof OAuthError) return null;
     throw error;
   });
 
-/** Whoever has no more than the link: its owner, elsewhere, or somebody who is to be signed in as its owner. */
+/**
+ * Refuses a request that has nothing but the link: it comes from the owner in another browser, or from somebody who
+ * would be signed in as the owner.
+ */
 const refusesOthers =
   ({ expired }: Pick<ReturnType<typeof createMfaSteps>, 'expired'>) =>
   (request: FastifyRequest, reply: FastifyReply, read: ReadParameters) => {
@@ -30,7 +35,10 @@ const refusesOthers =
     return reply.code(400).header('cache-control', 'no-store').send({ error: 'other_browser', error_description });
   };
 
-/** Of a page that somebody comes back to once the sign-in is over: on as they would go then, or to their account, where new codes are made. */
+/**
+ * Where the page leads after the sign-in is over: onward as the browser would continue then, or to the account, where
+ * new codes can be made.
+ */
 const afterSignIn =
   (
     { baseUrl, clients }: HostedOptions['provider'],
@@ -48,7 +56,10 @@ const afterSignIn =
     };
   };
 
-/** Shows new recovery codes, once, in the browser that enrolled, and goes on there when the person has saved them. */
+/**
+ * Shows new recovery codes once, in the browser that enrolled the factor, and continues there after the person has
+ * saved them.
+ */
 export const mfaEnrollCodes: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
   const { logins, hosted, provider } = options;
   const { sealedCodes, pendingSignIns } = logins;
@@ -61,7 +72,7 @@ export const mfaEnrollCodes: FastifyPluginAsyncTypebox<HostedOptions> = async (a
     const read = readParameters(request.query);
     const codesToken = onlyOnce(read, ['codes_token']).get('codes_token') ?? '';
     const opened = sealedCodes.open(codesToken, presentedBy(request));
-    // A HEAD of a link checker must not use the one time up.
+    // A HEAD request of a link checker must not use up the only view.
     if (request.method === 'HEAD' || opened.outcome === 'expired') return steps.expired(request, reply, read);
     if (opened.outcome === 'foreign') return elsewhere(request, reply, read);
     const { enrollmentToken } = opened;
@@ -78,7 +89,7 @@ export const mfaEnrollCodes: FastifyPluginAsyncTypebox<HostedOptions> = async (a
     }
     const pending = await pendingSignIns.find(enrollmentToken, 'hosted');
     const visit = pending && (await orNowhere(hosted.resume(request, reply, pending, nothing)));
-    if (reply.sent) return reply; // told the client, which has ceased to take the request
+    if (reply.sent) return reply; // with an error for the client, which no longer accepts the request
     const { client, ...on } = visit
       ? { client: visit.client, nextUrl: null, accountUrl: null }
       : await afterwards(request, read, enrollmentToken);
@@ -103,7 +114,7 @@ export const mfaEnrollCodes: FastifyPluginAsyncTypebox<HostedOptions> = async (a
   app.post('/oauth/mfa-enroll-codes', async (request, reply) => {
     const step = await steps.open(request, reply, 'enrollment', ['codes_token']);
     if (!step) return reply;
-    // A script has the sign-in's own token, which stands in no address; other sites' scripts get no answer.
+    // A script holds the sign-in's own token, which is in no address; scripts of other sites get no answer.
     const isTheirs = wantsJson(request) || sealedCodes.isHeld(step.form.get('codes_token') ?? '', presentedBy(request));
     return isTheirs ? steps.finish(step) : elsewhere(request, reply, step.read);
   });

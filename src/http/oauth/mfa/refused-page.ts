@@ -4,7 +4,10 @@ import { wantsJson } from '../../pages/wants-json.js';
 import { pageOptions } from '../page-options.js';
 import { anotherPersonUrl, type Visit } from '../visit.js';
 
-/** The time to enroll a factor is over; only an admin's reset opens the door again (`mfa.enrollment_required`), to this person. */
+/**
+ * Says that the grace period for enrolling a factor is over; only an administrator's reset lets this person in again
+ * (`mfa.enrollment_required`).
+ */
 export function sendMfaRefused(visit: Visit): FastifyReply {
   const { request, reply } = visit;
   if (wantsJson(request)) {
@@ -13,7 +16,7 @@ export function sendMfaRefused(visit: Visit): FastifyReply {
       error_description: 'the deadline for enrolling a second factor has passed; ask an administrator to reset it',
     });
   }
-  // The session that led here goes on for hours: nobody else would get past it.
+  // The session that led here lasts for hours: without this link, nobody else could sign in.
   return sendPage(
     request,
     reply,

@@ -18,7 +18,7 @@ import { isTicked } from '../webauthn-json.js';
 import { createCodesBrowser } from './codes-browser.js';
 import { createExpiredPage } from './expired-page.js';
 
-/** A sign-in that waits for its second factor, or for one to be enrolled, and what was sent for it. */
+/** A sign-in that waits for its second factor, or for an enrollment, with what the request sent. */
 export interface Step {
   visit: Visit;
   pending: OpenSignIn;
@@ -38,7 +38,7 @@ export interface MfaStepsDeps {
   hosted: HostedLogin;
 }
 
-/** Whether an answer or a code is refused because the sign-in goes on no more. */
+/** Whether an answer or a code is refused because the sign-in cannot continue. */
 export const isOver = (error: unknown): boolean =>
   error instanceof DomainError && error.code === 'mfa.challenge_invalid';
 
@@ -49,7 +49,9 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
   const expired = createExpiredPage(provider);
   const codesBrowser = createCodesBrowser(provider);
 
-  /** One that is to make a session of before stronger goes on as long as its browser has that. */
+  /**
+   * Finds a pending sign-in. One that strengthens an existing session is only found while its browser has that session.
+   */
   async function find(request: FastifyRequest, token: string): Promise<OpenSignIn | null> {
     const pending = await pendingSignIns.find(token, 'hosted');
     if (pending?.method !== 'session') return pending;
@@ -57,7 +59,7 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
     return session?.identityId === pending.identityId ? pending : null;
   }
 
-  /** A sign-in that is complete: its request, and how its browser goes on from it. */
+  /** Returns the request of a completed sign-in, and how its browser continues from it. */
   async function completed(request: FastifyRequest, token: string) {
     const done = await pendingSignIns.findOver(token, 'hosted');
     if (!done) return null;
@@ -67,8 +69,8 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
   }
 
   /**
-   * Answers a form whose sign-in goes on no more. One that has come twice goes on by the session of the first, where the browser
-   * has it; a script is told what it ever was.
+   * Answers a form whose sign-in is over. If the form was sent twice, it continues with the session of the first one,
+   * if the browser has it; a script gets the usual refusal.
    */
   async function over(request: FastifyRequest, reply: FastifyReply, { read, token }: Pick<Step, 'read' | 'token'>) {
     const done = wantsJson(request) ? null : await completed(request, token);
@@ -76,17 +78,20 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
     return done ? expired(request, reply, read, 'sign_in_over') : expired(request, reply, read);
   }
 
-  /** To the page that shows recovery codes once, in this browser alone. */
+  /** Redirects to the page that shows recovery codes once, in this browser only. */
   function toCodes({ visit, token }: Step, codes: string[]): FastifyReply {
     const { request, reply } = visit;
     const page = { codes, enrollmentToken: token };
     const codes_token = sealedCodes.seal(page, codesBrowser.mark(request, reply));
-    // The page has nothing else to know its looks and its reader's language from, once the sign-in is over.
+    // After the sign-in is over, the page knows its looks and its reader's language only from these parameters.
     const { client_id = null, ui_locales = null } = visit.asked.parameters;
     return redirect(request, reply, '/oauth/mfa-enroll-codes', { codes_token, client_id, ui_locales });
   }
 
-  /** What a sign-in that is complete goes on to; the password can be another one since, or the person gone. */
+  /**
+   * Continues a complete sign-in, or says that it has expired: the password may have changed, or the person been
+   * deleted.
+   */
   const orExpired = ({ visit: { request, reply }, read }: Ending, goesOn: Promise<FastifyReply>) =>
     unlessGone(goesOn, () => expired(request, reply, read));
 
@@ -98,8 +103,8 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
     orExpired,
 
     /**
-     * Finds the sign-in that a form of ours goes on with. Null when the token is unknown, expired or complete: then that was
-     * answered, with a way to begin again or on.
+     * Finds the sign-in that a form of ours continues. Null if the token is unknown, expired or complete: then the
+     * request was answered, with a way to begin again or to continue.
      * @throws DomainError origin.foreign; OAuthError invalid_request for changed parameters
      */
     async open(
@@ -122,7 +127,7 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
     },
 
     /**
-     * Takes an answer to the challenge and goes on, once: to the client, or to enrolling a factor that is enough.
+     * Checks an answer to the challenge and continues, once: to the client, or to enrolling a factor that suffices.
      * @throws DomainError mfa.code_invalid, mfa.challenge_locked
      */
     async answer(step: Step, proof: SecondFactor): Promise<FastifyReply> {
@@ -140,21 +145,26 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
       return orExpired(step, hosted.proved(visit, { ...provedIn(pending), ...proved }, { hasProvedFactor: true }));
     },
 
-    /** Goes on after an enrollment: to the page of new recovery codes, or to the client. */
+    /** Continues after an enrollment: to the page of new recovery codes, or to the client. */
     async enrolled(step: Step, { recoveryCodes }: Enrolled): Promise<FastifyReply> {
       return recoveryCodes === null ? this.finish(step) : toCodes(step, recoveryCodes);
     },
 
-    /** Has the browser be known again when it sends the form of an enrollment, and once more. */
+    /**
+     * Marks the browser, which is then recognised when it sends the form of an enrollment, also if it sends it twice.
+     */
     holdBrowser: ({ request, reply }: Visit) => void codesBrowser.mark(request, reply),
 
-    /** The recovery codes that come with a factor: the same ones when its form is sent twice. */
+    /** Returns the recovery codes that come with a factor: the same ones if its form is sent twice. */
     codesFor(step: Step, factor: Pick<NewFactor, 'id'>): string[] | undefined {
       const secrets = codesBrowser.secretsOf(step.visit.request, step.token);
       return secrets ? repeatedEnrollments.codesOf(secrets, factor) : undefined;
     },
 
-    /** Answers the form of an enrollment that was refused: as the first time where it has come twice, else as one that is over. */
+    /**
+     * Answers a refused enrollment form: like the first time if it was sent twice, otherwise as for a sign-in that is
+     * over.
+     */
     async overtaken(
       step: Step,
       factor: Pick<NewFactor, 'id'> | null,
@@ -169,7 +179,7 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
       return again?.codes ? toCodes(step, again.codes) : over(visit.request, visit.reply, step);
     },
 
-    /** Ends a sign-in in which a factor was enrolled, once. */
+    /** Completes a sign-in in which a factor was enrolled, once. */
     async finish(step: Pick<Step, 'visit' | 'token' | 'read'>): Promise<FastifyReply> {
       const { visit, token } = step;
       const { request, reply } = visit;
@@ -187,7 +197,7 @@ function browserToTrust({ cookies }: HostedLogin, { request, client }: Visit): T
   return { days, device: cookies.device.read(request), userAgent: request.headers['user-agent'] ?? null };
 }
 
-/** Parameters are texts; a flag that JSON sends as such is read apart. */
+/** Drops booleans of a JSON body: parameters are strings, and flags are read separately. */
 function withoutFlags(body: unknown): unknown {
   if (body === null || typeof body !== 'object' || Array.isArray(body)) return body;
   return Object.fromEntries(Object.entries(body).filter(([, value]) => typeof value !== 'boolean'));

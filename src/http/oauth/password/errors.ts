@@ -1,7 +1,7 @@
 import type { TextKey } from '../../../platform/mail/texts.js';
 import { passwordErrorOf } from '../../pages/password-errors.js';
 
-/** What the forms say on which end users choose their first password, or a new one for a forgotten one. */
+/** The error texts of the forms on which end users choose their first password, or replace a forgotten one. */
 export const newPasswordErrorOf = (error: unknown): TextKey | null =>
   passwordErrorOf(error, {
     'password.breached': 'sign_up.error.breached',

@@ -12,7 +12,7 @@ import { throttled } from '../throttles.js';
 import { typedEmail } from '../typed-email.js';
 import { flowOf, type Visit } from '../visit.js';
 
-/** Mails a link to a new password, and says so whether or not anybody has the address. */
+/** Mails a link for a new password, and says so whether or not anybody has the address. */
 export const passwordForgot: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
   const { provider, logins, limits, hosted, signInPage } = options;
 

@@ -13,7 +13,7 @@ import { pastSomeoneElse } from '../someone-else.js';
 import { throttled } from '../throttles.js';
 import { newPasswordErrorOf } from './errors.js';
 
-/** The mailed link with which a password is replaced. Opening it shows a form; only sending that consumes it. */
+/** The mailed link for replacing a password. Opening it shows a form; only submitting that uses the link. */
 export const passwordReset: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
   const { provider, logins, limits } = options;
   const { look, reset, hasJustSet } = logins.passwordReset;
@@ -49,7 +49,7 @@ export const passwordReset: FastifyPluginAsyncTypebox<HostedOptions> = async (ap
     return sendDone(options, visit, link);
   });
 
-  /** A form that was sent twice has set the password. */
+  /** Answers a link that no longer works: as done if a form that was sent twice has set the password. */
   async function sendVoid(visit: LinkVisit, sent: { token: string; password: string }) {
     const done = wantsJson(visit.request) ? null : await hasJustSet(sent);
     return done ? sendDone(options, visit, done) : sendLinkVoid(visit, { resendToken: null });
@@ -64,7 +64,7 @@ interface Asked {
 
 function sendForm(visit: LinkVisit, { email }: FoundLink, { token, minLength, error }: Asked) {
   const { request, reply, client } = visit;
-  if (!client) return sendLinkVoid(visit, { resendToken: null }); // it went this very moment
+  if (!client) return sendLinkVoid(visit, { resendToken: null }); // it was deleted this very moment
   if (wantsJson(request)) {
     const answer = reply.header('cache-control', 'no-store');
     if (error === null) return answer.send({ email, password_min_length: minLength });

@@ -4,7 +4,7 @@ import type { Parameters } from '../../../domain/oidc/parameters.js';
 import type { Provider } from '../../../domain/oidc/provider.js';
 import type { TokenAnswer } from '../../../domain/oidc/tokens.js';
 
-/** RFC 6749 §4.1.3, RFC 7636 §4.5. */
+/** Exchanges an authorization code for tokens (RFC 6749 §4.1.3, RFC 7636 §4.5). */
 export async function redeemCode(
   { codes, tokens }: Provider,
   client: Client,

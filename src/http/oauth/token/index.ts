@@ -10,7 +10,7 @@ import type { OAuthOptions } from '../options.js';
 import { redeemCode } from './authorization-code.js';
 import { refresh } from './refresh-token.js';
 
-/** Each grant type that is offered; discovery names them. */
+/** The supported grant types, which discovery lists. */
 const grantTypes = { authorization_code: redeemCode, refresh_token: refresh } as const;
 
 const parameters = [

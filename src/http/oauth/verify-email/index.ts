@@ -13,7 +13,10 @@ import { refusalInJson } from '../refusal-in-json.js';
 import { pastSomeoneElse } from '../someone-else.js';
 import { throttled } from '../throttles.js';
 
-/** The link that proves the address of a sign-up. Opening it shows a page; only sending that consumes it, so mail scanners cannot. */
+/**
+ * The link that proves the address of a sign-up. Opening it shows a page; only submitting that uses the link, so mail
+ * scanners cannot.
+ */
 export const verifyEmail: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
   const { provider, logins, limits } = options;
   const { baseUrl } = provider;
@@ -47,7 +50,7 @@ export const verifyEmail: FastifyPluginAsyncTypebox<HostedOptions> = async (app,
   });
 };
 
-/** What was proved already needs no other link. */
+/** Only an expired link is replaced: an address that is proved already needs no other link. */
 const sendVoid = (visit: LinkVisit, token: string) =>
   sendLinkVoid(visit, { resendToken: visit.link?.standing === 'expired' ? token : null });
 
@@ -60,7 +63,7 @@ interface Asked {
 
 function sendConfirm(visit: LinkVisit, link: FoundLink, { token, asksPassword, error = null }: Asked) {
   const { request, reply, client } = visit;
-  if (!client) return sendLinkVoid(visit, { resendToken: null }); // it went this very moment
+  if (!client) return sendLinkVoid(visit, { resendToken: null }); // it was deleted this very moment
   const asks: Asks = asksPassword ? 'password' : link.joins && link.isVerified ? 'join' : 'click';
   if (wantsJson(request)) {
     const answer = reply.header('cache-control', 'no-store');

@@ -12,7 +12,7 @@ import { throttled } from '../throttles.js';
 import { typedEmail } from '../typed-email.js';
 import { flowOf } from '../visit.js';
 
-/** Mails the link to confirm an address once more: to who knew the password, or to who holds one that has expired. */
+/** Mails the link to confirm an address again: to somebody who knew the password, or who has an expired link. */
 export const verifyEmailResend: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
   const { provider, logins, limits, hosted, signInPage } = options;
   const { baseUrl } = provider;

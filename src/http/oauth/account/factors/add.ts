@@ -10,18 +10,18 @@ import { wantsJson } from '../../../pages/wants-json.js';
 import type { AccountOptions } from '../options.js';
 import { type AccountVisit, personOf } from '../visit.js';
 
-/** What the second of two forms is refused by, as the first one's factor is there. */
+/** Errors that refuse the second of two forms, since the first one's factor exists. */
 const overtaken: string[] = ['mfa.already_enrolled', 'auth.reauthentication_required'];
 
-/** What adding a factor begins and ends with, of whatever kind it is. */
+/** The steps before and after adding a factor, for every kind. */
 export function createAdding({ provider, logins, hosted, visits }: AccountOptions) {
-  /** What its form brings that nobody else has. */
+  /** The secrets that come with the form, which nobody else has; null without the browser's cookie. */
   function secretsOf({ request, session }: AccountVisit): string[] | null {
     const browser = hosted.cookies.browser.read(request);
     return browser === null ? null : [browser, session.id];
   }
 
-  /** Answers a form that has come twice as the first time; false where it has not. A script is told what it ever was. */
+  /** Answers a form that was sent twice like the first time; false if it was not. A script gets the usual refusal. */
   async function isRepeated(
     visit: AccountVisit,
     factor: Pick<NewFactor, 'id'>,
@@ -41,7 +41,7 @@ export function createAdding({ provider, logins, hosted, visits }: AccountOption
     isRepeated,
 
     /**
-     * Whether it can go on; otherwise the person was sent to prove first who they are.
+     * Whether the person may continue; otherwise they were sent to prove who they are first.
      * @throws DomainError mfa.factor_not_allowed
      */
     async mayAdd(visit: AccountVisit, kind: EnrollableKind, page: AccountPage): Promise<boolean> {
@@ -52,8 +52,9 @@ export function createAdding({ provider, logins, hosted, visits }: AccountOption
     },
 
     /**
-     * Adds it. Who has just proved a factor need not show it again in this session; with the first one come recovery codes.
-     * @throws DomainError mfa.already_enrolled, mfa.too_many_factors, mfa.factor_not_allowed; what `visits.anew` leaves
+     * Adds a factor, which counts as proved in this session. The first factor comes with recovery codes.
+     * @throws DomainError mfa.already_enrolled, mfa.too_many_factors, mfa.factor_not_allowed; what `visits.anew`
+     *   rethrows
      */
     async add(
       visit: AccountVisit,

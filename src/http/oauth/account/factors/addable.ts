@@ -6,11 +6,13 @@ import type { AccountVisit } from '../visit.js';
 
 export interface Addable {
   addable: EnrollableKind[];
-  /** Whether codes by mail are none of them because the sign-in began with one. */
+  /** Whether codes by mail are missing because the sign-in began with one. */
   cameByMail: boolean;
 }
 
-/** What else somebody can add: an app and keys as often as they like, their mailbox once it is proved. */
+/**
+ * Returns what else somebody can add: any number of apps and keys, and codes by mail once, if the address is verified.
+ */
 export function addableBy(
   { session, client: { settings } }: Pick<AccountVisit, 'session' | 'client'>,
   factors: readonly Pick<FactorSummary, 'type'>[],

@@ -1,7 +1,7 @@
 import { DomainError } from '../../../../domain/errors.js';
 import { isUuid } from '../../../../platform/uuid.js';
 
-/** A page about one factor. */
+/** The route of a page about one factor. */
 export interface ById {
   Params: { id: string };
 }

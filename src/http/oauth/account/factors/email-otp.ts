@@ -10,7 +10,10 @@ import { createAdding } from './add.js';
 
 const page = 'account/factors/email-otp';
 
-/** Whether the mailbox is a factor already: it can be one once. Then the overview says so; scripts are refused with the code. */
+/**
+ * Whether the mailbox is a factor already, which it can be only once. Then the overview says so; a script is refused
+ * once it sends the code.
+ */
 const saysThatItIsThere =
   ({ logins, visits }: Pick<AccountOptions, 'logins' | 'visits'>) =>
   async (visit: AccountVisit): Promise<boolean> => {
@@ -21,7 +24,7 @@ const saysThatItIsThere =
     return true;
   };
 
-/** Adds codes by mail as a second step, once a first one has arrived. */
+/** Adds codes by mail as a second factor, after a first code has arrived. */
 export const emailOtp: FastifyPluginAsyncTypebox<AccountOptions> = async (app, options) => {
   const { logins, visits } = options;
   const adding = createAdding(options);
@@ -39,7 +42,7 @@ export const emailOtp: FastifyPluginAsyncTypebox<AccountOptions> = async (app, o
     const { scope, session, form } = visit;
     const ofSession = { identityId: session.identityId, flow: session.id };
     const code = form.get('code');
-    // With a code it may be the form that has just set it up, sent twice.
+    // A form with a code may be the one that has just added the factor, sent twice.
     if (code === undefined && (await isThere(visit))) return reply;
     if (code === undefined) {
       await logins.emailFactor.send(scope, 'mfa_enrollment', { ...ofSession, locale: accountLocaleOf(visit) });

@@ -17,7 +17,7 @@ export const removeFactor: FastifyPluginAsyncTypebox<AccountOptions> = async (ap
     const found = await find(visit, id);
     if (!found) return visits.gone(visit, new DomainError('mfa.factor_not_found'));
     const isRequired = await logins.factors.isLastRequired(visit.scope, visit.session.identityId, id);
-    // Nobody signs in anew to be refused.
+    // Nobody should have to sign in again only to be refused.
     if (!isRequired && !(await visits.isProven(visit, `account/factors/${id}`))) return reply;
     return show(visit, found, { isRequired });
   });

@@ -8,7 +8,7 @@ import { personOf } from '../visit.js';
 import { labelIn } from './add.js';
 import { type ById, idIn } from './by-id.js';
 
-/** Calls a second factor otherwise: of several passkeys one has to be told from the others before it is removed. */
+/** Renames a second factor: people with several passkeys must be able to tell them apart before they remove one. */
 export const renameFactor: FastifyPluginAsyncTypebox<AccountOptions> = async (app, { logins, visits }) => {
   app.get<ById>('/oauth/account/factors/:id/name', async (request, reply) => {
     const id = idIn(request.params);

@@ -10,7 +10,7 @@ import { createAdding, labelIn } from './add.js';
 
 const page = 'account/factors/totp';
 
-/** Adds an authenticator app: its secret waits, sealed, in the page until a first code proves that the app has it. */
+/** Adds an authenticator app: the page holds its secret, sealed, until a first code proves that the app has it. */
 export const totp: FastifyPluginAsyncTypebox<AccountOptions> = async (app, options) => {
   const { logins, visits } = options;
   const adding = createAdding(options);

@@ -11,9 +11,9 @@ import { codeMethodOf, type Visit } from '../../visit.js';
 
 export interface ShownCodeSent {
   token: string;
-  /** Where the code went to, if there is somebody; empty where that cannot be known any more. */
+  /** The address to which the code was mailed, if anybody has it; empty if it can no longer be determined. */
   email: string;
-  /** Whether it is not the first that was asked for: pressing the button would seem to do nothing. */
+  /** Whether it is not the first code: otherwise the button for another one would seem to do nothing. */
   isAgain?: boolean;
 }
 
@@ -29,7 +29,7 @@ export function sendCodeSent(
     .send({ login_token: shown.token, expires_at: expiresAt.toISOString() });
 }
 
-/** Asks for the code again, or for another one where none works any more. */
+/** Asks for the code again, or for another one if the code no longer works. */
 export function sendCodeRefused(
   visit: Visit,
   { isVoid, ...shown }: ShownCodeSent & { isVoid: boolean },
@@ -43,7 +43,7 @@ export function sendCodeRefused(
     .send({ error: 'access_denied', ...refusalInJson(error), login_token: shown.token });
 }
 
-/** Asks for a code; also where another one could not be sent, since the one before still works. */
+/** Asks for a code; also if another one could not be sent, since the previous one still works. */
 export function sendCodeEntry(
   visit: Visit,
   { token, email, isAgain = false }: ShownCodeSent,

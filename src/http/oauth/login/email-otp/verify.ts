@@ -14,7 +14,7 @@ import { throttled } from '../../throttles.js';
 import { boundParametersOf, letsSignUp } from '../../visit.js';
 import { sendCodeRefused } from './code-sent-page.js';
 
-/** Signs in with the code that was mailed, where the page that asks for it was asked by the same authorization request. */
+/** Signs in with a mailed code, if the same authorization request asked for it. */
 export const emailOtpVerify: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
   const { provider, logins, limits, captcha, hosted, signInPage } = options;
   const expired = createExpiredPage(provider);

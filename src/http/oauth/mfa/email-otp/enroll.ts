@@ -7,7 +7,7 @@ import { throttled } from '../../throttles.js';
 import { createMfaSteps, isOver } from '../steps.js';
 import { sendEmailEnrollment } from './enrollment-page.js';
 
-/** Enrolls codes by mail: sends a first one, and takes it. */
+/** Enrolls codes by mail: sends a first code, and checks it. */
 export const mfaEmailOtpEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
   const { logins, limits } = options;
   const steps = createMfaSteps(options);
@@ -57,7 +57,7 @@ export const mfaEmailOtpEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async
         }
         if (error.code !== 'mfa.enrollment_expired' && error.code !== 'mfa.already_enrolled') throw error;
         const id = await logins.emailFactor.justEnrolled(pending, tried);
-        // Its code is spent before the factor is there.
+        // The code is spent before the factor is stored.
         return steps.overtaken(step, id === null ? null : { id }, { isUnderWay: true });
       }
     },

@@ -9,12 +9,12 @@ import type { Step } from '../steps.js';
 interface State {
   /** Whether a code is on its way. */
   isSent: boolean;
-  /** Whether it is not the first one. */
+  /** Whether a code was sent before. */
   isAgain?: boolean;
   error?: TextKey | null;
 }
 
-/** Offers to mail a first code, and asks for it. A script is told the same in JSON. */
+/** Offers to mail a first code, and asks for it. A script gets the same in JSON. */
 export function sendEmailEnrollment({ visit, pending, token }: Step, state: State): FastifyReply {
   const { isSent, isAgain = false, error = null } = state;
   const { request, reply, client, asked } = visit;

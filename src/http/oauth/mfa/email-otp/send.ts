@@ -8,7 +8,7 @@ import { throttled } from '../../throttles.js';
 import { sendChallenge } from '../challenge-page.js';
 import { createMfaSteps, isOver, type Step } from '../steps.js';
 
-/** What the specification has the form replay; a request that began without one of them has none to send. */
+/** Parameters that the specification has the form replay, as far as the original request had them. */
 const replayed = [
   'client_id',
   'redirect_uri',
@@ -18,7 +18,7 @@ const replayed = [
   'code_challenge_method',
 ] as const;
 
-/** Why no code was mailed, in words. */
+/** The texts for why no code was mailed. */
 const failures: Partial<Record<ErrorCode, TextKey>> = {
   'mfa.email_unavailable': 'mfa_challenge.error.send_unavailable',
   'rate_limit.exceeded': 'mfa_challenge.error.send_too_often',

@@ -6,7 +6,7 @@ import { throttled } from '../../throttles.js';
 import { sendChallenge } from '../challenge-page.js';
 import { createMfaSteps } from '../steps.js';
 
-/** Takes the code that was mailed for the second factor. */
+/** Verifies the second factor with a mailed code. */
 export const mfaEmailOtpVerify: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
   const { logins, limits } = options;
   const steps = createMfaSteps(options);

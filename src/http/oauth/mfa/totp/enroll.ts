@@ -6,7 +6,7 @@ import { throttled } from '../../throttles.js';
 import { createMfaSteps } from '../steps.js';
 import { sendTotpEnrollment } from './enrollment-page.js';
 
-/** Takes the first code of an authenticator app, which enrolls it. */
+/** Enrolls an authenticator app by its first code. */
 export const mfaTotpEnroll: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
   const { logins, limits } = options;
   const steps = createMfaSteps(options);

@@ -7,7 +7,7 @@ import { pageOptions } from '../../page-options.js';
 import { refusalInJson } from '../../refusal-in-json.js';
 import type { Step } from '../steps.js';
 
-/** Shows a secret as a picture and as a key to type, and asks for the first code. A script is told the same in JSON. */
+/** Shows a secret as a QR code and as a key to type, and asks for the first code. A script gets the same in JSON. */
 export function sendTotpEnrollment(
   { visit, token }: Pick<Step, 'visit' | 'token'>,
   { secret, uri, qrSvg, sealed }: TotpEnrollment,

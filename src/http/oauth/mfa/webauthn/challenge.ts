@@ -6,7 +6,7 @@ import { throttled } from '../../throttles.js';
 import { credentialIn } from '../../webauthn-json.js';
 import { createMfaSteps } from '../steps.js';
 
-/** Proves a passkey or security key that the person has enrolled. */
+/** Verifies a passkey or security key that the person has enrolled. */
 export const challenge: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
   const { logins, limits } = options;
   const steps = createMfaSteps(options);
@@ -30,7 +30,7 @@ export const challenge: FastifyPluginAsyncTypebox<HostedOptions> = async (app, o
     async (request, reply) => {
       const step = await steps.open(request, reply, 'challenge');
       if (!step) return reply;
-      // Whatever it is, the check reads it as something that a stranger wrote.
+      // Not validated here: the check treats it as untrusted input.
       const response = credentialIn(request.body) as AuthenticationResponseJSON;
       return steps.answer(step, { kind: 'webauthn', response });
     },

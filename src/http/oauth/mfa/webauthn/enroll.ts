@@ -10,13 +10,13 @@ import type { Visit } from '../../visit.js';
 import { credentialIn, refuseInJson } from '../../webauthn-json.js';
 import { createMfaSteps, type Step } from '../steps.js';
 
-/** Enrolls a passkey or security key in the middle of a sign-in. */
+/** Enrolls a passkey or security key during a sign-in. */
 export const enroll: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
   const { provider, logins, limits, hosted } = options;
   const { webauthnEnrollments, mfaEnrollments } = logins;
   const steps = createMfaSteps(options);
 
-  /** The sign-in that a token names, the page's own or a fresh one; null when there is none any more. */
+  /** Finds the sign-in of a token, which is the page's own or that of new options; null if the sign-in is over. */
   async function open(
     request: FastifyRequest,
     reply: FastifyReply,
