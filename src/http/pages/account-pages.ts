@@ -3,7 +3,7 @@ import type { ScopeName } from '../../domain/oidc/scopes.js';
 import type { TextKey } from '../../platform/mail/texts.js';
 import type { PageClient } from './page-client.js';
 
-/** A browser as it calls itself: the two names that people know, where it said them. */
+/** A browser by the two names that people know, as far as its `User-Agent` has them. */
 export interface ShownDevice {
   browser: string | null;
   system: string | null;
@@ -12,46 +12,49 @@ export interface ShownDevice {
 export interface ShownFactor {
   id: string;
   kind: EnrollableKind;
-  /** What its owner calls it; null where it is called by what it is. */
+  /** Its owner's name for it; null if it has the default name of its kind. */
   label: string | null;
   name: TextKey;
   enrolledAt: Date;
   lastUsedAt: Date | null;
 }
 
-/** What all pages of a person's own account are given. */
+/** The values that all pages of a person's own account share. */
 export interface AccountPage {
-  /** What forms carry: `client_id`, `ui_locales` where it was given, and the session that the page was shown to. */
+  /** The fields of every form: `client_id`, `ui_locales` if given, and the session to which the page was shown. */
   params: Readonly<Record<string, string>>;
-  /** What links carry: the same but for the session. */
+  /** The query of every link: the same without the session. */
   query: string;
   client: PageClient;
 }
 
-/** The pages on which signed-in people look after their own account. */
+/** The pages on which signed-in people manage their own account. */
 export interface AccountPages {
   account: AccountPage & {
     now: Date;
     done: TextKey | null;
-    /** Where the application that leads here begins; null where it has no site. */
+    /** Where the application that led here begins; null if it has no site. */
     siteUrl: string | null;
     person: { name: string | null; email: string };
-    /** Null where the Environment takes no passwords. */
+    /** Null if the Environment does not accept passwords. */
     password: { isSet: boolean; changedAt: Date | null } | null;
     factors: readonly ShownFactor[];
     /** Kinds of factors that can be added. */
     addable: readonly EnrollableKind[];
-    /** Whether codes by mail are none of them because the sign-in began with one. */
+    /** Whether codes by mail are missing because the sign-in began with one. */
     cameByMail: boolean;
-    /** Whether they came by a provider for tests and are in production, from where alone they change how they sign in. */
+    /**
+     * Whether they signed in by a test Environment's provider and are in production, where alone they change how they
+     * sign in.
+     */
     isBound: boolean;
-    /** Null without a factor that they would stand in for. */
+    /** Null without a factor that they could replace. */
     recoveryCodesLeft: number | null;
     sessions: readonly {
       id: string;
       device: ShownDevice;
       isCurrent: boolean;
-      /** Whether it signs in without asking; else only applications go on with what they were given in it. */
+      /** Whether it signs in without asking; otherwise only applications still hold what they were granted in it. */
       isOpen: boolean;
       createdAt: Date;
       authenticatedAt: Date;
@@ -62,10 +65,10 @@ export interface AccountPages {
     applications: readonly {
       id: string;
       name: string;
-      /** What tells it from others of its name; null where there is none. */
+      /** What distinguishes it from others of its name; null if there are none. */
       mark: string | null;
       since: Date;
-      /** What the person has allowed it; null where it did not ask. */
+      /** What the person has allowed it; null if it did not ask. */
       scopes: readonly ScopeName[] | null;
     }[];
   };
@@ -74,7 +77,7 @@ export interface AccountPages {
     secret: string;
     /** `otpauth://`, for an app on the same device. */
     uri: string;
-    /** SVG markup of ours, which names nothing that comes from outside. */
+    /** SVG markup of ours, which contains nothing from outside. */
     qrSvg: string;
     sealed: string;
     label: string;
@@ -85,7 +88,7 @@ export interface AccountPages {
   'account-remove': AccountPage & {
     factor: ShownFactor;
     isOnlyOne: boolean;
-    /** Whether it is the last one where one has to be: then there is nothing to remove, but `addable` before. */
+    /** Whether it is the last one where one is required: then it cannot be removed before one of `addable` is added. */
     isRequired: boolean;
     addable: readonly EnrollableKind[];
   };

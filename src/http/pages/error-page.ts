@@ -11,16 +11,16 @@ import { wantsJson } from './wants-json.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Of whose page a request is, once that is found: whatever goes wrong from there on is told in their looks, too. */
+    /** The looks of the request's pages, once they are known: errors after that are shown in them, too. */
     looks?: Looks | null;
-    /** Where the sign-in that it belongs to is begun anew, once that is known to be right; asked for by what refuses alone. */
+    /** Where the request's sign-in begins again, once that is known to be right; only refusals call it. */
     way?: (() => { signInUrl: string; forgotUrl: string | null }) | null;
-    /** Where the own account is that it belongs to, once somebody is signed in there. */
+    /** The address of the request's own account, once somebody is signed in there. */
     accountUrl?: string | null;
   }
 }
 
-/** Answers whatever goes wrong as a page: never a redirect, since nothing malformed is trusted with one. */
+/** Answers every error with a page: never with a redirect, since nothing malformed is trusted with one. */
 export function handlePageErrors(app: FastifyInstance): void {
   app.decorateRequest('looks', null);
   app.decorateRequest('way', null);
@@ -32,7 +32,7 @@ export function handlePageErrors(app: FastifyInstance): void {
   });
 }
 
-/** A refusal as a page; null for a fault of ours. A script is told the same in JSON. */
+/** Answers a refusal with a page; null stands for a fault of ours. A script gets the same in JSON. */
 export function sendErrorPage(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -69,7 +69,10 @@ export function sendErrorPage(
   );
 }
 
-/** Back to the own account where it is of that, whatever was refused. Back to the sign-in, where the same may go well later; too many wrong passwords are forgotten with a new one, wrong codes are not. */
+/**
+ * Where the person can continue: at their own account, whatever was refused there; or at the sign-in, if the same may
+ * succeed later. A new password resets the count of wrong passwords, but nothing resets that of wrong codes.
+ */
 function waysOn(request: FastifyRequest, status: number, code: string) {
   const { way, url, accountUrl } = request;
   if (accountUrl) return { accountUrl };
@@ -80,7 +83,9 @@ function waysOn(request: FastifyRequest, status: number, code: string) {
   return { signInUrl, forgotUrl: mayForget ? forgotUrl : null };
 }
 
-/** The same where a throttle was faster than whoever looks at the request: what the form carries of it is looked at where it leads. */
+/**
+ * The same if a throttle refused the request before it was checked: its parameters are checked where the link leads.
+ */
 function wayOfForm({ query, body }: FastifyRequest) {
   const { values } = readParameters(query, body);
   if (!values.has('client_id') || !values.has('redirect_uri')) return {};
@@ -88,17 +93,18 @@ function wayOfForm({ query, body }: FastifyRequest) {
   return { signInUrl: `/oauth/authorize?${new URLSearchParams(asked)}` };
 }
 
-/** Whatever is wrong with a request, its reader's language counts. */
+/** Whatever is wrong with a request, its reader's language applies. */
 const localesAskedFor = ({ query, body }: FastifyRequest) => readParameters(query, body).values.get('ui_locales');
 
-/** What the pages of the own account refuse that no form of theirs asks for. */
+/** Refusals of the account pages that none of their own forms cause. */
 const ofAccount = ['mfa.already_enrolled', 'mfa.factor_not_allowed', 'mfa.not_enrolled', 'mfa.too_many_factors'];
 
 const locked = 'mfa.challenge_locked';
 
 /**
- * Whether somebody has opened the address of a page that answered a form: out of the address bar, a bookmark, or because the browser had
- * dropped it. No application has sent them, and there is a page at the address, only not by itself.
+ * Whether somebody has opened the address of a page that answered a form: from the address bar, from a bookmark, or
+ * because the browser had dropped the page. No application has sent them, and the address has a page, but not on its
+ * own.
  */
 const isStepAlone = ({ method, url }: FastifyRequest, status: number): boolean =>
   method === 'GET' &&

@@ -1,4 +1,4 @@
-/** The sign of the hosted pages. */
+/** The emblem of the hosted pages. */
 export const gate =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><path d="M4 21V11a8 8 0 0 1 16 0v10M9 21V11.5a3 3 0 0 1 6 0V21M2 21h20" ' +
   'fill="none" stroke="#2f55d4" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"/></svg>';
@@ -11,8 +11,8 @@ interface Brand {
 const own = { background: '#2f55d4', text: '#ffffff' };
 
 /**
- * The icon of a page without a logo, as `data:` URL: the tile that stands above the page, or our sign. A page that names none has
- * the browser ask for `/favicon.ico`, which the page's policy forbids and Firefox complains of.
+ * The icon of a page without a logo, as a `data:` URL: the tile that is shown above the page, or our emblem. Without
+ * one, the browser would request `/favicon.ico`, which the page's policy forbids and Firefox complains about.
  */
 export function iconOf({ name, colors }: Brand): string {
   const svg = name === null ? gate : tile([...name][0]?.toUpperCase() ?? '', colors ?? own);
@@ -22,5 +22,5 @@ export function iconOf({ name, colors }: Brand): string {
 const tile = (letter: string, { background, text }: typeof own) =>
   `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><rect width="24" height="24" rx="6" fill="${background}"/>` +
   `<text x="12" y="17" text-anchor="middle" font-family="system-ui,sans-serif" font-size="14" font-weight="600" fill="${text}">` +
-  // By number, whatever character it is: nothing of a name is markup.
+  // Every character is escaped by its number, so that nothing in a name is markup.
   `${[...letter].map((character) => `&#${character.codePointAt(0)};`).join('')}</text></svg>`;

@@ -12,7 +12,7 @@ interface Wishes {
 
 const available = new Map<string, Locale>(locales.map((locale) => [locale.toLowerCase(), locale]));
 
-/** Longer wishes are an abuse, not a preference. */
+/** Longer lists are abuse, not a preference. */
 const MOST_RANGES = 20;
 
 /** The page's language: what the client asks for, then what the browser prefers, then the Environment's, then English. */
@@ -29,7 +29,9 @@ export function chooseLocale({ uiLocales, acceptLanguage, default: fallback }: W
   return 'en';
 }
 
-/** RFC 4647 §3.4: cut subtags from the end until a language matches; a single-letter one goes with what followed it. */
+/**
+ * RFC 4647 §3.4: removes subtags from the end until a language matches; a single-letter one goes with the one after it.
+ */
 function lookup(range: string): Locale | undefined {
   const subtags = range.split('-');
   while (subtags.length > 0) {

@@ -9,9 +9,9 @@ import type { SignUpPages } from './sign-up-pages.js';
 /** The OAuth parameters of the authorization request, replayed as hidden inputs so that each form carries its context. */
 type Params = Readonly<Record<string, string>>;
 
-/** What the pages of each factor's enrollment have in common. */
+/** The values that the pages of every factor's enrollment share. */
 interface EnrollmentPage {
-  /** Where the choice of factors is. */
+  /** Where the person chooses between factors. */
   otherAction: string;
   params: Params;
   token: string;
@@ -25,23 +25,23 @@ export interface Pages extends AccountPages, SignUpPages {
     params: Params;
     email: string;
     error: TextKey | null;
-    /** Where the form goes instead to have a code mailed. */
+    /** Where the form is sent instead to have a code mailed. */
     codeUrl: string | null;
     signUpUrl: string | null;
     forgotUrl: string | null;
     /** The widget's site key. */
     captcha: string | null;
-    /** What lets the mail to confirm the address be sent again (`/oauth/verify-email/resend`). */
+    /** The ticket for having the mail to confirm the address sent again (`/oauth/verify-email/resend`). */
     resendTicket: string | null;
-    /** Where the form goes instead to find the identity provider of the address. */
+    /** Where the form is sent instead to find the identity provider of the address. */
     ssoUrl: string | null;
-    /** Whether a passkey will do instead; the page then needs the script `webauthn`. */
+    /** Whether a passkey suffices instead; the page then needs the script `webauthn`. */
     passkey: boolean;
-    /** The name of the one that the sign-in is for. */
+    /** The name of the organization of the sign-in. */
     organization: string | null;
     client: PageClient;
   };
-  /** Asks for the address alone: to mail a code to it, or to find its identity provider where nothing else is on but passkeys. */
+  /** Asks only for the address: to mail a code to it, or to find its provider if only passkeys are on besides. */
   'sign-in-address': {
     way: 'code' | 'sso';
     action: string;
@@ -50,7 +50,7 @@ export interface Pages extends AccountPages, SignUpPages {
     error: TextKey | null;
     passwordUrl: string | null;
     signUpUrl: string | null;
-    /** Of somebody whose organization takes nothing but a provider. */
+    /** For somebody whose organization only accepts an identity provider. */
     recoveryUrl: string | null;
     ssoUrl: string | null;
     passkey: boolean;
@@ -60,36 +60,36 @@ export interface Pages extends AccountPages, SignUpPages {
   };
   'code-sent': {
     action: string;
-    /** Where another code is asked for. */
+    /** Where another code is requested. */
     resendAction: string;
     /** Where to begin with another address. */
     otherUrl: string;
     params: Params;
     token: string;
-    /** Empty where it is not known any more. */
+    /** Empty if it is no longer known. */
     email: string;
-    /** Whether a code was asked for that is not the first one. */
+    /** Whether the requested code is not the first one. */
     isAgain: boolean;
     error: TextKey | null;
     captcha: string | null;
     client: PageClient;
   };
-  /** Where nothing but passkeys is switched on, and no identity provider. */
+  /** If only passkeys are switched on, and no identity provider. */
   'sign-in-passkey': { params: Params; error: TextKey | null; organization: string | null; client: PageClient };
   consent: {
     action: string;
     params: Params;
-    /** Who is signed in. */
+    /** The address of the signed-in person. */
     email: string;
-    /** What the application would learn; each has a text. */
+    /** What the application would learn; each scope has a text. */
     scopes: readonly ScopeName[];
-    /** The host that the browser goes on to, or an app's scheme. */
+    /** The host to which the browser continues, or an app's scheme. */
     destination: string;
-    /** Whether the answer is not remembered: any program of the device could be the one that asks. */
+    /** Whether the answer is not remembered: any program on the device could be the one that asks. */
     isAskedAlways: boolean;
-    /** For how long the application keeps its access at most after a sign-in. */
+    /** How long the application keeps its access at most after a sign-in. */
     days: number;
-    /** Where it is taken back. */
+    /** Where the consent is withdrawn. */
     accountUrl: string;
     /** Where somebody else signs in. */
     otherUrl: string;
@@ -99,17 +99,17 @@ export interface Pages extends AccountPages, SignUpPages {
   'mfa-challenge': {
     params: Params;
     token: string;
-    /** Whose sign-in it is, and where somebody else signs in. */
+    /** The address of the sign-in's person, and where somebody else signs in. */
     email: string | null;
     otherUrl: string;
-    /** The one that is asked for, and those that the person can choose in its place. */
+    /** The factor that is asked for, and those that the person can choose instead. */
     factor: FactorKind;
     others: readonly FactorKind[];
     /** Whether a code is on its way by mail. */
     isSent: boolean;
     /** Whether a code is on its way that is not the first one. */
     isAgain: boolean;
-    /** For how long this device can be trusted; 0 where that is not offered. */
+    /** For how many days this device can be trusted; 0 if that is not offered. */
     rememberDays: number;
     isRemembered: boolean;
     error: TextKey | null;
@@ -120,13 +120,13 @@ export interface Pages extends AccountPages, SignUpPages {
     params: Params;
     token: string;
     factors: readonly EnrollableKind[];
-    /** Until when it can be put off; null: it cannot. */
+    /** Until when it can be postponed; null if it cannot. */
     until: Date | null;
     client: PageClient;
   };
   'mfa-enroll-totp': EnrollmentPage & {
     action: string;
-    /** What comes back with the first code. */
+    /** Sent back with the first code. */
     sealed: string;
     /** SVG markup. */
     qrSvg: string;
@@ -149,19 +149,19 @@ export interface Pages extends AccountPages, SignUpPages {
   'recovery-codes': {
     action: string;
     params: Params;
-    /** Null once the sign-in is over: then there is nothing to go on with. */
+    /** Null once the sign-in is over: then it cannot continue. */
     token: string | null;
-    /** The `codes_token`, by which its form is known to come from the browser that they are for. */
+    /** The `codes_token`, which shows that the form comes from the browser for which the codes are. */
     codesToken: string;
-    /** Null once they were shown. */
+    /** Null if they were shown before. */
     codes: readonly string[] | null;
-    /** On from a sign-in that is over, and where new codes are made then; null while it is not. */
+    /** After the sign-in is over: where it leads, and where new codes are made. Null before. */
     nextUrl: string | null;
     accountUrl: string | null;
     client: PageClient | null;
   };
   'mfa-expired': {
-    /** Whether it is too late; or too often, since the sign-in has gone on already, or the code has let somebody in; or the wrong browser. */
+    /** Too late; too often: the sign-in has continued, or the code has let somebody in; or the wrong browser. */
     texts: 'mfa_expired' | 'sign_in_over' | 'code_used' | 'codes_elsewhere';
     againUrl: string | null;
   };
@@ -169,38 +169,41 @@ export interface Pages extends AccountPages, SignUpPages {
   'method-refused': {
     title: TextKey;
     message: TextKey;
-    /** Those that are left, and where each begins. */
+    /** The ways that are left, and where each begins. */
     ways: readonly { text: TextKey; values: Record<string, string>; url: string }[];
-    /** For who has a code of an organization whose identity provider is down. */
+    /** For somebody with a code of an organization whose identity provider is down. */
     recovery: { token: string; isWrong: boolean } | null;
-    /** Where others prove who they are, to have one asked for. */
+    /** Where others prove who they are first, and are then asked for one. */
     recoveryUrl: string | null;
     /** Where somebody else signs in. */
     otherUrl: string | null;
     params: Params;
   };
-  /** On to where a form may not lead by itself: an identity provider, to sign in or out there, a sign-in that may lead to one, or an application that begins one. */
+  /**
+   * Leads to where a form may not lead by itself: to an identity provider, to sign in or out there; to a sign-in that
+   * may lead to one; or to an application that begins one.
+   */
   'sso-leave': { url: string; client: PageClient | null; to: 'provider' | 'sign_out' | 'sign_in' | 'application' };
-  /** On to an application that wants its answer in a form (OAuth 2.0 Form Post Response Mode 1.0). */
+  /** Leads to an application that wants its answer in a form (OAuth 2.0 Form Post Response Mode 1.0). */
   'form-post': { action: string; params: Params; hasButton: boolean };
   'sso-failed': {
     title: TextKey;
     message: TextKey;
     code: string;
     requestId: string;
-    /** Once more by the same way, or by another account there. */
+    /** The same way again, or with another account there. */
     againUrl: string | null;
     againText: 'sso_failed.again' | 'sso_failed.another';
-    /** To the page that asks who it is. */
+    /** The page that asks who the person is. */
     otherUrl: string | null;
-    /** The same, for who has a recovery code of an organization that requires its provider. */
+    /** The same page, for somebody with a recovery code of an organization that requires its provider. */
     recoveryUrl: string | null;
   };
-  /** Somebody else is signed in than who comes back from a provider, where nobody here has asked for that. */
+  /** Somebody comes back from a provider while somebody else is signed in, and nobody here asked for that. */
   'sso-someone-else': {
     action: string;
     params: Params;
-    /** Whose session it is; null: an administrator's. */
+    /** The address of the session's person; null for an administrator's session. */
     other: string | null;
     email: string;
     stayUrl: string | null;
@@ -208,9 +211,9 @@ export interface Pages extends AccountPages, SignUpPages {
   };
   /** The link of a test sign-in: only its button uses it. */
   'sso-test': { action: string; token: string; connection: string };
-  /** A link that was used, has expired, or is none. */
+  /** A link that was used, has expired, or is unknown. */
   'sso-test-void': { code: string };
-  /** What came of one, for whoever went the way. */
+  /** The result of a test sign-in, for the person who did it. */
   'sso-test-done': {
     connection: string;
     title: TextKey;
@@ -218,18 +221,21 @@ export interface Pages extends AccountPages, SignUpPages {
     code: string | null;
     /** Why a person whom the provider vouches for would not get in. */
     reason: TextKey | null;
-    /** For whoever looks after the connection, in English; partly of the provider. */
+    /** For whoever maintains the connection, in English; partly the provider's words. */
     detail: string | null;
   };
-  /** `email`: who is signed in, where it is known whose page it is. */
+  /** `email`: that of the signed-in person, if the page's client is known. */
   logout: { action: string; params: Params; email: string | null; client: { name: string } | null };
-  /** `isUnconfirmed`: here; the identity provider has not said that it is so there. `isOver`: nothing is known of it any more, or was never. */
+  /**
+   * `isUnconfirmed`: signed out here, but not confirmed by the identity provider. `isOver`: nothing is known of the
+   * sign-out, any more or ever.
+   */
   'signed-out': { clientUrl: string | null; isUnconfirmed: boolean; isOver: boolean };
-  /** Whoever would rather not sign out, and came from nowhere that is known. */
+  /** For somebody who would rather not sign out, if there is no known site to return to. */
   'still-signed-in': Record<string, never>;
-  /** Of an administrator who has come by an identity provider. */
+  /** For an administrator who has signed in by an identity provider. */
   'admin-signed-in': { accountName: string };
-  /** Of one whose second factor would be asked for by an application that this service was not told of. */
+  /** For an administrator whose second factor an application would ask for, of which this service was not told. */
   'admin-mfa-elsewhere': Record<string, never>;
   'choose-application': {
     action: string;
@@ -250,12 +256,12 @@ export interface Pages extends AccountPages, SignUpPages {
   };
   'verify-email': {
     action: string;
-    /** Where the form of somebody who has not registered goes; null where it is confirmed, and only the answer was lost. */
+    /** Where somebody who has not registered sends the form; null if it was confirmed, and only the answer was lost. */
     declineAction: string | null;
     token: string;
     accountName: string;
     email: string;
-    /** Whether it takes the password of the registration: in every browser but the one that registered. */
+    /** Whether it takes the password of the registration: in every browser except the one that registered. */
     asksPassword: boolean;
     /** What was wrong with the password that was sent. */
     error: TextKey | null;
@@ -278,15 +284,15 @@ export interface Pages extends AccountPages, SignUpPages {
     email: string;
     firstName: string;
     lastName: string;
-    /** False for a person who has a sign-in: what is theirs stays as it is. */
+    /** False for a person who has a sign-in already, which stays as it is. */
     asksNames: boolean;
     asksPassword: boolean;
-    /** The account's identity provider can take its place. */
+    /** Whether the Account's identity provider can replace it. */
     passwordOptional: boolean;
     error: TextKey | null;
   };
   'invite-accepted': { accountName: string; nextUrl: string | null };
-  /** `client`: of an end user's invite that there was. */
+  /** `client`: that of an end user's invite, if it existed. */
   'invite-invalid': { nextUrl: string | null; isAccepted: boolean; client: PageClient | null };
   'link-invalid': { nextUrl: string | null; isOfPassword: boolean };
 }

@@ -11,8 +11,8 @@ const common: Texts = {
 };
 
 /**
- * What a form for a password says of a refusal that the person can do something about; null for any other error.
- * @param own what a form says otherwise, or says of more
+ * Returns a form's text for a refusal of a password that the person can do something about; null for any other error.
+ * @param own the form's own texts, in place of common ones or for further codes
  */
 export function passwordErrorOf(error: unknown, own: Texts = {}): TextKey | null {
   if (!(error instanceof DomainError)) return null;

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { withParameters } from '../../domain/oidc/redirect-uris.js';
 import { wantsJson } from './wants-json.js';
 
-/** Sends the browser on; a script is told where. A form's answer is fetched with GET, hence 303. */
+/** Redirects the browser; a script gets the target. With 303, since the answer to a form is fetched with GET. */
 export function redirect(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -12,7 +12,7 @@ export function redirect(
   const target = withParameters(uri, parameters);
   reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer');
   if (wantsJson(request)) return reply.send({ redirect_to: target });
-  // A header is ASCII; whatever else a registered URI holds is escaped as a browser would.
+  // A header is ASCII; other characters of a registered URI are escaped as a browser would.
   return reply
     .code(303)
     .header('location', target.replace(/[^\x21-\x7e]+/gu, encodeURIComponent))

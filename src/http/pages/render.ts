@@ -28,7 +28,7 @@ export interface PageContext {
   scripts?: readonly PageScript[];
 }
 
-/** Our scripts, in `templates/pages/scripts`: they stand in the page itself, below what it shows. */
+/** Our scripts, in `templates/pages/scripts`: they are inline, below the content of the page. */
 export type PageScript = 'captcha' | 'codes' | 'form-post' | 'reveal' | 'sent-once' | 'webauthn';
 
 const folder = join(projectRoot, 'templates/pages');
@@ -53,7 +53,7 @@ const scriptTexts: Record<PageScript, string> = {
   webauthn: readScript('webauthn'),
 };
 
-/** A script as it is sent: without the indentation and the comments that are for us. */
+/** Reads a script as it is sent: without our indentation and comments. */
 function readScript(name: PageScript): string {
   const lines = readFileSync(join(folder, `scripts/${name}.js`), 'utf8').split('\n');
   return lines
@@ -62,7 +62,7 @@ function readScript(name: PageScript): string {
     .join('\n');
 }
 
-/** A hosted page as HTML in one response: styles are inline, under the nonce, and so are the scripts where it has any. */
+/** Renders a hosted page as HTML in one response: styles and scripts are inline, under the nonce. */
 export function renderPage<P extends keyof Pages>(
   name: P,
   { locale, nonce, branding, scripts = [] }: PageContext,
@@ -103,7 +103,7 @@ function within(locale: Locale, seconds: number): string {
     : format.format(Math.ceil(seconds / 3600), 'hour');
 }
 
-/** "now", "3 hours ago", "vorgestern"; what is longer ago than a month is a day of the calendar. */
+/** "now", "3 hours ago", "vorgestern"; a date if it is more than a month ago. */
 function ago(locale: Locale, date: Date, now: Date): string {
   const minutes = Math.max(0, Math.round((now.getTime() - date.getTime()) / 60_000));
   const format = past[locale];
@@ -117,7 +117,7 @@ const past: Record<Locale, Intl.RelativeTimeFormat> = {
   en: new Intl.RelativeTimeFormat('en', { numeric: 'auto' }),
   de: new Intl.RelativeTimeFormat('de', { numeric: 'auto' }),
 };
-// The reader's time zone is unknown; for a day of the calendar ours is near enough.
+// The reader's time zone is unknown; for a date, ours is near enough.
 const days: Record<Locale, Intl.DateTimeFormat> = {
   en: new Intl.DateTimeFormat('en', { dateStyle: 'long', timeZone: 'UTC' }),
   de: new Intl.DateTimeFormat('de', { dateStyle: 'long', timeZone: 'UTC' }),
@@ -134,7 +134,7 @@ const relative: Record<Locale, Intl.RelativeTimeFormat> = {
   de: new Intl.RelativeTimeFormat('de'),
 };
 
-/** What people chose, as a page may show it: a mark that turns the reading direction would turn the words of ours that follow. */
+/** Text by people as a page may show it: a mark that turns the reading direction would also turn our words after it. */
 const plainOf = (values: TextValues): TextValues =>
   Object.fromEntries(Object.entries(values).map(([name, value]) => [name, oneLine(String(value))]));
 

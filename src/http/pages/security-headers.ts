@@ -6,7 +6,7 @@ interface PageHeaders {
   locale: Locale;
   /** Where answers to the page's forms redirect: the client's redirect URI. The service itself is always included. */
   formActions: readonly string[];
-  /** An address whose origin may show the page in a frame: nothing may be on it that somebody could be made to press. */
+  /** An address whose origin may frame the page: it must not contain anything that somebody could be made to press. */
   framedBy?: string | null;
   /** Whether the page shows a logo, of the client or of the Environment. */
   logo?: boolean;
@@ -16,9 +16,9 @@ interface PageHeaders {
   webauthn?: boolean;
   /** Whether the page shows the captcha's widget: its script, and the frame that it works in. */
   captcha?: boolean;
-  /** Whether its form is posted to somebody else: one whose `Origin` is "null" is refused by many. */
+  /** Whether its form is posted to somebody else: many refuse a form whose `Origin` is "null". */
   namesOrigin?: boolean;
-  /** Whether the browser may keep it as it was, for whoever goes back to it. */
+  /** Whether the browser may keep it as it was, for people who go back to it. */
   kept?: boolean;
   /** Whether it is cut off from the window that opened it. */
   isolated?: boolean;
@@ -28,8 +28,8 @@ interface PageHeaders {
 const turnstile = 'https://challenges.cloudflare.com';
 
 /**
- * The headers of a hosted page. Nothing foreign may run in, frame or embed it (but for `framedBy`), no cache keeps it for another request and no
- * address leaks from it.
+ * The headers of a hosted page. Nothing foreign may run in it, frame it (except `framedBy`) or embed it, no cache keeps
+ * it for another request, and no address leaks from it.
  */
 export function pageHeaders(page: PageHeaders) {
   const {
@@ -65,8 +65,8 @@ export function pageHeaders(page: PageHeaders) {
     ].join('; '),
     ...(framing === "'none'" && { 'x-frame-options': 'DENY' }),
     'x-content-type-options': 'nosniff',
-    // Nothing leaves to others; `no-referrer` would also turn the Origin of our own forms into "null", which is checked.
-    // The captcha's service may know which site asks, and no more.
+    // Others learn nothing. `no-referrer` would also turn the `Origin` of our own forms into "null", which is checked.
+    // The captcha's service may learn which site asks, and no more.
     'referrer-policy': captcha || namesOrigin ? 'strict-origin' : 'same-origin',
     'cache-control': kept ? 'private, max-age=0, must-revalidate' : 'no-store',
     'cross-origin-opener-policy': isolated ? 'same-origin' : 'unsafe-none',

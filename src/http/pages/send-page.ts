@@ -21,21 +21,21 @@ export interface PageOptions {
   /** An address whose origin may show it in a frame. */
   framedBy?: string | null;
   scripts?: readonly PageScript[];
-  /** Whether it shows the captcha's widget, the one thing that comes from somebody else. */
+  /** Whether it shows the captcha's widget, the only thing that comes from somebody else. */
   captcha?: boolean;
-  /** Whether its form goes to somebody else, who may ask where it is from. */
+  /** Whether its form is posted to somebody else, who may check its origin. */
   namesOrigin?: boolean;
 }
 
 /**
- * What answers a form may be gone back to, in the browser that it was shown in: it cannot be fetched again, and without a copy the
- * browser shows an error of its own, and offers to send the form with its password once more. Not so what shows a secret that
- * goes on to count, or the account of somebody who may have signed out since (docs/decisions/0006).
+ * Whether the browser may keep the page, to go back to it: an answer to a form cannot be fetched again, and without a
+ * copy the browser shows an error of its own, and offers to send the form with its password again. Not for a page with
+ * a secret that stays valid, or with the account of somebody who may have signed out since (docs/decisions/0006).
  */
 const isKept = ({ method }: FastifyRequest, name: keyof Pages): boolean =>
   method === 'POST' && name !== 'mfa-enroll-totp' && name !== 'form-post' && !name.startsWith('account');
 
-/** A hosted page in the Environment's looks and the reader's language. */
+/** Sends a hosted page in the Environment's looks and the reader's language. */
 export function sendPage<P extends keyof Pages>(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -70,7 +70,7 @@ interface Reader {
   asked: { parameters: { ui_locales?: string | null } };
 }
 
-/** The language that whoever sent a request reads, on pages and in mails. */
+/** The language of the person who sent a request, for pages and mails. */
 export const readerLocaleOf = ({ headers }: FastifyRequest, { client, asked: { parameters } }: Reader): Locale =>
   chooseLocale({
     uiLocales: parameters.ui_locales,

@@ -3,7 +3,7 @@ import type { PageClient } from './page-client.js';
 
 type Params = Readonly<Record<string, string>>;
 
-/** The pages of people who make their own sign-in, or have forgotten its password. */
+/** The pages for people who sign up, or have forgotten their password. */
 export interface SignUpPages {
   'sign-up': {
     action: string;
@@ -11,7 +11,7 @@ export interface SignUpPages {
     email: string;
     firstName: string;
     lastName: string;
-    /** Of the password, in the Environment. */
+    /** The minimum length of a password in the Environment. */
     minLength: number;
     error: TextKey | null;
     /** The widget's site key. */
@@ -23,17 +23,17 @@ export interface SignUpPages {
     action: string;
     token: string;
     email: string;
-    /** What it takes: a click; the password of the sign-up; a click of somebody who has an account and joins with it. */
+    /** What it requires: a click; the sign-up's password; or a click by somebody with an account, who joins with it. */
     asks: 'click' | 'password' | 'join';
     error: TextKey | null;
     client: PageClient;
   };
-  /** `other`: whoever else is signed in in this browser. */
+  /** `other`: somebody else who is signed in in this browser. */
   'sign-up-confirmed': { email: string; other: string | null; nextUrl: string | null; client: PageClient };
   'link-void': {
-    /** The link's own token, where another one can be sent for it (`/oauth/verify-email/resend`). */
+    /** The link's own token, if another link can be sent for it (`/oauth/verify-email/resend`). */
     resendToken: string | null;
-    /** Where another one is asked for. */
+    /** Where another link is requested. */
     forgotUrl: string | null;
     nextUrl: string | null;
     client: PageClient | null;
@@ -41,16 +41,16 @@ export interface SignUpPages {
   'identity-invite': {
     action: string;
     token: string;
-    /** Where it leads. */
+    /** The place to which it leads. */
     placeName: string;
     inviter: string;
     email: string;
     firstName: string;
     lastName: string;
-    /** False for a person who has a sign-in: what is theirs stays as it is. */
+    /** False for a person who has a sign-in already, which stays as it is. */
     asksNames: boolean;
     asksPassword: boolean;
-    /** Of the password, in the Environment. */
+    /** The minimum length of a password in the Environment. */
     minLength: number;
     error: TextKey | null;
     client: PageClient;
@@ -58,7 +58,7 @@ export interface SignUpPages {
   'identity-invite-accepted': {
     placeName: string;
     email: string;
-    /** Whether they can sign in there now: who is in the directory alone cannot yet. */
+    /** Whether they can sign in there now; not if they are only in the directory. */
     opensClient: boolean;
     other: string | null;
     nextUrl: string | null;

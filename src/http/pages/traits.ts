@@ -4,9 +4,9 @@ import type { PageScript } from './render.js';
 type Name = keyof Pages;
 
 /**
- * Whose form does something that counts once: a second click would have the browser drop the answer to the first one, with the
- * cookie, and show what comes of doing it twice. A script of ours keeps it back; without scripts it is answered all the same
- * (docs/decisions/0006).
+ * Pages whose form does something that counts once: on a second click, the browser would drop the answer to the first
+ * one, with its cookie, and show the result of doing it twice. A script of ours prevents the second click; without
+ * scripts, the second form is answered all the same (docs/decisions/0006).
  */
 const sentOnce: ReadonlySet<Name> = new Set([
   'accept-invite',
@@ -47,7 +47,7 @@ const asksPassword: ReadonlySet<Name> = new Set([
 
 const showsCodes: ReadonlySet<Name> = new Set(['account-codes', 'recovery-codes']);
 
-/** The scripts that a page always has; without them it does the same, with less comfort. */
+/** The scripts that a page always has; without them it does the same, less comfortably. */
 export const scriptsOf = (name: Name): PageScript[] => [
   ...(sentOnce.has(name) ? ['sent-once' as const] : []),
   ...(asksPassword.has(name) ? ['reveal' as const] : []),
@@ -69,8 +69,8 @@ const mailed: ReadonlySet<Name> = new Set([
 ]);
 
 /**
- * Whether nobody who opened a page's window keeps a hold on it: the own account, and what a mail leads to. An application may open its
- * sign-in in a popup and wait there for the answer, also where something goes wrong on the way and is mended; that window would be
- * cut off from it for good.
+ * Whether the window that opened a page is cut off from it: from the own account, and from pages to which a mail leads.
+ * An application may open its sign-in in a popup and wait there for the answer, also if something goes wrong on the way
+ * and is fixed; isolation would cut it off for good.
  */
 export const isIsolated = (name: Name): boolean => name.startsWith('account') || mailed.has(name);

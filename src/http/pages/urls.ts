@@ -1,8 +1,8 @@
 const PRIVATE_USE_SCHEME = /^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+:$/;
 
 /**
- * An address as a link may carry it, or `null` when it may not: http(s), a path of this service, or an app's private-use
- * scheme, which RFC 8252 §7.1 tells from `javascript:` and `data:` by its dot.
+ * Returns an address if a link may carry it, or else null: http(s), a path of this service, or an app's private-use
+ * scheme, which RFC 8252 §7.1 distinguishes from `javascript:` and `data:` by its dot.
  */
 export function linkTarget(url: string | null): string | null {
   if (!url) return null;
@@ -11,16 +11,17 @@ export function linkTarget(url: string | null): string | null {
   return /^https?:$/.test(protocol) || PRIVATE_USE_SCHEME.test(protocol) ? url : null;
 }
 
-/** A logo's address, or `null` when it is none that the page's policy lets the browser load. */
+/** Returns a logo's address, or null if the page's policy does not let the browser load it. */
 export function imageSource(url: string | null | undefined): string | null {
   if (!url) return null;
   return parse(url)?.protocol === 'https:' || /^data:image\/(png|jpeg|gif|webp|svg\+xml)[;,]/.test(url) ? url : null;
 }
 
 /**
- * The source expression of CSP's `form-action` that lets a form's answer redirect there, and on. Browsers hold all redirects after
- * a form to it, also those of the client's own (from `api.` to `app.`, or back through a provider that stands in between), and
- * where those lead, nobody here knows: so it is the scheme. `http:`, which only loopback has, covers https as well (CSP 3 §6.7.2.8).
+ * Returns the source expression of CSP's `form-action` that lets a form's answer redirect there, and further. Browsers
+ * apply it to all redirects after a form, including the client's own (from `api.` to `app.`, or back through a provider
+ * in between), whose targets are not known here: so it is the scheme. `http:`, which only loopback has, covers https as
+ * well (CSP 3 §6.7.2.8).
  */
 export function redirectSource(url: string): string {
   const parsed = parse(url);
@@ -28,7 +29,10 @@ export function redirectSource(url: string): string {
   return parsed.protocol;
 }
 
-/** The source expression of CSP's `frame-ancestors` for an address's origin; of an IPv6 address, which CSP cannot name, nobody. */
+/**
+ * Returns the source expression of CSP's `frame-ancestors` for an address's origin; `'none'` for an IPv6 address, which
+ * CSP cannot name.
+ */
 export function frameSource(url: string): string {
   const origin = parse(url)?.origin ?? '';
   return /^https?:\/\/[a-z0-9._-]+(:\d+)?$/.test(origin) ? origin : "'none'";

@@ -13,13 +13,16 @@ export interface AdminFinisherDeps {
   administrators: AdministratorSso;
   cookies: Pick<AdminCookies, 'isMarked'>;
   landing: AdminLanding;
-  /** Of the administrators' application, where there is one. */
+  /** The address of the administrators' application, if there is one. */
   appUrl: string | null;
 }
 
-/** Administrators: to a session of their own, with its cookies. */
+/** Finishes sign-ins of administrators: they get a session of their own, with its cookies. */
 export function createAdminFinisher({ administrators, cookies, landing, appUrl }: AdminFinisherDeps): SsoFinisher {
-  /** Whose session there is is not seen on the way from the provider; so whoever has one is asked, unless they began it here. */
+  /**
+   * The request that comes from the provider does not show whose session the browser has; so everybody with a session
+   * is asked, unless they began the sign-in here.
+   */
   function assertAskedFor({ outcome, parameters }: AnsweredSsoRequest, { request, isConfirmed }: Arriving) {
     if ('refusal' in outcome || isConfirmed || isBegunHere(parameters) || !cookies.isMarked(request)) return;
     const email = outcome.assertion.email ?? outcome.assertion.subject;
@@ -30,8 +33,8 @@ export function createAdminFinisher({ administrators, cookies, landing, appUrl }
   }
 
   return {
-    // Users belong to no Account, so what the answer changes takes a transaction of the system, after the request's own. A
-    // process that ends between the two has completed the request without a session: the person signs in once more.
+    // Users belong to no Account, so the changes run in a transaction of the system, after the request's own. If the
+    // process ends in between, the request is complete without a session, and the person signs in again.
     async settle(tx, completed, arriving) {
       assertAskedFor(completed, arriving);
       const parameters = withoutMark(completed.parameters);
@@ -39,7 +42,7 @@ export function createAdminFinisher({ administrators, cookies, landing, appUrl }
       return async (request, reply) => {
         const arrival = await administrators.arrive(completed, provider, browserOf(request));
         if ('refusal' in arrival) {
-          // Once more, and asked anew: for as long as the provider has a session it would answer the same.
+          // Again, with a new authentication: otherwise the provider would answer the same while its session lasts.
           const again = new URLSearchParams({ ...parameters, prompt: 'login' });
           const againUrl = parameters.email ? `/v1/auth/sso/start?${again}` : null;
           return sendSsoRefused(request, reply, arrival.refusal, { againUrl, otherUrl: appUrl });

@@ -11,8 +11,8 @@ import { textOf } from './parameters.js';
 const bodyLimit = 64 * 1024;
 
 /**
- * Where an OpenID provider says that somebody's session there is over (OpenID Connect Back-Channel Logout 1.0 §2.5 to §2.8). It
- * is a server that asks, without cookies: the token alone proves who.
+ * Where an OpenID provider reports that somebody's session there is over (OpenID Connect Back-Channel Logout 1.0 §2.5
+ * to §2.8). The caller is a server without cookies: the token alone proves who it is.
  */
 export const backchannelLogout: FastifyPluginAsyncTypebox<{ logOut: BackchannelLogout }> = async (app, { logOut }) => {
   handleOAuthErrors(app);

@@ -10,13 +10,13 @@ import { sendSsoLost } from './failed-page.js';
 import { type Answer, type Arriving, type SsoFinisher, type SsoFinishers, Unconfirmed } from './finishers.js';
 import { textOf } from './parameters.js';
 
-/** More than as many people can be faster than one at the same address. */
+/** More tries than others can win the race for the same address. */
 const mostTries = 4;
 
 /**
- * Where a browser goes on that was sent to an identity provider. The answer is there already; the cookie shows that it is the
- * browser that was sent, which a form of the provider's site cannot (SameSite=Lax), and `answer` that it is the one that
- * brought the answer, which whoever was sent can have somebody else do.
+ * Where a browser continues that was sent to an identity provider. The answer has been received already. The cookie
+ * shows that it is the browser that was sent, which a form of the provider's site cannot (SameSite=Lax). `answer` shows
+ * that it is the browser that brought the answer, since whoever was sent could have somebody else bring it.
  */
 export const complete: FastifyPluginAsyncTypebox<{ sso: Sso; baseUrl: string; finishers: SsoFinishers }> = async (
   app,
@@ -31,11 +31,11 @@ export const complete: FastifyPluginAsyncTypebox<{ sso: Sso; baseUrl: string; fi
   };
 
   app.get('/sso/complete', async (request, reply) => {
-    if (request.method === 'HEAD') return reply.send(); // who only looks, spends nothing
+    if (request.method === 'HEAD') return reply.send(); // a HEAD must not use up anything
     return come(reply, request.query, { request, isConfirmed: false });
   });
 
-  /** The form of the page that asks whether to go on, although somebody else is signed in. */
+  /** The form of the page that asks whether to continue, although somebody else is signed in. */
   app.post('/sso/complete', async (request, reply) => {
     assertOwnOrigin(request, baseUrl);
     return come(reply, request.body, { request, isConfirmed: true });

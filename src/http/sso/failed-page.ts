@@ -8,27 +8,30 @@ import { offersSso, type Visit } from '../oauth/visit.js';
 import { sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
 
-/** Why a sign-in by an identity provider does not go on; `stale`: it is not this browser's, was completed, or took too long. */
+/**
+ * Why a sign-in by an identity provider cannot continue; `stale`: it is not this browser's, was completed, or took too
+ * long.
+ */
 export type SsoFailure = SsoSignInRefusal | 'stale' | 'no_provider';
 
 const groups = {
   away: { status: 503, codes: ['provider_unreachable'] },
   stale: { status: 400, codes: ['stale', 'state_mismatch', 'replayed'] },
-  /** Of an administrator: nobody is responsible for the address that was typed. */
+  /** For an administrator: no provider is responsible for the typed address. */
   no_provider: { status: 404, codes: ['no_provider'] },
   declined: { status: 403, codes: ['provider_error', 'status_not_success'] },
   stranger: {
     status: 403,
     codes: ['identity_unknown', 'subject_mismatch', 'not_a_member', 'domain_not_verified'],
   },
-  /** No other account there would be told of any better. */
+  /** Another account would not help: the provider would not say more about it. */
   unsaid: { status: 403, codes: ['email_missing', 'email_unverified'] },
   inactive: { status: 403, codes: ['identity_inactive'] },
   anew: { status: 403, codes: ['reauthentication_missing'] },
   off: { status: 403, codes: ['connection_disabled'] },
-  /** Nobody here has sent the person to the provider, and it cannot be known what they want. */
+  /** Nobody here has sent the person to the provider, and it is not known what they want. */
   unasked: { status: 403, codes: ['idp_initiated_disabled', 'relay_state_unknown'] },
-  /** Whoever looks after the connection has something to mend. */
+  /** Whoever maintains the connection has something to fix. */
   refused: { status: 403, codes: [] },
 } as const;
 type Group = keyof typeof groups;
@@ -38,10 +41,10 @@ function groupOf(code: SsoFailure): Group {
   return (found?.[0] ?? 'refused') as Group;
 }
 
-/** Whether what the provider answered was right, and another account there could be let in. */
+/** Whether the provider's answer was right, and another account there could be let in. */
 const isWrongAccount = (code: SsoFailure): boolean => ['stranger', 'inactive'].includes(groupOf(code));
 
-/** A recovery code stands for a provider that is down, and is of somebody whom the organization lets in. */
+/** A recovery code stands in for a provider that is down, for people whom the organization lets in. */
 const mayHaveCode = (code: SsoFailure): boolean =>
   !['identity_unknown', 'not_a_member', 'identity_inactive'].includes(code);
 
@@ -49,8 +52,8 @@ type Ways = Record<'againUrl' | 'otherUrl' | 'recoveryUrl', string | null>;
 const nowhere: Ways = { againUrl: null, otherUrl: null, recoveryUrl: null };
 
 /**
- * Where the person can go from here: once more, or another way. None leads anywhere by itself. Whom nobody knows here would be answered
- * with by their provider for as long as it has a session of theirs: it has to ask.
+ * Where the person can go from here: the same way again, or another one. No way is taken automatically. If nobody here
+ * knows the person, their provider would return the same account while its session lasts: so it has to ask.
  */
 const waysFrom = (visit: Visit, code: SsoFailure): Ways => {
   const { client, asked, methods, organization } = visit;
@@ -61,25 +64,25 @@ const waysFrom = (visit: Visit, code: SsoFailure): Ways => {
   const url = (more: Record<string, string>) => `/oauth/authorize?${new URLSearchParams({ ...parameters, ...more })}`;
   return {
     againUrl: url({}),
-    // Who was sent to the default connection may have another provider, whom the page finds by their address.
+    // A person who was sent to the default connection may have another provider, which the page finds by their address.
     otherUrl: isOnly || !(methods.length > 0 || offersSso(visit)) ? null : url({ method: 'password' }),
-    // Whether the organization has codes is nothing that strangers are told.
+    // Strangers must not learn whether the organization has codes.
     recoveryUrl:
       isOnly && mayHaveCode(code) && methodsOf(client.settings).length > 0 ? url({ method: 'recovery' }) : null,
   };
 };
 
-/** Somebody could not be sent to their identity provider, or what it answered lets them in nowhere. */
+/** Answers a person who could not be sent to their identity provider, or whom its answer does not let in. */
 export function sendSsoFailed(visit: Visit, code: SsoFailure): FastifyReply {
   const options = { ...pageOptions(visit), formActions: [] };
   return send(visit.request, visit.reply, { code, ...waysFrom(visit, code) }, options);
 }
 
-/** The same where nobody knows what the sign-in was for. */
+/** Answers if it is not known what the sign-in was for. */
 export const sendSsoLost = (request: FastifyRequest, reply: FastifyReply): FastifyReply =>
   send(request, reply, { code: 'stale', ...nowhere }, {});
 
-/** The same for whoever has no authorization request to go back to: administrators, and answers that nobody asked for. */
+/** Answers if there is no authorization request to return to: for administrators, and for unsolicited responses. */
 export const sendSsoRefused = (
   request: FastifyRequest,
   reply: FastifyReply,
@@ -87,7 +90,7 @@ export const sendSsoRefused = (
   ways: Partial<Ways> = {},
 ): FastifyReply => send(request, reply, { code, ...nowhere, ...ways }, {});
 
-/** A provider's own sign-out is not taken: whoever began it there may take themselves for signed out here. */
+/** Refuses a provider's own sign-out: whoever began it there may believe that they are signed out here. */
 export const sendSsoLogoutRefused = (request: FastifyRequest, reply: FastifyReply, code: SsoFailure): FastifyReply =>
   send(request, reply, { code, ...nowhere }, {}, 'leaving');
 

@@ -4,14 +4,17 @@ import type { AnsweredSsoRequest, SsoPurpose } from '../../domain/sso-sign-in/re
 
 export type Answer = (request: FastifyRequest, reply: FastifyReply) => FastifyReply | Promise<FastifyReply>;
 
-/** A browser that has come for an answer. */
+/** A browser that has come for the result of a sign-in. */
 export interface Arriving {
   request: FastifyRequest;
-  /** Whether its person has said that they go on, although somebody else is signed in there. */
+  /** Whether its person has confirmed to continue, although somebody else is signed in there. */
   isConfirmed: boolean;
 }
 
-/** Somebody else is signed in in the browser, and nobody there has asked for the sign-in. Thrown, so that nothing is changed before its person is asked. */
+/**
+ * Somebody else is signed in in the browser, and nobody there has asked for the sign-in. Thrown, so that nothing
+ * changes before the person is asked.
+ */
 export class Unconfirmed extends Error {
   /** @param ask the question, by a form with these fields */
   constructor(readonly ask: (fields: Record<string, string>) => Answer) {
@@ -19,15 +22,17 @@ export class Unconfirmed extends Error {
   }
 }
 
-/** What becomes of a browser that comes back from an identity provider, by what it was sent there for. */
+/** Handles a browser that comes back from an identity provider, by the purpose for which it was sent there. */
 export interface SsoFinisher {
   /**
-   * What the provider's answer changes, in the transaction that completes the request; it runs again where it has lost a race.
-   * @returns what the browser is told of it, after the transaction
+   * Applies the provider's answer, in the transaction that completes the request; runs again after a lost race.
+   * @returns the answer to the browser, to be sent after the transaction
    * @throws Unconfirmed
    */
   settle(tx: EntityManager, completed: AnsweredSsoRequest, arriving: Arriving): Promise<Answer>;
-  /** It was completed before, or its answer was lost on the way: the same from its beginning, with what it was for. */
+  /**
+   * If the request was completed before, or its answer was lost on the way: begins again, with the original parameters.
+   */
   again(parameters: Record<string, string>, state: 'over' | 'unanswered'): Answer;
 }
 

@@ -16,11 +16,14 @@ import { sendSsoFailed, sendSsoLost } from './failed-page.js';
 import { type Answer, type SsoFinisher, Unconfirmed } from './finishers.js';
 import { askSomeoneElse } from './someone-else-page.js';
 
-/** End users: through the same gate as whoever has proved another first factor, and back to the client with a code. */
+/**
+ * Finishes sign-ins of end users: through the same gate as any other first factor, and back to the client with a code.
+ */
 export function createIdentityFinisher(deps: { sso: Sso; hosted: HostedLogin; now: Clock }): SsoFinisher {
   const { sso, hosted, now } = deps;
 
-  // Whoever has a session by now goes on at once; everybody else is sent to the provider anew, which mostly has one.
+  // A person with a session continues at once; everybody else is sent to the provider again, which mostly has a
+  // session.
   const again: SsoFinisher['again'] = (parameters) => (request, reply) =>
     redirect(request, reply, '/oauth/authorize', withoutMark(parameters));
 
@@ -29,7 +32,7 @@ export function createIdentityFinisher(deps: { sso: Sso; hosted: HostedLogin; no
     async (request, reply) => {
       const visit = await hosted.enter(request, reply, readParameters(withoutMark(parameters)));
       if (!visit) return reply;
-      // A client does not move; but what was said to one Environment is worth nothing in another.
+      // A client does not move; but what a provider said to one Environment is worth nothing in another.
       return visit.client.environmentId === environmentId ? goOn(visit) : sendSsoLost(request, reply);
     };
 
@@ -39,7 +42,7 @@ export function createIdentityFinisher(deps: { sso: Sso; hosted: HostedLogin; no
       const { identityId, amr, connectionId, ssoSessionId, authTime } = arrival;
       const first = factorOfProvider(identityId, amr, { connectionId, ssoSessionId, authTime, now: now() });
       const { request, reply } = visit;
-      // Gone since, the person, the connection or the session at the provider: the same from its beginning tells which.
+      // The person, the connection or the provider's session has ended since: beginning again shows which.
       return unlessGone(hosted.proved(visit, first), () => again(completed.parameters, 'over')(request, reply));
     });
 
@@ -70,7 +73,7 @@ export function createIdentityFinisher(deps: { sso: Sso; hosted: HostedLogin; no
   };
 }
 
-/** As `parseAuthorizeRequest` has read it, when the person was sent away. */
+/** The demands, as `parseAuthorizeRequest` read them when the person was sent away. */
 function askedIn({ prompt = '', max_age: maxAge }: Record<string, string>): ProviderDemands {
   return { anew: prompt.split(' ').includes('login'), maxAge: maxAge === undefined ? null : Number(maxAge) };
 }

@@ -17,11 +17,11 @@ import { test } from './test.js';
 import { createTestFinisher } from './test-finisher.js';
 
 export interface SsoPagesOptions extends OAuthOptions {
-  /** Where administrators work. */
+  /** The address of the administrators' application. */
   adminAppUrl?: string;
 }
 
-/** What identity providers send browsers back to, and where those go on from: `/sso`. */
+/** The routes to which identity providers send browsers back, and where those continue: `/sso`. */
 export const sso: FastifyPluginAsyncTypebox<SsoPagesOptions> = async (app, options) => {
   const { provider, logins, limits, sso, adminAppUrl } = options;
   const { baseUrl, now } = provider;

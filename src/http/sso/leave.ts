@@ -21,13 +21,15 @@ export interface LeaveOptions {
   now: Clock;
 }
 
-/** The way out of identity providers, for browsers that have signed out here already: each page of it can be the last one. */
+/**
+ * Signs browsers out of identity providers, after they have signed out here: each page on the way can be the last one.
+ */
 export const leave: FastifyPluginAsyncTypebox<LeaveOptions> = async (app, { leaving, clients, baseUrl, now }) => {
   const cookie = secretCookie(baseUrl, 'sso');
 
   app.get('/sso/leave', async (request, reply) => {
     const token = textOf(request.query, 'token');
-    if (request.method === 'HEAD') return reply.send(); // who only looks, uses nothing up
+    if (request.method === 'HEAD') return reply.send(); // a HEAD must not use up anything
     return go(request, reply, isSecret(token) ? await leaving.leave(token, cookie.read(request)) : null);
   });
 
@@ -37,7 +39,7 @@ export const leave: FastifyPluginAsyncTypebox<LeaveOptions> = async (app, { leav
     return go(request, reply, isUuid(id) ? await leaving.goOn(id, cookie.read(request)) : null);
   });
 
-  /** OpenID Connect RP-Initiated Logout 1.0 §3: a provider has nothing to say but that it was there. */
+  /** OpenID Connect RP-Initiated Logout 1.0 §3: a provider only reports that the browser was there. */
   app.get('/sso/oidc/:connection_id/signed-out', async (request, reply) => {
     const [connectionId, state] = [textOf(request.params, 'connection_id'), textOf(request.query, 'state')];
     if (request.method === 'HEAD') return reply.send();
@@ -61,14 +63,15 @@ export const leave: FastifyPluginAsyncTypebox<LeaveOptions> = async (app, { leav
   }
 
   /**
-   * Many come from a form, of the application or of the provider before, and browsers hold all redirects after one to that page's
-   * `form-action`, which does not know this provider. A page of ours in between is the end of that way.
+   * Many browsers come from a form, of the application or of the previous provider, and they apply that page's
+   * `form-action`, which does not know this provider, to all redirects after it. A page of ours in between ends that
+   * chain.
    */
   async function sendOn(request: FastifyRequest, reply: FastifyReply, { url, onward }: To) {
     const { redirectUri, clientId, uiLocales } = onward;
     const client = clientId === null ? null : await clients.find(clientId);
     const shown = client && { name: client.name, logoUrl: client.logoUrl };
-    // No form of ours leads there; an application that waits for a popup to come back is not cut off from it.
+    // No form of ours leads there; but an application that waits for its popup to return must not be cut off from it.
     const formActions = redirectUri === null ? [] : [redirectUri];
     const values = { url, client: shown, to: 'sign_out' as const };
     return sendPage(request, reply, 'sso-leave', values, { client, uiLocales, formActions });

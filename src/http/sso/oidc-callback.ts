@@ -7,11 +7,14 @@ import { sendSsoLost } from './failed-page.js';
 import { goOnFor } from './go-on.js';
 import { textOf } from './parameters.js';
 
-/** Where an OpenID provider sends people back to (OpenID Connect Core §3.1.2.5). Whose browser it is, `/sso/complete` asks. */
+/**
+ * Where an OpenID provider sends people back to (OpenID Connect Core §3.1.2.5). `/sso/complete` checks whose browser it
+ * is.
+ */
 export const oidcCallback: FastifyPluginAsyncTypebox<{ sso: Sso; baseUrl: string }> = async (app, { sso, baseUrl }) => {
   app.get('/sso/oidc/:connection_id/callback', async (request, reply) => {
     const [connectionId, state] = [textOf(request.params, 'connection_id'), textOf(request.query, 'state')];
-    // Who only looks, spends nothing.
+    // A HEAD must not use up anything.
     if (request.method === 'HEAD') return reply.send();
     if (!isUuid(connectionId) || !isSecret(state)) return sendSsoLost(request, reply);
     const query = request.url.slice(request.url.indexOf('?'));

@@ -23,7 +23,7 @@ export interface SamlRoutesOptions {
   now: Clock;
 }
 
-/** What identity providers that speak SAML 2.0 call, by way of people's browsers. Form posts come without cookies. */
+/** The endpoints that SAML 2.0 identity providers call through people's browsers. Form posts come without cookies. */
 export const saml: FastifyPluginAsyncTypebox<SamlRoutesOptions> = async (app, { saml, baseUrl, now }) => {
   const cookie = secretCookie(baseUrl, 'sso');
   readForms(app, { bodyLimit });
@@ -53,7 +53,7 @@ export const saml: FastifyPluginAsyncTypebox<SamlRoutesOptions> = async (app, { 
   });
 
   app.get('/sso/saml/:connection_id/slo', async (request, reply) => {
-    if (request.method === 'HEAD') return reply.send(); // who only looks, ends nothing
+    if (request.method === 'HEAD') return reply.send(); // a HEAD must not end anything
     const query = request.url.slice(request.url.indexOf('?') + 1);
     return singleLogout(request, reply, request.query, () => ({ query }));
   });
@@ -62,7 +62,7 @@ export const saml: FastifyPluginAsyncTypebox<SamlRoutesOptions> = async (app, { 
     singleLogout(request, reply, request.body, (form) => ({ form })),
   );
 
-  /** A provider's own sign-out, or its answer to one that began here. */
+  /** Handles a provider's own sign-out, or its answer to one that began here. */
   async function singleLogout(
     request: FastifyRequest,
     reply: FastifyReply,

@@ -4,18 +4,24 @@ import { type PageOptions, sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
 
 interface Asked {
-  /** Of the form. */
+  /** The hidden fields of the form. */
   fields: Record<string, string>;
-  /** Whose session it is; null: an administrator's, of whom nothing is seen on the way from another site (`SameSite=Strict`). */
+  /**
+   * The address of the session's person; null for an administrator's session, whose cookie is not sent with a request
+   * from another site (`SameSite=Strict`).
+   */
   other: string | null;
-  /** Who has come. */
+  /** The address of the person who has come. */
   email: string;
-  /** Where whoever is signed in goes on; null: nowhere from here. */
+  /** Where the signed-in person continues; null: nowhere from here. */
   stayUrl: string | null;
   client: PageClient | null;
 }
 
-/** Asks whether to go on as somebody else than who is signed in. Nothing has changed yet, and nothing does where nobody answers. */
+/**
+ * Asks whether to continue as somebody other than the signed-in person. Nothing has changed yet, and without an answer
+ * nothing will.
+ */
 export function askSomeoneElse(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -3,7 +3,7 @@ import { sendSsoLost } from './failed-page.js';
 import type { Answer, SsoFinisher } from './finishers.js';
 import { sendTestDone } from './test-page.js';
 
-/** Whoever tries out a connection: nothing changes but the test itself, and they are told what came of it. */
+/** Finishes test sign-ins: nothing changes except the test itself, and the person gets its result. */
 export function createTestFinisher(tests: SsoTests): SsoFinisher {
   const tell =
     ({ test_id: testId = '' }: Record<string, string>): Answer =>

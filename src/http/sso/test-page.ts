@@ -10,7 +10,10 @@ interface Found {
   connection: Pick<SsoConnection, 'name'>;
 }
 
-/** Why somebody whose provider vouches for them would not get in, in words; what else is refused has a sentence of its own. */
+/**
+ * The texts for why somebody whom their provider vouches for would not get in; other refusals have a sentence of their
+ * own.
+ */
 const reasons = {
   email_missing: 'sso_test.reason.email_missing',
   email_unverified: 'sso_test.reason.email_unverified',
@@ -22,7 +25,10 @@ const reasons = {
 } as const;
 const hasReason = (code: string | null): code is keyof typeof reasons => code !== null && code in reasons;
 
-/** What came of a test sign-in, for whoever went the way: of what the provider said of them nothing but why it is no good. */
+/**
+ * Shows the result of a test sign-in to the person who did it: of what the provider said about them, only why it is not
+ * enough.
+ */
 export function sendTestDone(request: FastifyRequest, reply: FastifyReply, found: Found | null): FastifyReply {
   if (!found?.report.would) return sendSsoLost(request, reply);
   const { status, would, refusal } = found.report;
@@ -41,7 +47,7 @@ export function sendTestDone(request: FastifyRequest, reply: FastifyReply, found
   });
 }
 
-/** A link that was used, has expired, or is none. */
+/** Answers a link that was used, has expired, or is unknown. */
 export function sendTestVoid(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   if (wantsJson(request)) return sendSsoLost(request, reply);
   return sendPage(request, reply, 'sso-test-void', { code: 'sso.stale' }, { status: 400 });

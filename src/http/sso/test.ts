@@ -18,7 +18,7 @@ export interface TestRoutesOptions {
   now: Clock;
 }
 
-/** The link of a test sign-in. Opening it shows a page; only its button uses it, so that whoever scans mails cannot. */
+/** The link of a test sign-in. Opening it shows a page; only its button uses it, so that mail scanners cannot. */
 export const test: FastifyPluginAsyncTypebox<TestRoutesOptions> = async (app, { tests, baseUrl, now }) => {
   const cookie = secretCookie(baseUrl, 'sso');
   readForms(app);
@@ -41,7 +41,7 @@ export const test: FastifyPluginAsyncTypebox<TestRoutesOptions> = async (app, { 
     if (!started) return sendTestDone(request, reply, await tests.report(testId));
     cookie.set(reply, started.browser, started.expiresAt, now());
     if (wantsJson(request)) return redirect(request, reply, started.url);
-    // Where a form may lead is fixed before anybody knows the provider (CSP `form-action`).
+    // CSP's `form-action` fixes where a form may lead before the provider is known.
     return sendPage(request, reply, 'sso-leave', { url: started.url, client: null, to: 'provider' });
   });
 };
