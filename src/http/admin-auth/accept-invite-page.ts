@@ -15,7 +15,7 @@ interface Shown {
   error: TextKey | null;
 }
 
-/** The form of an invite, with what was typed before where something was wrong with it. */
+/** Sends the form of an invite, with what was typed before if there was something wrong with it. */
 export function sendInvitePage(request: FastifyRequest, reply: FastifyReply, { token, invite, error }: Shown) {
   const { accountName, email, asksNames, asksPassword, ssoAvailable: passwordOptional, locale } = invite;
   const typed = (request.body ?? {}) as Record<string, unknown>;
@@ -33,14 +33,14 @@ interface Known {
   pages: AdminPages;
 }
 
-/** A refusal in the form that the request is in. What a person can mend is said on the form itself. */
+/** Answers an error in the format of the request. The form itself says what a person can correct. */
 export const acceptInviteError =
   (invites: Known['invites'], pages: AdminPages) =>
   async (error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const refusal = refusalOf(error);
     const send = sendPageOrError(pages);
     if (!wantsPage(request) || !refusal || httpStatusOf(refusal.code) !== 400) return send(error, request, reply);
-    // An outage meanwhile says nothing of the link.
+    // An outage meanwhile says nothing about the link.
     return sendRefused({ invites, pages }, refusal, request, reply).catch((failure) => send(failure, request, reply));
   };
 
@@ -54,7 +54,7 @@ async function sendRefused(
   const token = textOf((request.body as Record<string, unknown> | null)?.token);
   const wrong = token && wrongWith(refusal);
   const invite = wrong ? await invites.preview(token).catch(voided) : null;
-  // A form that was sent twice has accepted it.
+  // The same form, sent twice, may have accepted the invite.
   const isVoid = token && request.method === 'POST' && refusal.code === 'invite.link_invalid';
   const done = isVoid ? await invites.justAccepted(token) : null;
   if (done) return sendAdminPage(reply.code(200), 'invite-accepted', { ...done, nextUrl }, adminLocaleOf(request));
@@ -64,7 +64,7 @@ async function sendRefused(
   return sendInvitePage(request, reply, { token, invite, error: wrong });
 }
 
-/** Null for a link that does not work; whatever else went wrong is thrown on. */
+/** Returns null for a link that does not work, and rethrows every other error. */
 function voided(error: unknown): null {
   if (error instanceof DomainError && error.code === 'invite.link_invalid') return null;
   throw error;

@@ -21,7 +21,7 @@ const Acceptance = Body({
   ),
 });
 
-/** The link of an invite. Opening it shows a form; only sending that consumes it, so mail scanners cannot. */
+/** The link of an invite. Opening it shows a form; only submitting that uses the link, so mail scanners cannot. */
 export const acceptInvite: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, limits, ...pages }) => {
   app.setErrorHandler(acceptInviteError(users.invites, pages));
 

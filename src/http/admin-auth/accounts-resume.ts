@@ -73,7 +73,7 @@ export const accountsResume: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
         ],
         isRepeatable: true,
       },
-      preHandler: limits.exact(perUser, userOf), // a retry that is answered as before made nothing
+      preHandler: limits.exact(perUser, userOf), // a retry that gets the earlier answer created nothing
       schema: {
         ...common,
         operationId: 'resumeAccount',

@@ -22,7 +22,7 @@ export const accounts: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
         events: [...accountEvents, 'auth.account_intent_parked'],
         isRepeatable: true,
       },
-      preHandler: limits.exact(perUser, userOf), // a retry that is answered as before made nothing
+      preHandler: limits.exact(perUser, userOf), // a retry that gets the earlier answer created nothing
       schema: {
         operationId: 'createAccount',
         summary: 'Create an account',

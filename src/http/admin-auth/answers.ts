@@ -12,10 +12,10 @@ export const TokenFields = {
   expires_in: Type.Integer({ description: 'Seconds.' }),
 };
 
-/** A page, for whoever comes by a browser. */
+/** A page, for callers with a browser. */
 export const Html = { content: { 'text/html': { schema: Type.String() } } };
 
-/** A started session; also what the creation of an account answers. */
+/** A started session; the creation of an account returns one, too. */
 export const SignedInFields = {
   ...TokenFields,
   user: UserView,

@@ -1,12 +1,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** What a browser keeps of an admin's session (contract §2, "Cookies"). */
+/** What a browser stores of an admin's session (contract §2, "Cookies"). */
 export interface AdminCookies {
   set(reply: FastifyReply, session: { refreshToken: string; refreshExpiresIn: number }): void;
   clear(reply: FastifyReply): void;
-  /** The refresh token; null when there is none. */
+  /** The refresh token; null if there is none. */
   read(request: FastifyRequest): string | null;
-  /** Whether an administrator is signed in, as far as it is seen on the way from another site, where the refresh token does not come along. */
+  /**
+   * Whether an administrator is signed in, as far as a request from another site shows, with which the refresh token is
+   * not sent.
+   */
   isMarked(request: FastifyRequest): boolean;
   /** The refresh token in `set-cookie` lines of ours. */
   readSet(lines: string[]): string | null;
@@ -14,9 +17,9 @@ export interface AdminCookies {
 
 export function createAdminCookies(baseUrl: string): AdminCookies {
   const secure = baseUrl.startsWith('https:');
-  const prefix = secure ? '__Host-' : ''; // which asks for Secure, for the path / and for no domain
+  const prefix = secure ? '__Host-' : ''; // which requires Secure, the path / and no domain
   const refresh = { name: `${prefix}admin_refresh`, attributes: { httpOnly: true, sameSite: 'strict' } } as const;
-  // Tells the Portal's scripts that asking for a token is worth it. It proves nothing.
+  // Tells the Portal's scripts that it is worth requesting a token. It proves nothing.
   const marker = { name: `${prefix}admin_session`, attributes: { sameSite: 'lax' } } as const;
   const common = { path: '/', secure };
   return {

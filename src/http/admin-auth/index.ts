@@ -39,11 +39,12 @@ export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
   app,
   { users, sso, admins, limits, idempotentRequests, baseUrl, adminAppUrl, now },
 ) => {
-  const options = { users, sso, admins, limits, idempotentRequests, baseUrl, adminAppUrl, now }; // and not the prefix, which would be prepended again
+  // Without the prefix, which would be prepended again.
+  const options = { users, sso, admins, limits, idempotentRequests, baseUrl, adminAppUrl, now };
   letAdminScriptsCall(app, options, '');
   app.addHook('onRequest', async (request) => void credentialsOf(request)); // never two credentials
-  // Without a credential there is only the address to count by. Two routes have limits of their own (specification,
-  // "Limits"), and an access token brings its own.
+  // Without a credential, only the network address can be counted. Two routes have limits of their own (specification,
+  // "Limits"), and an access token is counted by itself.
   await app.register(async (anonymous) => {
     anonymous.addHook('onRequest', (request, reply) => limits.general('anonymous', request.ip, reply));
     await anonymous.register(async (pages) => {
@@ -59,7 +60,7 @@ export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
     const cookies = createAdminCookies(baseUrl);
     const keys = {
       requests: idempotentRequests,
-      // Of the user and not of the token: a retry may come with the next token.
+      // The user and not the token: a retry may come with the next token.
       credentialOf: (request: FastifyRequest) => `platform_admin/${userOf(request)}`,
     };
     await signedIn.register(async (routes) => {
@@ -73,7 +74,8 @@ export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
       await registerEach(routes, [me, accountsId, sessions, password, accounts, accountsResume, factors], options);
     });
     await signedIn.register(async (secrets) => {
-      // Any session of the user may come with the key: secrets and codes are for one that could have them anew.
+      // Any session of the user may repeat a request by its key: secrets and codes are only repeated to a session that
+      // could get new ones.
       takeIdempotencyKeys(secrets, {
         ...keys,
         assertMayRepeat: (request) => users.mfa.own.assertRecent(subjectOf(request)),

@@ -5,7 +5,7 @@ import type { Clock } from '../../platform/clock.js';
 import type { AdminPrincipals } from '../principals/admin.js';
 import type { RateLimits } from '../rate-limits.js';
 
-/** What the routes of admin authentication need; each says which of it. */
+/** The dependencies of the routes of admin authentication; each route names those that it uses. */
 export interface AdminAuthOptions {
   users: Users;
   sso: Pick<Sso, 'administrators' | 'leaving' | 'signIn'>;

@@ -5,13 +5,13 @@ import type { AdminAuthOptions } from './options.js';
 
 export type AdminPages = Pick<AdminAuthOptions, 'baseUrl' | 'adminAppUrl'>;
 
-/** The origin of the pages on which administrators sign in; null where it is the service's own. */
+/** The origin of the pages on which administrators sign in; null if it is the service's own. */
 function adminOriginOf({ baseUrl, adminAppUrl = baseUrl }: AdminPages): string | null {
   const { origin } = new URL(adminAppUrl);
   return origin === new URL(baseUrl).origin ? null : origin;
 }
 
-/** Lets the scripts of these pages, and of no others, call what the plugin has below `prefix`. */
+/** Lets the scripts of these pages, and no others, call the plugin's routes below `prefix`. */
 export function letAdminScriptsCall(app: FastifyInstance, pages: AdminPages, prefix: string): void {
   const adminOrigin = adminOriginOf(pages);
   if (adminOrigin === null) return;
@@ -19,7 +19,10 @@ export function letAdminScriptsCall(app: FastifyInstance, pages: AdminPages, pre
   answerPreflightsBelow(app, prefix);
 }
 
-/** For routes that read or set the session's cookies: refuses what a page of neither ours nor the administrators' had a browser send. */
+/**
+ * For routes that read or set the session's cookies: refuses what a page had a browser send that is neither ours nor
+ * the administrators'.
+ */
 export function sameOrigin(pages: AdminPages): onRequestAsyncHookHandler {
   const adminOrigin = adminOriginOf(pages);
   return async (request) => {

@@ -42,11 +42,11 @@ const SsoRequired = Resource(
   },
 );
 
-/** What may come of a password. */
+/** The possible outcomes of a password. */
 export const LoginOutcome = Type.Union([SignedInOutcome, MfaRequired, SelectionRequired, SsoRequired], {
   title: 'LoginOutcome',
 });
-/** What may come of a second factor. */
+/** The possible outcomes of a second factor. */
 export const ChallengeOutcome = Type.Union([SignedInOutcome, SelectionRequired], { title: 'ChallengeOutcome' });
 
 export function presentEntered(result: EnteredOutcome) {

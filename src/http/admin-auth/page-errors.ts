@@ -7,11 +7,11 @@ import type { AdminPages } from './origin.js';
 import { adminLocaleOf, sendAdminPage, wantsPage } from './pages.js';
 
 interface Refusing extends AdminPages {
-  /** False where people come by an application's own request, whose developers are told what is wrong with it. */
+  /** False if people come by an application's own request, whose developers need to know what is wrong with it. */
   isMailed?: boolean;
 }
 
-/** A refusal in the form that the request is in: a page for a browser, the envelope for a program. */
+/** Answers an error in the format of the request: a page for a browser, the envelope for a program. */
 export const sendPageOrError =
   (pages: Refusing) =>
   (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply =>
@@ -33,7 +33,7 @@ function sendAsPage(
   const locale = adminLocaleOf(request);
   const isWrongRequest = !isMailed && refusal?.code === 'validation.failed';
   const texts = isWrongRequest ? ofRequest : textsFor(status);
-  // Whatever else is wrong with a link, to a person it is one that does not work.
+  // Whatever else is wrong with a link, for a person it is a link that does not work.
   if (!texts) {
     const isOfPassword = refusal?.code === 'password.link_invalid';
     return sendAdminPage(reply, 'link-invalid', { nextUrl: adminAppOf(pages), isOfPassword }, locale);

@@ -10,7 +10,7 @@ import { wantsJson } from '../pages/wants-json.js';
 export const isForm = ({ headers }: FastifyRequest): boolean =>
   /^application\/x-www-form-urlencoded\b/i.test(headers['content-type'] ?? '');
 
-/** Whether the answer is for a person: a POST says it by being a form, a GET by what it accepts. */
+/** Whether the answer is for a person: a POST shows that by being a form, a GET by its `Accept`. */
 export const wantsPage = (request: FastifyRequest): boolean =>
   request.method === 'POST' ? isForm(request) : !wantsJson(request);
 
@@ -27,9 +27,10 @@ export function sendAdminPage<P extends keyof Pages>(
 ): FastifyReply {
   const nonce = randomBytes(16).toString('base64');
   const scripts = scriptsOf(page);
-  // Where an answer leads on to the application of administrators, that may have opened the window.
+  // If the answer leads to the administrators' application, that may have opened the window.
   const isolated = formActions.length === 0;
-  // As the pages of end users that answer a form (docs/decisions/0006): Back to one that the browser cannot fetch again is its own error.
+  // As for the pages of end users that answer a form (docs/decisions/0006): Back to a page that the browser cannot
+  // fetch again would show the browser's own error.
   const kept = reply.request.method === 'POST';
   reply.headers(pageHeaders({ nonce, locale, formActions, scripts: scripts.length > 0, kept, isolated }));
   return reply.send(renderPage(page, { locale, nonce, scripts }, values));

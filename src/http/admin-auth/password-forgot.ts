@@ -15,7 +15,7 @@ export const passwordForgot: FastifyPluginAsyncTypebox<AdminAuthOptions> = async
     {
       config: { events: ['auth.password_link_requested'] },
       onRequest: limits.exact(perIp),
-      // Counted whether or not the address is known, so that the refusal says nothing either.
+      // Counted whether or not the address is known, so that the refusal reveals nothing either.
       preHandler: limits.exact(perMailAddress, ({ body }) =>
         countedAddress(inALabels((body as { email: string }).email)),
       ),

@@ -17,7 +17,10 @@ import { Password } from './password.js';
 const perIp = { name: 'admin-password-reset', points: 20, windowSeconds: 3600 };
 const tags = ['Admin authentication'];
 
-/** The mailed link to set a password. Opening it shows a form; only sending that consumes it, so mail scanners cannot. */
+/**
+ * The mailed link for setting a password. Opening it shows a form; only submitting that uses the link, so mail scanners
+ * cannot.
+ */
 export const passwordReset: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, options) => {
   const { users, limits } = options;
   const nextUrl = adminAppOf(options);

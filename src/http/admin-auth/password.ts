@@ -6,7 +6,7 @@ import { Body, Message } from '../schemas.js';
 import type { AdminAuthOptions } from './options.js';
 import { subjectOf } from './signed-in.js';
 
-/** More than any password that can be set; normalizing a megabyte would hold up everyone else. */
+/** Longer than any password that can be set; normalizing a megabyte would hold up everyone else. */
 export const Password = Type.String({ maxLength: 1024, description: '8 to 128 characters, in no known data breach.' });
 
 export const password: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users }) => {

@@ -20,7 +20,7 @@ export const register: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app,
     {
       config: { events: ['auth.registration_requested'], hashes: true },
       onRequest: [sameOrigin(options), limits.exact(perIp)],
-      // Counted whether or not the address is known: each registration is a mail to it.
+      // Counted whether or not the address is known: each registration sends a mail to it.
       preHandler: limits.exact(perMailAddress, ({ body }) => countedAddress((body as { email: string }).email)),
       schema: {
         operationId: 'register',

@@ -10,7 +10,7 @@ declare module 'fastify' {
   }
 }
 
-/** Has the routes of a plugin ask for an admin's access token, before anything else is looked at. */
+/** Makes a plugin's routes require an admin's access token, before anything else is checked. */
 export function requireSignIn(app: FastifyInstance, admins: AdminPrincipals): void {
   app.decorateRequest('admin', null);
   const prove = proving(async (request, reply) => {
@@ -20,7 +20,7 @@ export function requireSignIn(app: FastifyInstance, admins: AdminPrincipals): vo
   app.addHook('onRequest', prove);
 }
 
-/** Who calls a route that asks for it. */
+/** The caller of a route that requires a sign-in. */
 export const subjectOf = ({ admin }: FastifyRequest): AdminSubject => admin as AdminSubject;
 
 export const userOf = (request: FastifyRequest): string => subjectOf(request).userId;

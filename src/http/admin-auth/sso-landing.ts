@@ -9,12 +9,15 @@ import type { AdminPages } from './origin.js';
 import { presentOutcome } from './outcomes.js';
 import { adminLocaleOf, sendAdminPage } from './pages.js';
 
-/** Where a browser is left that has signed an administrator in by an identity provider. */
+/** Where a browser ends up after it has signed an administrator in by an identity provider. */
 export function createAdminLanding(pages: AdminPages) {
   const cookies = createAdminCookies(pages.baseUrl);
   const app = adminAppOf(pages);
 
-  /** With the cookies of the session: in the administrators' application, or on a page that says that they are signed in. */
+  /**
+   * Sets the session's cookies, and leads to the administrators' application, or to a page that says that they are
+   * signed in.
+   */
   function signedIn(request: FastifyRequest, reply: FastifyReply, session: SignedIn): FastifyReply {
     cookies.set(reply, session);
     if (wantsJson(request)) return reply.send({ data: { outcome: 'authenticated', ...presentSignedIn(session) } });
@@ -30,8 +33,9 @@ export function createAdminLanding(pages: AdminPages) {
   return {
     signedIn,
     /**
-     * The same, or first the choice of an Application. A second factor is for the administrators' application to ask for: the
-     * token is in the fragment of its address, which no server is sent. Without such an application there is nobody to ask.
+     * Like `signedIn`, or first offers a choice of Application. The administrators' application asks for a second
+     * factor: the token is in the fragment of its address, which is not sent to any server. Without such an application
+     * nobody can ask.
      */
     arrived(request: FastifyRequest, reply: FastifyReply, result: SignInOutcome): FastifyReply {
       if (result.outcome === 'mfa_required') {
@@ -49,7 +53,7 @@ export function createAdminLanding(pages: AdminPages) {
         accountName: account.name,
       }));
       const values = { action: '/v1/auth/sso/select-application', token: result.selectionToken, applications };
-      // The form's answer leads to the administrators' application.
+      // The answer to the form leads to the administrators' application.
       return sendAdminPage(reply, 'choose-application', values, adminLocaleOf(request), [app ?? pages.baseUrl]);
     },
   };

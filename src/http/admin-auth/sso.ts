@@ -83,14 +83,20 @@ const selectSchema = {
   },
 };
 
-/** A person, who is shown pages; what asks for nothing in particular is a program, as with every API. */
+/**
+ * Whether the caller is a person, who gets pages; a request without a preference comes from a program, as with every
+ * API.
+ */
 const isBrowser = ({ headers: { accept = '' } }: FastifyRequest): boolean => /\btext\/html\b/i.test(accept);
 
-/** Whether a page of ours, or of the administrators', leads here: they are of one site. A link elsewhere, or in a mail, can be anybody's. */
+/**
+ * Whether a page of ours, or of the administrators' application, leads here: they are on one site. A link elsewhere, or
+ * in a mail, can be anybody's.
+ */
 const isOurPages = ({ headers: { 'sec-fetch-site': site } }: FastifyRequest): boolean =>
   site === 'same-origin' || site === 'same-site';
 
-/** Signing in by the Account's identity provider. What comes back goes by `/sso/complete`, as for end users. */
+/** Sign-in by the Account's identity provider. The provider's answer goes to `/sso/complete`, as for end users. */
 export const sso: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, options) => {
   const { users, limits, baseUrl, now, sso: providers } = options;
   const cookie = secretCookie(baseUrl, 'sso');

@@ -7,7 +7,7 @@ import { sameOrigin } from './origin.js';
 import { sendPageOrError } from './page-errors.js';
 import { adminLocaleOf, isForm, sendAdminPage } from './pages.js';
 
-/** The way out for somebody with whose address a stranger has registered (docs/decisions/0011). */
+/** Lets somebody whose address a stranger has registered discard the registration (docs/decisions/0011). */
 export const verifyEmailDecline: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, { users, ...pages }) => {
   app.setErrorHandler(sendPageOrError(pages));
 

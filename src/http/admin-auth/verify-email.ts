@@ -31,7 +31,7 @@ const Confirmation = Body({
   ),
 });
 
-/** The link of a registration. Opening it shows a page; only the page's button consumes it, so mail scanners cannot. */
+/** The link of a registration. Opening it shows a page; only the page's button uses it, so mail scanners cannot. */
 export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, options) => {
   const { users, baseUrl } = options;
   const cookies = createAdminCookies(baseUrl);
@@ -124,13 +124,13 @@ export const verifyEmail: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (a
   }
 };
 
-/** Null for whoever proves nothing: to them it is a link that does not work. */
+/** Null for somebody who proves nothing: for them, the link does not work. */
 function unproven(error: unknown): null {
   if (error instanceof DomainError && error.code in asksAgain) return null;
   throw error;
 }
 
-/** What a person can mend on the same page, and what that says of it. */
+/** The errors that a person can correct on the same page, with the text for each. */
 const asksAgain: Partial<Record<string, TextKey | null>> = {
   'registration.password_required': null,
   'password.wrong': 'verify_email.error.password',

@@ -28,7 +28,10 @@ interface Denied {
   reason: Reason | 'evaluation_invalid';
 }
 
-/** All of them in one round trip. What is no question, or names no Identity or node here, is denied without asking. */
+/**
+ * Decides all questions in one round trip. An invalid question, or one that names no Identity or node here, is denied
+ * without a query.
+ */
 async function decide(services: Services, environmentId: string, questions: readonly (Question | null)[]) {
   const checks = questions.map((question): Check | Denied => {
     if (question === null) return { allowed: false, reason: 'evaluation_invalid' };
@@ -90,7 +93,7 @@ export const accessEvaluations = operation({
   answers: {
     200: Type.Object({
       evaluations: Type.Optional(Type.Array(Decision)),
-      // Without evaluations it is answered like a single one (§7.1).
+      // Without evaluations, the answer is that to a single one (§7.1).
       decision: Type.Optional(Type.Boolean()),
       context: Type.Optional(Type.Object({ reason: Type.String() })),
     }),
@@ -110,13 +113,13 @@ export const accessEvaluations = operation({
 
 type Some = { [P in Part]?: Question[P] };
 
-/** Null of what cannot be asked: errors of one evaluation are its own, and denied (§7.2.1). */
+/** Null for a question that cannot be asked: errors of an evaluation are its own, and it is denied (§7.2.1). */
 function questionOf(own: Some, defaults: Some): Question | null {
   const question = complete(own, defaults);
   return typeof question === 'string' || !isStorable(question.action.name) ? null : question;
 }
 
-/** With what it leaves out as the defaults have it; or the name of a part that neither has. */
+/** A question, with the defaults for what it leaves out; or the name of a part that neither has. */
 function complete(own: Some, defaults: Some): Question | Part {
   const { subject = defaults.subject, action = defaults.action, resource = defaults.resource } = own;
   if (!subject) return 'subject';
@@ -124,7 +127,7 @@ function complete(own: Some, defaults: Some): Question | Part {
   return resource ? { subject, action, resource } : 'resource';
 }
 
-/** Up to and with the first that ends it (§7.1.2.1). */
+/** The number of decisions up to and including the first one that ends the evaluation (§7.1.2.1). */
 function lengthBy(semantic: (typeof semantics)[number] | undefined, decided: readonly { decision: boolean }[]): number {
   if (semantic === undefined || semantic === 'execute_all') return decided.length;
   const first = decided.findIndex(({ decision }) => decision === (semantic === 'permit_on_first_permit'));

@@ -9,7 +9,7 @@ import { searchActions, searchResources, searchSubjects } from './searches.js';
 
 export const authzenOperations = [accessEvaluation, accessEvaluations, searchSubjects, searchResources, searchActions];
 
-/** The engine in the words of the Authorization API 1.0 (AuthZEN), and the document by which it is found (§9). */
+/** The engine as the Authorization API 1.0 (AuthZEN), with the metadata document for finding it (§9). */
 export function mountAuthzen(
   app: FastifyInstance,
   { principals, services, baseUrl }: { principals: PublicPrincipals; services: Services; baseUrl: string },

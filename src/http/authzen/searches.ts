@@ -71,7 +71,7 @@ export const searchResources = operation({
       if (identityId === null) return nobody;
       if (resource.type === 'node') return services.accessSearch.resources(environmentId, asked, at);
       if (resource.type !== 'environment' || at.after !== null) return nobody;
-      // There is one, which stands for its root.
+      // There is only this Environment, which stands for its root node.
       const [decided] = await services.evaluation.evaluate(environmentId, [{ ...asked, nodeId: null }]);
       return { ids: decided?.allowed ? [environmentId] : [], next: null };
     };
@@ -96,7 +96,7 @@ export const searchActions = operation({
   },
 });
 
-/** Tokens name the last result of the page before; whatever is none of ours is refused. */
+/** A page token names the last result of the previous page; a token that is not ours is refused. */
 function pageOf(page: { token?: string; limit?: number } | undefined, form = uuid): SearchPage {
   const { token = '', limit = usual } = page ?? {};
   const after = token === '' ? null : Buffer.from(token, 'base64url').toString();

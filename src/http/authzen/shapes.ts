@@ -1,7 +1,7 @@
 import { type TProperties, Type } from 'typebox';
 import { isUuid } from '../../platform/uuid.js';
 
-/** AuthZEN 1.0 §5: what it does not name is ignored, since policies of other services may need it. */
+/** AuthZEN 1.0 §5: properties that it does not name are ignored, since policies of other services may need them. */
 const Open = <P extends TProperties>(properties: P) => Type.Object(properties, { additionalProperties: true });
 const Properties = { properties: Type.Optional(Type.Object({}, { additionalProperties: true })) };
 const text = Type.String({ minLength: 1, maxLength: 255 });
@@ -35,11 +35,11 @@ export const AnsweredPage = Type.Object({ next_token: Type.String({ description:
 export type SubjectValue = { type: string; id: string };
 export type ResourceValue = { type: string; id: string };
 
-/** The Identity that a subject names; null for any other kind, which nothing is known about. */
+/** The Identity that a subject names; null for anything else, about which nothing is known. */
 export const identityOf = ({ type, id }: SubjectValue): string | null =>
   type === 'identity' && isUuid(id) ? id : null;
 
-/** The node that a resource names, null being the root; undefined for what does not exist here. */
+/** The node that a resource names, null for the root; undefined for a resource that cannot exist here. */
 export function nodeOf({ type, id }: ResourceValue, environmentId: string): string | null | undefined {
   if (type === 'node') return isUuid(id) ? id : undefined;
   return type === 'environment' && id.toLowerCase() === environmentId ? null : undefined;

@@ -10,7 +10,9 @@ const Challenge = Type.Object({
   expires_at: Timestamp,
 });
 
-/** The identity login result of the specification, and what clients without cookies need on top: the last three fields. */
+/**
+ * The specification's identity login result, with what clients without cookies need in addition: the last three fields.
+ */
 export const LoginResult = Resource('SignInResult', {
   requires_application_selection: Type.Boolean({
     description:

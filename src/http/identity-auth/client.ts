@@ -11,7 +11,10 @@ import type { IdentityAuthOptions } from './options.js';
 
 const secretText = (description: string) => Type.Optional(Type.String({ maxLength: 8192, description }));
 
-/** Who the client is. Confidential ones prove it as at the token endpoint: by Basic authentication, or in the body. */
+/**
+ * The client's fields. A confidential client authenticates as at the token endpoint: by Basic authentication, or in the
+ * body.
+ */
 export const ClientFields = {
   client_id: Type.String({ maxLength: 200 }),
   client_secret: secretText('`client_secret_post`, for confidential clients.'),
@@ -23,7 +26,7 @@ const basicOf = ({ headers: { authorization } }: FastifyRequest) =>
   /^Basic\b/i.test(authorization ?? '') ? authorization : undefined;
 
 /**
- * The client of a request, by the method that it is registered with.
+ * Authenticates the client of a request, by the method with which it is registered.
  * @throws DomainError auth.invalid_credentials, validation.failed, service.unavailable
  */
 export async function authenticateClient(
@@ -35,14 +38,14 @@ export async function authenticateClient(
   return clientAuthentication.authenticate(basicOf(request), readParameters(named).values).catch(asRefusal);
 }
 
-/** The same, counted as at the token endpoint. @throws DomainError rate_limit.exceeded */
+/** Like `authenticateClient`, but counted as at the token endpoint. @throws DomainError rate_limit.exceeded */
 export const countedClient = (
   { provider, limits }: Pick<IdentityAuthOptions, 'provider' | 'limits'>,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<Client> => countedAs(limits, request, reply, authenticateClient(provider, request));
 
-/** The client that a request names, proved or not: enough to say whose scripts may read the answer. */
+/** The client that a request names, authenticated or not: enough to decide whose scripts may read the answer. */
 export async function namedClient(
   { clients }: Pick<Provider, 'clients'>,
   { body }: FastifyRequest,
@@ -51,7 +54,7 @@ export async function namedClient(
   return typeof clientId === 'string' ? clients.find(clientId) : null;
 }
 
-/** What the provider refuses, as this surface says it. */
+/** Translates the provider's refusals into those of this surface. */
 export function asRefusal(error: unknown): never {
   if (!(error instanceof OAuthError)) throw error;
   if (error.code === 'invalid_client' || error.code === 'invalid_grant') {

@@ -34,7 +34,7 @@ export const identityAuth: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asyn
   app,
   { provider, logins, api, leaving, captcha, limits, idempotentRequests },
 ) => {
-  // And not the prefix, which would be prepended again.
+  // Without the prefix, which would be prepended again.
   const options = { provider, logins, api, leaving, captcha, limits, idempotentRequests };
   answerPreflights(app);
   await app.register(async (routes) => {
@@ -54,7 +54,8 @@ export const identityAuth: FastifyPluginAsyncTypebox<IdentityAuthOptions> = asyn
       await registerEach(routes, [me, sessions, password, factors, factorName], options);
     });
     await signedIn.register(async (secrets) => {
-      // Any session of the person may come with the key: secrets and codes are for one that could have them anew.
+      // Any session of the person may repeat a request by its key: secrets and codes are only repeated to a session
+      // that could get new ones.
       takeIdempotencyKeys(secrets, { ...keys, assertMayRepeat: (request) => api.own.assertRecent(proofOf(request)) });
       await registerEach(secrets, [totp, webauthn, recoveryCodes], options);
     });

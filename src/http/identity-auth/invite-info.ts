@@ -9,7 +9,7 @@ import type { IdentityAuthOptions } from './options.js';
 
 const perIp = { name: 'identity-invite-info', points: 10, windowSeconds: 60 };
 
-/** The token, which whatever was sent may lack. */
+/** The token of a request; empty if the body, which is not validated yet, has none. */
 export const sentToken = ({ body }: FastifyRequest): string => {
   const token = (body as { token?: unknown } | null | undefined)?.token;
   return typeof token === 'string' ? token : '';

@@ -61,7 +61,7 @@ export const login: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app,
     async (request, reply) => {
       const { email, password, 'cf-turnstile-response': solved = '' } = request.body;
       const client = await countedClient(options, request, reply).catch(async (error) => {
-        // Whoever has asked too often is told so at once: a hash is what the limit keeps them from.
+        // A caller who exceeds the limit is told so at once: hashes are what the limit protects.
         if (!(error instanceof DomainError && error.code === 'rate_limit.exceeded')) await api.signIn.pretend(password);
         throw error;
       });

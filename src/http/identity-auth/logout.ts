@@ -72,10 +72,11 @@ export const logout: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app
       }
       if (!body) await limits.general('anonymous', request.ip, reply);
       const proven = bearer ? await provider.accessTokens.prove(bearer) : null;
-      // As wherever the person's own account is asked for (docs/decisions/0063).
+      // As everywhere where the person's own account is requested (docs/decisions/0063).
       if (proven?.isThirdParty) throw new DomainError('principal.wrong_type');
       const ended = body && client ? await api.sessions.signOutBy(client, body.refresh_token) : [];
-      // Without the person's browser an application of others would read there what their provider says of them.
+      // An application of others could follow the URL without the person's browser, and read there what their provider
+      // says about them.
       const left = client?.consentRequired ? [] : ended;
       if (proven) left.push(...(await api.sessions.signOut(subjectOf(proven))));
       const clientId = client?.clientId ?? null;

@@ -6,7 +6,7 @@ import type { ProviderSignOut } from '../../domain/sso-sign-in/provider-sign-out
 import type { Captcha } from '../../platform/captcha.js';
 import type { RateLimits } from '../rate-limits.js';
 
-/** What the routes of end-user authentication need; each says which of it. */
+/** The dependencies of the routes of end-user authentication; each route names those that it uses. */
 export interface IdentityAuthOptions {
   provider: Provider;
   logins: Logins;

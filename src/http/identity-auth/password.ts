@@ -5,7 +5,7 @@ import { Body, Message } from '../schemas.js';
 import type { IdentityAuthOptions } from './options.js';
 import { proofOf } from './signed-in.js';
 
-/** More than any password that can be set; normalizing a megabyte would hold up everyone else. */
+/** Longer than any password that can be set; normalizing a megabyte would hold up everyone else. */
 export const Password = Type.String({
   maxLength: 1024,
   description:

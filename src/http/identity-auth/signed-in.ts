@@ -17,7 +17,7 @@ declare module 'fastify' {
   }
 }
 
-/** Has the routes of a plugin ask for an end user's access token, before anything else is looked at. */
+/** Makes a plugin's routes require an end user's access token, before anything else is checked. */
 export function requireSignIn(
   app: FastifyInstance,
   { provider, limits }: Pick<IdentityAuthOptions, 'provider' | 'limits'>,
@@ -30,7 +30,7 @@ export function requireSignIn(
     const proven = bearer ? await provider.accessTokens.prove(bearer).catch(refuse.failed) : null;
     if (!proven) return refuse.unproved();
     await limits.general('jwt', countedAsOf(proven), reply);
-    // A person's own account is not among what they can allow somebody else's application (docs/decisions/0063).
+    // People cannot grant applications of others access to their own account (docs/decisions/0063).
     if (proven.isThirdParty) throw new DomainError('principal.wrong_type');
     request.identity = proven;
     currentContext().actor = { type: 'identity', id: proven.identityId };
@@ -38,7 +38,7 @@ export function requireSignIn(
   app.addHook('onRequest', prove);
 }
 
-/** Who calls a route that asks for it. */
+/** The caller's token, on a route that requires one. */
 export const provenOf = ({ identity }: FastifyRequest): ProvenToken => identity as ProvenToken;
 
 export const subjectOf = ({
@@ -49,7 +49,7 @@ export const subjectOf = ({
   sessionId,
 }: ProvenIdentity): ApiSubject => ({ accountId, applicationId, environmentId, identityId, sessionId });
 
-/** The same with when its sign-in was, for what needs a recent one. */
+/** The caller with the time of their sign-in, for changes that require a recent one. */
 export function proofOf(request: FastifyRequest): ApiProofOf {
   const proven = provenOf(request);
   return { ...subjectOf(proven), authenticatedAt: signedInAt(proven) };

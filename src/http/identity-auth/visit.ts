@@ -7,7 +7,7 @@ import { givenScopes } from '../../domain/oidc/scopes.js';
 import { browserOf } from '../browser-of.js';
 import type { SecretCookie } from '../secret-cookie.js';
 
-/** What a sign-in asks for, as at the authorization endpoint. */
+/** What a sign-in requests, as at the authorization endpoint. */
 export const VisitFields = {
   scope: Type.Optional(
     Type.String({
@@ -24,7 +24,7 @@ export const VisitFields = {
   ),
 };
 
-/** A sign-in of a proved client, on its way through the second factor. */
+/** A sign-in of an authenticated client, on its way through the second factor. */
 export const visitOf = (request: FastifyRequest, client: Client, device: SecretCookie): ApiVisit => {
   const { scope, acr_values: acrValues } = request.body as { scope?: string; acr_values?: string };
   return {

@@ -11,17 +11,17 @@ import { refusing } from './refusing.js';
 
 export type AuthorizedAdmin = Authorized & { caller: AdminCaller } & Pick<PortalAccess, 'capabilitiesInPart'>;
 
-/** Platform admins, by their access token. Their session is proved alive from the database at every request. */
+/** Platform admins, by their access token. Every request proves in the database that their session is alive. */
 export interface AdminPrincipals {
   /**
-   * Who calls, where no Account is named.
+   * Authenticates the caller of a request that names no Account.
    * @throws DomainError auth.invalid_credentials, principal.wrong_type, auth.multiple_credentials, rate_limit.exceeded
    */
   authenticate(request: FastifyRequest, reply: FastifyReply): Promise<AdminSubject>;
   /**
-   * Who calls and what they are in the Account of the request's path, in one statement. What they lack is found out before
-   * what is missing: 404 outside their Accounts, then 403 for another sign-in or a second factor that the Account requires, then for a
-   * capability, then 404 inside.
+   * Authenticates the caller and determines what they are in the Account of the request's path, in one statement. What
+   * the caller lacks is reported before what does not exist: 404 outside of their Accounts, then 403 for another
+   * sign-in or a second factor that the Account requires, then for a capability, then 404 inside.
    * @throws DomainError auth.invalid_credentials, principal.wrong_type, auth.multiple_credentials, rate_limit.exceeded
    */
   authorize(
@@ -32,11 +32,11 @@ export interface AdminPrincipals {
   ): Promise<AuthorizedAdmin | Refused>;
 }
 
-/** What whoever asks knows of the operation that is called. */
+/** What `authorize` must know of the operation that is called. */
 export interface Judging {
-  /** What is said to whoever lacks the capability that it asks for; null to whoever does not. */
+  /** The refusal of an admin who lacks the capability that the operation requires; null for one who has it. */
   lacking(admin: AuthorizedAdmin): DomainError | null;
-  /** The refusal of a right, written down (contract §10). */
+  /** Records the refusal of a right (contract §10), and returns it. */
   denied(admin: AuthorizedAdmin, refusal: DomainError): Promise<DomainError>;
 }
 
@@ -47,7 +47,9 @@ export interface AdminPrincipalsDeps {
 }
 
 export function createAdminPrincipals({ tokens, portal, limits }: AdminPrincipalsDeps): AdminPrincipals {
-  /** The bearer of a valid token, and what `prove` finds alive for it in the database; null counts as not alive. */
+  /**
+   * The subject of a valid bearer token, and what `prove` finds alive for it in the database; null counts as not alive.
+   */
   async function proved<T>(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -89,7 +91,7 @@ const owed = {
   challenge: 'mfa.challenge_required',
 } as const satisfies Record<NonNullable<PortalAccess['owes']>, ErrorCode>;
 
-// Of the user and not of the token: a retry with the same Idempotency-Key may come with the next token.
+// The user and not the token: a retry with the same Idempotency-Key may come with the next token.
 const credentialOf = ({ userId }: AdminSubject) => `platform_admin/${userId}`;
 
 const present = (

@@ -2,7 +2,7 @@ import type { ApiKeys } from '../../domain/api-keys/authenticate.js';
 import { environmentScopeOf } from '../../platform/scope.js';
 import type { Authorized } from '../surface.js';
 
-/** An API key as the caller of the Public API; null when it is wrong, inactive or expired. */
+/** Authenticates an API key as the caller of the Public API; null if it is wrong, inactive or expired. */
 export async function proveApiKey(apiKeys: ApiKeys, key: string): Promise<Authorized | null> {
   const found = await apiKeys.authenticate(key);
   if (!found) return null;

@@ -8,8 +8,8 @@ export interface Credentials {
 }
 
 /**
- * What a request proves itself with.
- * @throws DomainError auth.multiple_credentials when it carries both (specification, "Authentication", rule 1).
+ * Returns the credential of a request.
+ * @throws DomainError auth.multiple_credentials if it has both kinds (specification, "Authentication", rule 1)
  */
 export function credentialsOf({ headers }: FastifyRequest): Credentials {
   const { authorization, 'x-api-key': apiKey } = headers;

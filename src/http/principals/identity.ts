@@ -2,9 +2,9 @@ import { DomainError } from '../../domain/errors.js';
 import { environmentScopeOf } from '../../platform/scope.js';
 import type { Authorized } from '../surface.js';
 
-/** What the provider knows of a presented access token; see `domain/oidc`. */
+/** What the provider knows about a presented access token; see `domain/oidc`. */
 export interface IdentityTokens {
-  /** @throws DomainError principal.wrong_type for a platform admin's token; null for anything that is not alive. */
+  /** Null for anything that is not alive. @throws DomainError principal.wrong_type for a platform admin's token */
   prove(token: string): Promise<{
     identityId: string;
     accountId: string;
@@ -17,15 +17,15 @@ export interface IdentityTokens {
 }
 
 /**
- * Names an end user's credential, for limits and idempotency keys. A person is the same in all Environments of an Account, and the
- * tokens of each are good in that one alone: what one of them was answered is no answer in another.
+ * Names an end user's credential, for limits and idempotency keys. A person is the same in all Environments of an
+ * Account, but a token is only valid in its own: an answer in one Environment is not an answer in another.
  */
 export const identityCredential = ({ environmentId, identityId }: { environmentId: string; identityId: string }) =>
   `identity/${environmentId}/${identityId}`;
 
 /**
- * What general limits count a token by. An application of others counts by itself: the person cannot see to how much it asks, and would
- * be refused at all others.
+ * The key by which general limits count a token. An application of others is counted by itself: the person cannot see
+ * how much it asks for, and would otherwise be refused in all their other applications.
  */
 export const countedAsOf = (proven: {
   environmentId: string;
@@ -34,13 +34,13 @@ export const countedAsOf = (proven: {
   isThirdParty: boolean;
 }) => (proven.isThirdParty ? `${identityCredential(proven)}/${proven.clientId}` : identityCredential(proven));
 
-/** When the sign-in of an access token was. */
+/** When the sign-in of an access token took place. */
 export const signedInAt = ({ claims }: { claims: Record<string, unknown> }): Date =>
   new Date(Number(claims.auth_time) * 1000);
 
 /**
- * An end user's access token as the caller of the Public API. What others' applications hold says what a person has allowed them,
- * which never is to act with all of that person's rights (docs/decisions/0063).
+ * Authenticates an end user's access token as the caller of the Public API. The token of an application of others shows
+ * what the person has allowed it, which never is to act with all of that person's rights (docs/decisions/0063).
  * @throws DomainError principal.wrong_type
  */
 export async function proveIdentityToken(tokens: IdentityTokens, token: string): Promise<Authorized | null> {

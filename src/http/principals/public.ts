@@ -9,7 +9,7 @@ import { refusing } from './refusing.js';
 
 export interface PublicPrincipals {
   /**
-   * The caller of the Public API: an API key, or an end user's access token.
+   * Authenticates the caller of the Public API, by an API key or an end user's access token.
    * @throws DomainError auth.invalid_credentials, principal.wrong_type, auth.multiple_credentials, rate_limit.exceeded
    */
   authenticate(request: FastifyRequest, reply: FastifyReply): Promise<Authorized>;

@@ -4,9 +4,9 @@ import type { RateLimits } from '../rate-limits.js';
 import { type Credentials, credentialsOf } from './credentials.js';
 
 /**
- * Refuses callers before anybody is known, counted by where they call from: a credential that is good elsewhere asks as much of the
- * database as one that is good here.
- * @param takesKeys whether an API key would prove anything
+ * Refuses callers who are not authenticated, counted by network address: a credential that is valid elsewhere costs the
+ * database as much as one that is valid here.
+ * @param takesKeys whether an API key could prove anything
  */
 export function refusing(
   limits: Pick<RateLimits, 'general'>,
@@ -16,12 +16,15 @@ export function refusing(
 ) {
   const count = () => limits.general('anonymous', request.ip, reply);
   return {
-    /** What proving them came to: a credential of another kind is counted, and an outage is nobody's doing. */
+    /**
+     * Rethrows why a proof failed. A credential of another kind is counted; an outage is not, since it is nobody's
+     * doing.
+     */
     async failed(error: unknown): Promise<never> {
       if (error instanceof DomainError && error.code === 'principal.wrong_type') await count();
       throw error;
     },
-    /** Of a credential that is missing, or not alive. @throws DomainError auth.invalid_credentials */
+    /** Refuses a credential that is missing or not alive. @throws DomainError auth.invalid_credentials */
     async unproved(): Promise<never> {
       await count();
       const credentials = credentialsOf(request);
@@ -32,7 +35,7 @@ export function refusing(
   };
 }
 
-/** What can be seen of a request alone, without looking anything up: it tells nobody what is good. */
+/** The mistake that the request alone shows, without a query: it does not reveal what is valid. */
 function slipIn({ bearer, apiKey }: Credentials, takesKeys: boolean): ErrorDetail | null {
   const slip = (code: string, message: string) => ({ field: '', code, message });
   if (bearer === null && apiKey === null)

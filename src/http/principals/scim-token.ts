@@ -6,7 +6,7 @@ import { credentialsOf } from './credentials.js';
 import { refusing } from './refusing.js';
 
 /**
- * Whose directory calls, by the bearer token; what it does from here on is its doing.
+ * Authenticates the calling directory by its bearer token, and makes it the actor of everything that follows.
  * @throws DomainError auth.invalid_credentials, auth.multiple_credentials, rate_limit.exceeded
  */
 export async function proveScimToken(

@@ -7,6 +7,6 @@ declare module 'fastify' {
   }
 }
 
-/** Whose directory has sent a request; proved before any handler runs. */
+/** The directory that has sent a request; it is proved before any handler runs. */
 export const directoryOf = ({ directory }: Pick<FastifyRequest, 'directory'>): AuthenticatedDirectory =>
   directory as AuthenticatedDirectory;

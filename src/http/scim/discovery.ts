@@ -9,7 +9,7 @@ import { listResponse, mostResults } from './shapes.js';
 const core = 'urn:ietf:params:scim:schemas:core:2.0:';
 const kinds = [userKind, groupKind];
 
-/** What this service can do, and what its resources are made of (RFC 7644 §4). */
+/** What this service supports, and the definitions of its resources (RFC 7644 §4). */
 export function discovery(app: FastifyInstance, { baseUrl }: Pick<ScimOptions, 'baseUrl'>): void {
   const types = kinds.map((kind) => resourceType(kind, baseUrl));
   const schemas = kinds
@@ -17,7 +17,7 @@ export function discovery(app: FastifyInstance, { baseUrl }: Pick<ScimOptions, '
     .map((one) => present(one, baseUrl));
   const answer = (path: string, resource: (id: string) => object | undefined) =>
     app.get<{ Params: { id: string } }>(path, async ({ params, query }, reply) => {
-      // RFC 7644 §4: filters here are refused.
+      // RFC 7644 §4: filters are refused here.
       if ((query as { filter?: unknown }).filter !== undefined)
         throw new ScimRefused('forbidden', 'There is no filter here');
       const found = resource(params.id);
@@ -73,7 +73,7 @@ const present = ({ id, name, description, attributes }: Schema, baseUrl: string)
   meta: { resourceType: 'Schema', location: `${baseUrl}/Schemas/${id}` },
 });
 
-/** With everything that RFC 7643 §7 has, said or not. */
+/** Presents an attribute with every characteristic of RFC 7643 §7, including the defaults. */
 function presentAttribute(attribute: Attribute): object {
   const { name, type, description, canonicalValues, referenceTypes, subAttributes } = attribute;
   return {

@@ -28,7 +28,7 @@ const answer = (description: string, schema: TSchema = Resource) => ({
   description,
   content: { [scimJson]: { schema } },
 });
-/** Each status by itself, since generators of clients do not all know ranges of them. */
+/** Each status by itself, since not all client generators know ranges. */
 const refusals = {
   400: 'Not valid: see `scimType`',
   401: 'No valid SCIM token',
@@ -45,11 +45,11 @@ interface Route {
   querystring?: Record<string, TSchema>;
   takesBody?: true;
   isOfOne?: true;
-  /** Besides 400, 401 and, of one, 404. */
+  /** Besides 400, 401 and, if `isOfOne`, 404. */
   refusedWith?: readonly (keyof typeof refusals)[];
 }
 
-/** What the document says of a route; it validates nothing, since refusals are SCIM's own. */
+/** The OpenAPI documentation of a route; it validates nothing, since refusals are SCIM's own. */
 const route = (
   operationId: string,
   summary: string,
@@ -72,7 +72,7 @@ const ok = { 200: answer('The resource') };
 const asKnown = { 304: { description: 'Not modified: the `ETag` matches `If-None-Match`', type: 'null' } };
 const listed = { 200: answer('A ListResponse') };
 const one = { querystring: projection, isOfOne: true } as const;
-/** Only people are taken over, and have what others may have. */
+/** Only users can be taken over, and have values that others may have already. */
 const refusedOf = { User: [403, 409], Group: [] } as const;
 
 const texts = {
@@ -134,7 +134,7 @@ const ofKind = (kind: 'User' | 'Group') => {
       {
         querystring: projection,
         takesBody: true,
-        refusedWith: [404, ...refusedWith], // an organization may go at that moment
+        refusedWith: [404, ...refusedWith], // an organization may be deleted at that moment
       },
     ),
     [`GET ${at}/:id`]: route(`scimGet${kind}`, `Get a ${word}`, read, { ...ok, ...asKnown }, one),

@@ -22,7 +22,7 @@ const statuses: Record<ScimRefusalKind, number> = {
 };
 const withoutType: readonly ScimRefusalKind[] = ['forbidden', 'notFound', 'notImplemented', 'versionMismatch'];
 
-/** The `scimType` of a refusal that another part of the service has made. */
+/** The `scimType` of a refusal that comes from another part of the service. */
 const typeOf = (code: ErrorCode): ScimRefusalKind | undefined => {
   if (code === 'identity.email_taken' || code === 'identity.external_id_taken') return 'uniqueness';
   if (code === 'body.malformed') return 'invalidSyntax';
@@ -47,7 +47,7 @@ function failureOf(refusal: DomainError | ScimRefused): ScimFailure {
   return { status: httpStatusOf(refusal.code), type: typeOf(refusal.code), detail };
 }
 
-/** Answers an error as RFC 7644 §3.12 has it. */
+/** Answers an error in the form of RFC 7644 §3.12. */
 export function sendScimError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = error instanceof ScimRefused ? error : refusalOf(error);
   if (!refusal) request.log.error({ err: error }, 'unexpected error');

@@ -13,7 +13,7 @@ import { isAsked, sendResource } from './resources.js';
 import { expectedBy, listRequestOf, listResponse, projectionOf, searchOf } from './shapes.js';
 
 const kind = groupKind;
-/** Each may have thousands of members: a page with those has fewer groups (RFC 7644 §3.4.2.4 lets it). */
+/** Each may have thousands of members: a page with members has fewer groups (RFC 7644 §3.4.2.4 allows that). */
 export const mostWithMembers = 20;
 
 const hasMembers = (projection: Projection) => isAsked(kind, projection, 'members');
@@ -73,7 +73,7 @@ export function groups(app: FastifyInstance, { groups: service, baseUrl }: ScimO
     const projection = projectionOf(request.query);
     const operations = readPatch(kind, request.body);
     const isExpected = expectedBy(request.headers['if-match']);
-    // Nobody who adds one member wants thousands back, unless they say so (RFC 7644 §3.5.2 lets both).
+    // Nobody who adds one member wants thousands back, unless they ask for them (RFC 7644 §3.5.2 allows both).
     const { attributes, excludedAttributes } = request.query;
     const isAnswered = attributes !== undefined || excludedAttributes !== undefined;
     const isWithMembers = isAnswered && hasMembers(projection);

@@ -13,8 +13,9 @@ import { search } from './search.js';
 import { users } from './users.js';
 
 /**
- * What is worth reading, as SCIM has no schemas here: each of a thousand members can be an operation of its own with all sub-attributes,
- * which is some ten parts; and twice of that, so that whoever has a few too many is told which they are.
+ * The bounds of a JSON body, since SCIM has no schemas here: each of a thousand members can be an operation of its own
+ * with all sub-attributes, which is some ten parts; and twice that, so that a client that sends a few too many learns
+ * which they are.
  */
 const extent = { parts: 2 * 12 * mostValues, widest: 3 * mostValues };
 
@@ -27,7 +28,7 @@ export const scim: FastifyPluginAsync<ScimOptions> = async (app, { baseUrl: serv
     try {
       if (isDenied) await options.denied(request.directory as AuthenticatedDirectory, operationOf(request));
     } catch (failure) {
-      return sendScimError(failure, request, reply); // thrown on, it would be answered as an error of another surface
+      return sendScimError(failure, request, reply); // rethrown, it would be answered as an error of another surface
     }
     return sendScimError(error, request, reply);
   });

@@ -3,6 +3,6 @@ import type { RateLimits } from '../rate-limits.js';
 
 export interface ScimOptions extends Scim {
   limits: Pick<RateLimits, 'general'>;
-  /** Of the service, without `/scim/v2`. */
+  /** The base URL of the service, without `/scim/v2`. */
   baseUrl: string;
 }

@@ -4,7 +4,7 @@ import type { Resource, ResourceKind } from '../../domain/scim/schema.js';
 import { scimType } from './errors.js';
 import { expectedBy } from './shapes.js';
 
-/** Answers a resource with its ETag, and the part of it that is asked for; 304 where the client has it already. */
+/** Answers with the requested part of a resource and its ETag; 304 if the client has it already. */
 export function sendResource(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -18,6 +18,6 @@ export function sendResource(
   return isKnown ? reply.code(304).send() : reply.code(status).send(projected(kind, resource, projection));
 }
 
-/** Whether what costs a look-up of its own is part of the answer. */
+/** Whether an attribute that takes a query of its own is part of the answer. */
 export const isAsked = (kind: ResourceKind, projection: Projection, name: string): boolean =>
   wants(kind, projection, name);

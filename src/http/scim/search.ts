@@ -14,7 +14,10 @@ import type { ScimOptions } from './options.js';
 import { isAsked } from './resources.js';
 import { listRequestOf, listResponse, projectionOf, searchOf } from './shapes.js';
 
-/** `/scim/v2/.search`: Users first, then Groups (RFC 7644 §3.4.3). What a kind has no attribute for, none of it matches. */
+/**
+ * `/scim/v2/.search`: Users first, then Groups (RFC 7644 §3.4.3). A kind that lacks an attribute of the filter has no
+ * matches.
+ */
 export function search(app: FastifyInstance, { users, groups, baseUrl }: ScimOptions): void {
   app.post('/.search', { config: { events: [] } }, async (request, reply) => {
     const asked = searchOf(request.body);

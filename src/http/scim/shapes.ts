@@ -22,7 +22,7 @@ export function projectionOf(asked: Asked): Projection {
   return projection;
 }
 
-/** A list in a query string, or as an array in the body of a search. */
+/** Reads a list from a query string, or from an array in the body of a search. */
 function namesIn(value: unknown, name: string): string[] {
   if (value === undefined || value === null) return [];
   const names = typeof value === 'string' ? value.split(',') : value;
@@ -43,7 +43,7 @@ export function listRequestOf({ filter, sortBy, sortOrder = 'ascending', startIn
     filter: filter === undefined ? null : parseFilter(filter),
     sortBy: sortBy ?? null,
     sortOrder,
-    // Less than one is one, less than none is none (RFC 7644 §3.4.2.4).
+    // A startIndex below 1 counts as 1, a count below 0 as 0 (RFC 7644 §3.4.2.4).
     startIndex: Math.min(Math.max(whole(startIndex, 'startIndex', 1), 1), 2_000_000_000),
     count: Math.min(Math.max(whole(count, 'count', usual), 0), mostResults),
   };
@@ -71,7 +71,7 @@ export const listResponse = (resources: Resource[], { total, startIndex }: { tot
   Resources: resources,
 });
 
-/** Whether a version is among those of an If-Match or If-None-Match header; null where there is none. Compared weakly. */
+/** Returns whether a version is in an If-Match or If-None-Match header, by weak comparison; null without a header. */
 export function expectedBy(header: string | undefined): IsExpected | null {
   if (header === undefined || header.trim() === '') return null;
   if (header.trim() === '*') return () => true;

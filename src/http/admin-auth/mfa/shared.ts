@@ -7,7 +7,7 @@ export const FactorView = factorView('AdministratorFactor', ['totp', 'webauthn']
 
 export const common = { tags: ['Admin authentication'], security: [{ bearer: [] }] };
 
-/** Of a session that is no proof for a change of factors. */
+/** The errors of a session that does not prove enough for a change of factors. */
 export const unprovenErrors = ['account.other_sign_in_required', 'auth.reauthentication_required'] as const;
 
 /** The refusals of a route that begins an enrollment. */
@@ -20,7 +20,7 @@ export const beginErrors = errors(
   'service.unavailable',
 );
 
-/** The answer to the end of an enrollment. */
+/** The answers to a completed enrollment. */
 export const addedAnswers = {
   201: single(Type.Object({ factor: FactorView, recovery_codes: Nullable(RecoveryCodes) })),
   ...errors(

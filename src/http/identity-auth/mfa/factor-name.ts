@@ -7,7 +7,7 @@ import type { IdentityAuthOptions } from '../options.js';
 import { proofOf } from '../signed-in.js';
 import { FactorView } from './factor-view.js';
 
-/** What somebody calls a second factor of theirs. */
+/** Renames one of the person's second factors. */
 export const factorName: FastifyPluginAsyncTypebox<IdentityAuthOptions> = async (app, { api }) => {
   app.patch(
     '/mfa/factors/:id',

@@ -5,7 +5,7 @@ import { Nullable, single } from '../../schemas.js';
 
 export const FactorView = factorView('Factor', ['totp', 'webauthn', 'email_otp']);
 
-/** The answer to the end of an enrollment. */
+/** The answers to a completed enrollment. */
 export const addedAnswers = {
   201: single(
     Type.Object({

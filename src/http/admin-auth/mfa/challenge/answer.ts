@@ -26,14 +26,14 @@ const challengeErrors = errors(
 );
 export const challengeAnswers = { 200: single(ChallengeOutcome), ...challengeErrors };
 
-/** What an answer to a challenge may record. */
+/** The events that an answer to a challenge may record. */
 export const challengeEvents = [
   'auth.admin_mfa_challenge_passed',
   'auth.admin_mfa_challenge_failed',
   'auth.admin_signed_in',
 ] as const satisfies readonly EventAction[];
 
-/** Goes on with a second factor, and sets the cookies of the session that it starts. */
+/** Continues with a second factor, and sets the cookies of the session that it starts. */
 export function answerWith({ users, baseUrl }: Pick<AdminAuthOptions, 'users' | 'baseUrl'>) {
   const cookies = createAdminCookies(baseUrl);
   return async (request: FastifyRequest, reply: FastifyReply, proof: AdminSecondFactor) => {

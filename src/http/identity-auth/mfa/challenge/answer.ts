@@ -9,7 +9,7 @@ import { secretCookie } from '../../../secret-cookie.js';
 import { LoginResult, presentLogin } from '../../answers.js';
 import type { IdentityAuthOptions } from '../../options.js';
 
-/** What every answer to a challenge has. */
+/** The fields of every answer to a challenge. */
 export const ChallengeFields = {
   challenge_token: Type.String({ maxLength: 200, description: 'From the result of `login`.' }),
 };
@@ -21,7 +21,7 @@ export const AnswerFields = {
   }),
 };
 
-/** What a second factor may be answered with; `mfa.challenge_locked` and `rate_limit.exceeded` say when to come back. */
+/** The errors after a second factor; `mfa.challenge_locked` and `rate_limit.exceeded` say when to try again. */
 const challengeErrors = errors(
   'validation.failed',
   'mfa.challenge_invalid',
@@ -44,7 +44,7 @@ export const allowChallenger = (app: FastifyInstance, { api }: Pick<IdentityAuth
     return typeof token === 'string' ? api.challenges.clientOf(token) : null;
   });
 
-/** Goes on with a second factor, and sets the cookie of a device that is trusted from now on. */
+/** Continues with a second factor, and sets the cookie of a device that is trusted from then on. */
 export function answerWith({ provider, api }: Pick<IdentityAuthOptions, 'provider' | 'api'>) {
   const cookie = secretCookie(provider.baseUrl, 'trusted_device');
   return async (request: FastifyRequest, reply: FastifyReply, proof: SecondFactor) => {
