@@ -48,7 +48,7 @@ export const adminAuth: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (
   await app.register(async (anonymous) => {
     anonymous.addHook('onRequest', (request, reply) => limits.general('anonymous', request.ip, reply));
     await anonymous.register(async (pages) => {
-      readForms(pages); // its page posts a form
+      readForms(pages); // their pages post forms
       await registerEach(pages, [verifyEmail, verifyEmailDecline, passwordReset, acceptInvite, ssoStart], options);
     });
     const challenges = [totpChallenge, recoveryCodeChallenge, webauthnChallenge];

@@ -17,10 +17,7 @@ import { Password } from './password.js';
 const perIp = { name: 'admin-password-reset', points: 20, windowSeconds: 3600 };
 const tags = ['Admin authentication'];
 
-/**
- * The mailed link for setting a password. Opening it shows a form; only submitting that uses the link, so mail scanners
- * cannot.
- */
+/** The mailed link to set a password. Opening it shows a form; only submitting that uses it, so no mail scanner can. */
 export const passwordReset: FastifyPluginAsyncTypebox<AdminAuthOptions> = async (app, options) => {
   const { users, limits } = options;
   const nextUrl = adminAppOf(options);
@@ -85,7 +82,7 @@ export const passwordReset: FastifyPluginAsyncTypebox<AdminAuthOptions> = async 
         await users.passwords.link.reset(request.body);
       } catch (error) {
         if (isForm(request) && isVoid(error) && (await users.passwords.link.hasJustSet(request.body))) {
-          return sendAdminPage(reply, 'password-saved', { nextUrl }, adminLocaleOf(request)); // by the same form, sent twice
+          return sendAdminPage(reply, 'password-saved', { nextUrl }, adminLocaleOf(request)); // its form was sent twice
         }
         const wrong = isForm(request) && passwordErrorOf(error);
         if (!wrong) throw error;

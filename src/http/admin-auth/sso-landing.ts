@@ -14,10 +14,7 @@ export function createAdminLanding(pages: AdminPages) {
   const cookies = createAdminCookies(pages.baseUrl);
   const app = adminAppOf(pages);
 
-  /**
-   * Sets the session's cookies, and leads to the administrators' application, or to a page that says that they are
-   * signed in.
-   */
+  /** Sets the session's cookies, and leads to the administrators' application, or to a page that confirms it. */
   function signedIn(request: FastifyRequest, reply: FastifyReply, session: SignedIn): FastifyReply {
     cookies.set(reply, session);
     if (wantsJson(request)) return reply.send({ data: { outcome: 'authenticated', ...presentSignedIn(session) } });

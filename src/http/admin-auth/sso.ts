@@ -83,10 +83,7 @@ const selectSchema = {
   },
 };
 
-/**
- * Whether the caller is a person, who gets pages; a request without a preference comes from a program, as with every
- * API.
- */
+/** Whether the caller is a person, who gets pages; a request without a preference is a program's, as with every API. */
 const isBrowser = ({ headers: { accept = '' } }: FastifyRequest): boolean => /\btext\/html\b/i.test(accept);
 
 /**

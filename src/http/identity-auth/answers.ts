@@ -10,9 +10,7 @@ const Challenge = Type.Object({
   expires_at: Timestamp,
 });
 
-/**
- * The specification's identity login result, with what clients without cookies need in addition: the last three fields.
- */
+/** The specification's identity login result; the last three fields are for clients without cookies. */
 export const LoginResult = Resource('SignInResult', {
   requires_application_selection: Type.Boolean({
     description:

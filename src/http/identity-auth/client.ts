@@ -11,10 +11,7 @@ import type { IdentityAuthOptions } from './options.js';
 
 const secretText = (description: string) => Type.Optional(Type.String({ maxLength: 8192, description }));
 
-/**
- * The client's fields. A confidential client authenticates as at the token endpoint: by Basic authentication, or in the
- * body.
- */
+/** The client's fields. Confidential clients authenticate as at the token endpoint: by Basic, or in the body. */
 export const ClientFields = {
   client_id: Type.String({ maxLength: 200 }),
   client_secret: secretText('`client_secret_post`, for confidential clients.'),

@@ -28,10 +28,7 @@ export interface Shown {
   recovery?: { token: string; isWrong: boolean } | null;
 }
 
-/**
- * Says that an organization does not accept the way in which somebody has proved who they are, and lists the ways that
- * are left.
- */
+/** Says that an organization does not accept the way of a sign-in, and lists the ways that are left. */
 export function sendBarred(
   visit: Visit,
   { code, methods, connections }: Barred,

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Client } from '../../domain/oidc/clients.js';
 import { isOriginOf, sendable } from '../client-origins.js';
 
-/** The headers of answers that a client acts on: when to come back, why it was refused, what to name to support. */
+/** The response headers on which a client acts: when to retry, why it was refused, and what to report to support. */
 const readable = 'Retry-After, WWW-Authenticate, X-Request-Id';
 
 /**

@@ -62,10 +62,7 @@ const answering = ({ request, reply, client, asked }: Visit) => ({
   asked: { ...asked, uiLocales: asked.parameters.ui_locales ?? null },
 });
 
-/**
- * How a visit ends: at the client, with a code or an error (OpenID Connect Core 3.1.2.6), or at a page of ours with
- * neither.
- */
+/** How a visit ends: at the client with a code or an error (OpenID Connect Core 3.1.2.6), or at a page of ours. */
 const waysBack = (baseUrl: string) => ({
   refuse: (visit: Visit, error: OAuthErrorCode, description: string) =>
     answerClient(answering(visit), { error, error_description: description, state: visit.asked.state, iss: baseUrl }),

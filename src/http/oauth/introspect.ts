@@ -6,7 +6,7 @@ import { countedAs } from '../client-limits.js';
 import { noStore } from './oauth-error.js';
 import type { OAuthOptions } from './options.js';
 
-/** Token introspection (RFC 7662), for clients that can prove who they are. */
+/** Token introspection (RFC 7662), for clients that can authenticate. */
 export const introspect: FastifyPluginAsyncTypebox<OAuthOptions> = async (app, { provider, limits }) => {
   app.post('/oauth/introspect', async (request, reply) => {
     const values = onlyOnce(readParameters(request.body), [...clientParameters, 'token', 'token_type_hint']);

@@ -16,9 +16,7 @@ import { throttled } from './throttles.js';
 
 const action = '/oauth/invite';
 
-/**
- * The link in an invite's mail. Opening it shows a form; only submitting that uses the link, so mail scanners cannot.
- */
+/** The link of an invite. Opening it shows a form; only submitting that uses the link, so mail scanners cannot. */
 export const invite: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
   const { provider, logins, limits } = options;
   const { preview, accept, justAccepted, over } = logins.inviteAcceptance;

@@ -31,19 +31,13 @@ const refusals: TextKey[] = [
   'sign_in.error.daily_cap',
 ];
 
-/**
- * A notice in advance. The pages of the own account ask for a recent sign-in (`max_age`) before they change anything
- * protected.
- */
+/** A notice in advance. The account pages ask for a recent sign-in (`max_age`) before protected changes. */
 function noticeOf({ asked, toAccount }: Visit): TextKey | null {
   if (isRecovery(asked)) return 'sign_in.notice.recovery';
   return toAccount && asked.maxAge !== null ? 'sign_in.notice.own_account' : null;
 }
 
-/**
- * The page that asks who the person is, by the methods that both the client's Environment and the requested
- * organization allow.
- */
+/** The page that asks who the person is, by methods that the client's Environment and the organization allow. */
 export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'> }) {
   const siteKeyFor = ({ client }: Visit) => (signInNeedsCaptcha(client) ? captcha.siteKey : null);
 
@@ -111,10 +105,7 @@ export function createSignInPage({ captcha }: { captcha: Pick<Captcha, 'siteKey'
     );
   }
 
-  /**
-   * Asks for the address whose identity provider signs the person in, if nothing else is possible except maybe a
-   * passkey.
-   */
+  /** Asks for the address whose identity provider signs the person in, if nothing else is on except maybe passkeys. */
   function sendSsoForm(visit: Visit, shown: ShownSignIn): FastifyReply {
     const { request, reply, methods, organization } = visit;
     const values = valuesOf(visit, shown);

@@ -9,9 +9,7 @@ import { createCodesBrowser } from './mfa/codes-browser.js';
 import type { HostedOptions } from './options.js';
 import { throttled } from './throttles.js';
 
-/**
- * Accepts a recovery code of an organization whose identity provider is down, after another proof of who the person is.
- */
+/** Accepts a recovery code of an organization whose identity provider is down, after another proof of identity. */
 export const ssoRecovery: FastifyPluginAsyncTypebox<HostedOptions> = async (app, { provider, hosted, limits, sso }) => {
   const codesBrowser = createCodesBrowser(provider);
 

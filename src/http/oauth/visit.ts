@@ -41,9 +41,7 @@ const bound = [
   'organization',
 ] as const;
 
-/**
- * The parameters of a visit's request that no later step may change, as one text to which a sealed token can be bound.
- */
+/** The parameters of a request that no later step may change, as one text to which a sealed token can be bound. */
 export const boundParametersOf = ({ asked: { parameters } }: Pick<Visit, 'asked'>): string =>
   JSON.stringify(bound.map((name) => parameters[name] ?? null));
 
@@ -58,27 +56,18 @@ export const isRecovery = ({ parameters }: Pick<AuthorizeRequest, 'parameters'>)
 /** The `method` of the pages that mail a code. */
 export const codeMethodOf = ({ asked }: Pick<Visit, 'asked'>) => (isRecovery(asked) ? 'recovery' : 'code');
 
-/**
- * Keeps the `method` of somebody who asked for a page rather than their provider; the forms that mail a code set
- * theirs.
- */
+/** Keeps the `method` of somebody who asked for a page rather than their provider; code forms set their own. */
 export function keptMethodOf({ method, ...others }: Record<string, string>): Record<string, string> {
   return method === 'password' || method === 'recovery' ? { ...others, method } : others;
 }
 
-/**
- * The authorization request of a visit as it continues later: for a page, and with the sign-in page's own choice of
- * method.
- */
+/** A visit's authorization request as it continues later: for a page, and with the sign-in page's own choice. */
 export function flowOf({ asked }: Pick<Visit, 'asked'>): Record<string, string> {
   const { prompt, ...parameters } = keptMethodOf(asked.parameters);
   return prompt === undefined || asked.prompt.none ? parameters : { ...parameters, prompt };
 }
 
-/**
- * The request after somebody has signed in for it, without what would ask for a sign-in again (OpenID Connect Core
- * 3.1.2.1).
- */
+/** The request once somebody has signed in for it: without what asks for that (OpenID Connect Core 3.1.2.1). */
 export function onceSignedIn({ prompt, max_age: _, ...rest }: Record<string, string>): Record<string, string> {
   return prompt?.split(' ').includes('consent') ? { ...rest, prompt: 'consent' } : rest;
 }
@@ -92,9 +81,7 @@ function wayOf(visit: Pick<Visit, 'asked' | 'methods'>) {
   };
 }
 
-/**
- * Where somebody else signs in, in a browser that knows a person who cannot continue: `login_hint` named that person.
- */
+/** Where somebody else signs in, in a browser whose person cannot continue: `login_hint` named that person. */
 export function anotherPersonUrl(visit: Pick<Visit, 'asked'>): string {
   const { login_hint: _, ...parameters } = flowOf(visit);
   const prompt = visit.asked.prompt.consent ? 'login consent' : 'login';

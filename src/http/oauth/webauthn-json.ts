@@ -9,10 +9,7 @@ const ownStatuses = [403, 413, 415, 429, 503];
 /** Errors that pages answer with 403 to somebody who has proved who they are. */
 const refusedAfterProof = ['login.method_not_allowed', 'mfa.enrollment_required', 'sso_required'];
 
-/**
- * For endpoints that our pages' script calls: they always answer JSON, whatever `Accept` says, and `{ error }` if they
- * refuse.
- */
+/** For endpoints that our pages' script calls: answers JSON whatever `Accept` says, and `{ error }` for refusals. */
 export function answerWebauthnInJson(app: FastifyInstance): void {
   // The hosted login ends in a redirect for a browser, and in `{ redirect_to }` for a request with this header.
   app.addHook('onRequest', async (request) => {

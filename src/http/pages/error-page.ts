@@ -13,7 +13,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The looks of the request's pages, once they are known: errors after that are shown in them, too. */
     looks?: Looks | null;
-    /** Where the request's sign-in begins again, once that is known to be right; only refusals call it. */
+    /** Where the sign-in of a request begins again, once the request is known to be valid; only refusals call it. */
     way?: (() => { signInUrl: string; forgotUrl: string | null }) | null;
     /** The address of the request's own account, once somebody is signed in there. */
     accountUrl?: string | null;
@@ -83,9 +83,7 @@ function waysOn(request: FastifyRequest, status: number, code: string) {
   return { signInUrl, forgotUrl: mayForget ? forgotUrl : null };
 }
 
-/**
- * The same if a throttle refused the request before it was checked: its parameters are checked where the link leads.
- */
+/** The same if a throttle refused the request before it was checked: the sign-in checks its parameters. */
 function wayOfForm({ query, body }: FastifyRequest) {
   const { values } = readParameters(query, body);
   if (!values.has('client_id') || !values.has('redirect_uri')) return {};

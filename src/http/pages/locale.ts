@@ -15,7 +15,7 @@ const available = new Map<string, Locale>(locales.map((locale) => [locale.toLowe
 /** Longer lists are abuse, not a preference. */
 const MOST_RANGES = 20;
 
-/** The page's language: what the client asks for, then what the browser prefers, then the Environment's, then English. */
+/** The page's language: the first of the client's, the browser's and the Environment's that is available, or English. */
 export function chooseLocale({ uiLocales, acceptLanguage, default: fallback }: Wishes): Locale {
   const ranges = [
     ...(uiLocales ?? '').slice(0, 500).trim().split(/\s+/),
@@ -29,9 +29,7 @@ export function chooseLocale({ uiLocales, acceptLanguage, default: fallback }: W
   return 'en';
 }
 
-/**
- * RFC 4647 §3.4: removes subtags from the end until a language matches; a single-letter one goes with the one after it.
- */
+/** RFC 4647 §3.4: drops subtags from the end until a language matches; a single-letter one goes with its successor. */
 function lookup(range: string): Locale | undefined {
   const subtags = range.split('-');
   while (subtags.length > 0) {

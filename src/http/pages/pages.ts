@@ -6,7 +6,7 @@ import type { AccountPages } from './account-pages.js';
 import type { PageClient } from './page-client.js';
 import type { SignUpPages } from './sign-up-pages.js';
 
-/** The OAuth parameters of the authorization request, replayed as hidden inputs so that each form carries its context. */
+/** The OAuth parameters of the authorization request, repeated as hidden inputs so that each form has its context. */
 type Params = Readonly<Record<string, string>>;
 
 /** The values that the pages of every factor's enrollment share. */

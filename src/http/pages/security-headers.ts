@@ -24,7 +24,7 @@ interface PageHeaders {
   isolated?: boolean;
 }
 
-/** Where Cloudflare Turnstile's widget comes from. */
+/** The origin of Cloudflare Turnstile's widget. */
 const turnstile = 'https://challenges.cloudflare.com';
 
 /**

@@ -47,9 +47,7 @@ export interface AdminPrincipalsDeps {
 }
 
 export function createAdminPrincipals({ tokens, portal, limits }: AdminPrincipalsDeps): AdminPrincipals {
-  /**
-   * The subject of a valid bearer token, and what `prove` finds alive for it in the database; null counts as not alive.
-   */
+  /** The subject of a valid bearer token, and what `prove` finds alive for it in the database; null: not alive. */
   async function proved<T>(
     request: FastifyRequest,
     reply: FastifyReply,

@@ -16,10 +16,7 @@ export function refusing(
 ) {
   const count = () => limits.general('anonymous', request.ip, reply);
   return {
-    /**
-     * Rethrows why a proof failed. A credential of another kind is counted; an outage is not, since it is nobody's
-     * doing.
-     */
+    /** Rethrows a failure of the proof. A credential of another kind is counted; an outage is nobody's doing. */
     async failed(error: unknown): Promise<never> {
       if (error instanceof DomainError && error.code === 'principal.wrong_type') await count();
       throw error;

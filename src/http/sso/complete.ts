@@ -10,7 +10,7 @@ import { sendSsoLost } from './failed-page.js';
 import { type Answer, type Arriving, type SsoFinisher, type SsoFinishers, Unconfirmed } from './finishers.js';
 import { textOf } from './parameters.js';
 
-/** More tries than others can win the race for the same address. */
+/** More tries than races for one address that a sign-in can lose. */
 const mostTries = 4;
 
 /**

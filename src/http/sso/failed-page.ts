@@ -8,10 +8,7 @@ import { offersSso, type Visit } from '../oauth/visit.js';
 import { sendPage } from '../pages/send-page.js';
 import { wantsJson } from '../pages/wants-json.js';
 
-/**
- * Why a sign-in by an identity provider cannot continue; `stale`: it is not this browser's, was completed, or took too
- * long.
- */
+/** Why a sign-in by an identity provider cannot continue; `stale`: not this browser's, completed, or too late. */
 export type SsoFailure = SsoSignInRefusal | 'stale' | 'no_provider';
 
 const groups = {

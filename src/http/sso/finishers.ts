@@ -30,9 +30,7 @@ export interface SsoFinisher {
    * @throws Unconfirmed
    */
   settle(tx: EntityManager, completed: AnsweredSsoRequest, arriving: Arriving): Promise<Answer>;
-  /**
-   * If the request was completed before, or its answer was lost on the way: begins again, with the original parameters.
-   */
+  /** Begins again with the original parameters: the request was completed before, or its answer was lost on the way. */
   again(parameters: Record<string, string>, state: 'over' | 'unanswered'): Answer;
 }
 

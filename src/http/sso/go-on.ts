@@ -1,9 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { redirect } from '../pages/redirect.js';
 
-/**
- * Sends a browser that has brought a provider's answer to where it is let in, with the proof that it has brought it.
- */
+/** Sends a browser that has brought a provider's answer to where it is let in, with the proof that it brought it. */
 export const goOnFor = (
   request: FastifyRequest,
   reply: FastifyReply,

@@ -16,9 +16,7 @@ import { sendSsoFailed, sendSsoLost } from './failed-page.js';
 import { type Answer, type SsoFinisher, Unconfirmed } from './finishers.js';
 import { askSomeoneElse } from './someone-else-page.js';
 
-/**
- * Finishes sign-ins of end users: through the same gate as any other first factor, and back to the client with a code.
- */
+/** Finishes sign-ins of end users: through the gate of every first factor, and back to the client with a code. */
 export function createIdentityFinisher(deps: { sso: Sso; hosted: HostedLogin; now: Clock }): SsoFinisher {
   const { sso, hosted, now } = deps;
 

@@ -21,9 +21,7 @@ export interface LeaveOptions {
   now: Clock;
 }
 
-/**
- * Signs browsers out of identity providers, after they have signed out here: each page on the way can be the last one.
- */
+/** Signs browsers out of identity providers after they have signed out here: each page on the way can be the last. */
 export const leave: FastifyPluginAsyncTypebox<LeaveOptions> = async (app, { leaving, clients, baseUrl, now }) => {
   const cookie = secretCookie(baseUrl, 'sso');
 

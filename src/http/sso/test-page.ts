@@ -10,10 +10,7 @@ interface Found {
   connection: Pick<SsoConnection, 'name'>;
 }
 
-/**
- * The texts for why somebody whom their provider vouches for would not get in; other refusals have a sentence of their
- * own.
- */
+/** Why somebody whom their provider vouches for would not get in, as texts; other refusals have their own sentence. */
 const reasons = {
   email_missing: 'sso_test.reason.email_missing',
   email_unverified: 'sso_test.reason.email_unverified',

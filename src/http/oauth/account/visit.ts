@@ -116,10 +116,7 @@ export function createAccountVisits({ provider, logins, hosted }: Deps) {
     return false;
   }
 
-  /**
-   * Whether the person can change how they sign in from production only; with their own password, they can change that
-   * here, too.
-   */
+  /** Whether only production may change how the person signs in; their own password can be changed here, too. */
   async function isBound(
     { session, scope }: Pick<AccountVisit, 'session' | 'scope'>,
     change: Change,

@@ -10,9 +10,7 @@ import { throttled } from '../throttles.js';
 import { sendChallenge } from './challenge-page.js';
 import { createMfaSteps } from './steps.js';
 
-/**
- * Verifies a code of an authenticator app or a recovery code; without either, it shows the page for the chosen factor.
- */
+/** Verifies a code of an authenticator app or a recovery code; without either, shows the page for the chosen factor. */
 export const mfaChallenge: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
   const { logins, limits } = options;
   const steps = createMfaSteps(options);

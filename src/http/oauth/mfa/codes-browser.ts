@@ -7,10 +7,7 @@ import { isNoBrowser } from '../../origin.js';
 import { wantsJson } from '../../pages/wants-json.js';
 import { secretCookie } from '../../secret-cookie.js';
 
-/**
- * Stands for a script outside of browsers that enrolled a factor: nobody can be led to its JSON, and it may keep no
- * cookies.
- */
+/** The holder of what a script outside of browsers enrolled: nobody can be led to its JSON; it may keep no cookies. */
 const script = 'script';
 const isScript = (request: FastifyRequest) => wantsJson(request) && isNoBrowser(request);
 
@@ -24,9 +21,7 @@ export function createCodesBrowser({ baseUrl, now }: Pick<Provider, 'baseUrl' | 
   return {
     read: cookie.read,
 
-    /**
-     * The secrets that come with an enrollment form, which nobody else has; null without the cookie that its page set.
-     */
+    /** The secrets that come with an enrollment form, which nobody else has; null without its page's cookie. */
     secretsOf(request: FastifyRequest, token: string): string[] | null {
       const browser = cookie.read(request);
       return browser === null ? null : [token, browser];

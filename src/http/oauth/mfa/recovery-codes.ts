@@ -14,9 +14,7 @@ import { createMfaSteps } from './steps.js';
 
 const nothing = readParameters();
 
-/**
- * Null if the client no longer accepts the request: the sign-in leads nowhere, but the codes are shown all the same.
- */
+/** Null if the client no longer accepts the request: the sign-in leads nowhere, but the codes are still shown. */
 const orNowhere = (resuming: Promise<Visit>): Promise<Visit | null> =>
   resuming.catch((error: unknown) => {
     if (error instanceof OAuthError) return null;
@@ -56,10 +54,7 @@ const afterSignIn =
     };
   };
 
-/**
- * Shows new recovery codes once, in the browser that enrolled the factor, and continues there after the person has
- * saved them.
- */
+/** Shows new recovery codes once, in the browser that enrolled, and continues there when the person has saved them. */
 export const mfaEnrollCodes: FastifyPluginAsyncTypebox<HostedOptions> = async (app, options) => {
   const { logins, hosted, provider } = options;
   const { sealedCodes, pendingSignIns } = logins;

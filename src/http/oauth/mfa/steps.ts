@@ -49,9 +49,7 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
   const expired = createExpiredPage(provider);
   const codesBrowser = createCodesBrowser(provider);
 
-  /**
-   * Finds a pending sign-in. One that strengthens an existing session is only found while its browser has that session.
-   */
+  /** Finds a pending sign-in. One that strengthens an existing session needs the browser to still have it. */
   async function find(request: FastifyRequest, token: string): Promise<OpenSignIn | null> {
     const pending = await pendingSignIns.find(token, 'hosted');
     if (pending?.method !== 'session') return pending;
@@ -88,10 +86,7 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
     return redirect(request, reply, '/oauth/mfa-enroll-codes', { codes_token, client_id, ui_locales });
   }
 
-  /**
-   * Continues a complete sign-in, or says that it has expired: the password may have changed, or the person been
-   * deleted.
-   */
+  /** Continues a complete sign-in, or says that it has expired: the password has changed, or the person is deleted. */
   const orExpired = ({ visit: { request, reply }, read }: Ending, goesOn: Promise<FastifyReply>) =>
     unlessGone(goesOn, () => expired(request, reply, read));
 
@@ -150,9 +145,7 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
       return recoveryCodes === null ? this.finish(step) : toCodes(step, recoveryCodes);
     },
 
-    /**
-     * Marks the browser, which is then recognised when it sends the form of an enrollment, also if it sends it twice.
-     */
+    /** Marks the browser, so that it is recognised when it sends the form of an enrollment, and again. */
     holdBrowser: ({ request, reply }: Visit) => void codesBrowser.mark(request, reply),
 
     /** Returns the recovery codes that come with a factor: the same ones if its form is sent twice. */
@@ -161,10 +154,7 @@ export function createMfaSteps({ provider, logins, hosted }: MfaStepsDeps) {
       return secrets ? repeatedEnrollments.codesOf(secrets, factor) : undefined;
     },
 
-    /**
-     * Answers a refused enrollment form: like the first time if it was sent twice, otherwise as for a sign-in that is
-     * over.
-     */
+    /** Answers a refused enrollment form: like the first time if it was sent twice, or as for an ended sign-in. */
     async overtaken(
       step: Step,
       factor: Pick<NewFactor, 'id'> | null,

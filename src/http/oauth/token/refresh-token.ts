@@ -4,9 +4,7 @@ import type { Parameters } from '../../../domain/oidc/parameters.js';
 import type { Provider } from '../../../domain/oidc/provider.js';
 import type { TokenAnswer } from '../../../domain/oidc/tokens.js';
 
-/**
- * Exchanges a refresh token (RFC 6749 §6, OpenID Connect Core 12): no nonce, and the `auth_time` of the first sign-in.
- */
+/** Exchanges a refresh token (RFC 6749 §6, OpenID Connect Core 12): no nonce, and the first sign-in's `auth_time`. */
 export async function refresh({ grants, tokens }: Provider, client: Client, values: Parameters): Promise<TokenAnswer> {
   const token = values.get('refresh_token');
   if (token === undefined) throw new OAuthError('invalid_request', 'refresh_token is missing');

@@ -10,9 +10,7 @@ export interface Addable {
   cameByMail: boolean;
 }
 
-/**
- * Returns what else somebody can add: any number of apps and keys, and codes by mail once, if the address is verified.
- */
+/** Returns what somebody can add: any number of apps and keys, and codes by mail once, if the address is verified. */
 export function addableBy(
   { session, client: { settings } }: Pick<AccountVisit, 'session' | 'client'>,
   factors: readonly Pick<FactorSummary, 'type'>[],
