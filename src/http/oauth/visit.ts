@@ -88,7 +88,7 @@ export function anotherPersonUrl(visit: Pick<Visit, 'asked'>): string {
   return `/oauth/authorize?${new URLSearchParams({ ...parameters, prompt })}`;
 }
 
-/** Whether somebody new can sign up for it: they belong to no organization yet. */
+/** Whether somebody new may sign up: not for an organization's sign-in, since they belong to none yet. */
 export const letsSignUp = ({ client, organization }: Pick<Visit, 'client' | 'organization'>): boolean =>
   organization === null && client.settings.allowSelfSignup;
 

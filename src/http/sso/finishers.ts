@@ -30,7 +30,7 @@ export interface SsoFinisher {
    * @throws Unconfirmed
    */
   settle(tx: EntityManager, completed: AnsweredSsoRequest, arriving: Arriving): Promise<Answer>;
-  /** Begins again with the original parameters: the request was completed before, or its answer was lost on the way. */
+  /** Begins again with the original parameters, if the request was completed before, or its answer was lost. */
   again(parameters: Record<string, string>, state: 'over' | 'unanswered'): Answer;
 }
 
