@@ -10,7 +10,7 @@ import { inBytes } from './proofs.js';
 import { Growing, Id, instantOf, Metadata, Nullable, OneOf, Resource, single, Timestamp } from './schemas.js';
 import { worded } from './validation-words.js';
 
-/** The specification's audit row, its filters and its exports: alike for an Environment and an Account. */
+/** The specification's audit row, with its filters and exports; the same for an Environment and an Account. */
 
 const fields = {
   id: Id,
@@ -98,7 +98,7 @@ const filters = {
   category: Type.Optional(OneOf(eventCategories)),
   outcome: Type.Optional(OneOf(eventOutcomes)),
   severity: Type.Optional(OneOf(eventSeverities)),
-  // No resource has it: an unknown one is a list without rows.
+  // It names no resource: an unknown one gets an empty list, and no 404.
   correlation_id: Type.Optional(
     Type.String({ pattern: worded('^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$', 'must be a UUID') }),
   ),
@@ -111,7 +111,7 @@ export const AuditExportQuery = Type.Object(
   { additionalProperties: false },
 );
 
-/** A UUID is read in upper case, too, and written in lower case (RFC 9562 §4). Other ids are as they are. */
+/** A UUID is accepted in upper case, too, and written in lower case (RFC 9562 §4). Other ids stay as they are. */
 const asWritten = (id: string) => (isUuid(id) ? id.toLowerCase() : id);
 
 type Filters = Partial<Pick<Static<typeof AuditExportQuery>, keyof typeof filters>>;
@@ -133,15 +133,15 @@ export const filtersOf = (query: Filters): AuditFilters => ({
 
 const contentTypes = { ndjson: 'application/x-ndjson; charset=utf-8', csv: 'text/csv; charset=utf-8' };
 
-/** Clients know JSON and text; everything else they only take as bytes. */
+/** Generated clients only know JSON and text; they pass on everything else as bytes. */
 const File = Type.String({ format: 'binary' });
-/** The 200 of an export: a row a line, in one of two formats. */
+/** The 200 of an export: one row per line, in one of two formats. */
 export const ExportAnswer = {
   description: 'One row per line, oldest first. CSV starts with a header line, and has `metadata` as JSON.',
   content: { 'application/x-ndjson': { schema: File }, 'text/csv': { schema: File } },
 } as unknown as TSchema;
 
-/** The rows as a stream that is read no faster than it is taken. */
+/** Returns the rows as a stream, which reads them no faster than the caller does. */
 export const exported = (format: keyof typeof contentTypes, batches: AsyncIterable<AuditRow[]>) => ({
   body: Readable.from(format === 'csv' ? csvLines(batches) : jsonLines(batches), inBytes),
   headers: {
@@ -163,7 +163,7 @@ async function* csvLines(batches: AsyncIterable<AuditRow[]>) {
   }
 }
 
-/** RFC 4180. What a spreadsheet would take for a formula is made text. */
+/** Returns a value as RFC 4180 writes it; a text that a spreadsheet would run as a formula gets a `'` in front. */
 function cell(value: unknown): string {
   if (value === null) return '';
   const text = typeof value === 'object' ? JSON.stringify(value) : String(value);

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 
-/** What a session remembers of the browser that it was started in. */
+/** Returns what a session stores about the browser in which it began. */
 export const browserOf = ({ ip, headers }: FastifyRequest) => ({
   ipAddress: ip,
   userAgent: headers['user-agent'] ?? null,

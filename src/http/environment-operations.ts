@@ -115,7 +115,7 @@ import { createRole, deleteRole, getRole, listRoles, updateRole } from './operat
 import { organizationConnectionOperations } from './operations/sso-connections.js';
 import { webhookOperations } from './operations/webhooks.js';
 
-/** What servers and end users may do in an Environment by permission, and administrators by capability (contract §6). */
+/** An Environment's operations: servers and end users need a permission, administrators a capability (contract §6). */
 export const environmentOperations: readonly Operation[] = [
   listIdentities,
   listIdentitiesWithRoles,

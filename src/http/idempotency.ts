@@ -20,22 +20,22 @@ const kept = ['content-type', 'etag', 'location'];
 
 type IdempotencyClaim = Claimed & SentRequest;
 
-/** Whether the cookies of a stored answer are still worth setting. */
+/** Returns whether the cookies of a stored answer may still be set. */
 export type MayRepeatCookies = (cookies: string[]) => Promise<boolean>;
 
 export interface IdempotencyOptions {
   requests: IdempotentRequests;
-  /** Identifies the caller, whatever token they use. */
+  /** Returns what identifies the caller, whichever token they use. */
   credentialOf(request: FastifyRequest): string;
   mayRepeatCookies?: MayRepeatCookies;
   /**
    * Called before a stored answer with a secret is sent again.
-   * @throws the refusal of a caller who may not have it today
+   * @throws the refusal of a caller who may not have the secret by now
    */
   assertMayRepeat?(request: FastifyRequest): Promise<unknown>;
 }
 
-/** Makes the routes of a plugin accept an `Idempotency-Key`, where no surface does. */
+/** Makes the routes of a plugin accept an `Idempotency-Key`; for plugins without a surface, which does it otherwise. */
 export function takeIdempotencyKeys(
   app: FastifyInstance,
   { requests, credentialOf, ...repeating }: IdempotencyOptions,
@@ -54,8 +54,8 @@ export function takeIdempotencyKeys(
 }
 
 /**
- * For `onSend`: an answer is stored before it is sent. One that took too long was answered meanwhile, and is not sent
- * again.
+ * For `onSend`: stores an answer before it is sent. If the request ran out of time, it was answered meanwhile, and this
+ * answer is not sent.
  */
 export const keptAnswers =
   (requests: IdempotentRequests): onSendHookHandler =>
@@ -81,8 +81,8 @@ function takingKeys(schema: FastifySchema, keyCodes: ErrorCode[]): FastifySchema
 }
 
 /**
- * An id for what a request creates: the same for the same request with the same key, else a new one. It is a plain
- * hash, so it must not be used for a body that holds a secret.
+ * Returns an id for the resource that a request creates: the same for the same request with the same key, otherwise a
+ * new one. It is a plain hash, so it must not be used for a body that holds a secret.
  */
 export function requestIdOf({ idempotencyClaim: claim }: FastifyRequest): string {
   if (!claim) return uuidv4();
@@ -111,7 +111,7 @@ export async function replayOrClaim(
   if (claimed.earlier) {
     const { earlier } = claimed;
     await assertMayRepeat?.(request);
-    // Not for a session that has moved on since: its spent token would look like a stolen one.
+    // Not if the session's token was renewed since: the old one in this cookie would look stolen.
     if (earlier.cookies && (await mayRepeatCookies?.(earlier.cookies))) reply.header('set-cookie', earlier.cookies);
     await sendAgain(reply, earlier);
     return true;
@@ -121,8 +121,8 @@ export async function replayOrClaim(
 }
 
 /**
- * Whether a request that its caller may not make could be the retry of one that they might: they have used its key
- * before. Only then is the body read.
+ * Returns whether a request that its caller may not make could be the retry of one that they were allowed to make,
+ * because they have used its key before. Only then is the body read.
  */
 export async function mayBeRetry(
   requests: IdempotentRequests,
@@ -136,7 +136,7 @@ export async function mayBeRetry(
 
 /**
  * Sends the stored answer of the same request and credential again.
- * @returns false where there is none; then nothing was sent
+ * @returns false if there is none; then nothing was sent
  */
 export async function replay(
   requests: IdempotentRequests,
@@ -151,13 +151,16 @@ export async function replay(
 }
 
 /**
- * Whether doing it twice changes nothing more: PUT, PATCH and DELETE by definition (RFC 9110 §9.2.2), a POST where its
- * route says so.
+ * Returns whether a repetition of the request changes nothing more: PUT, PATCH and DELETE by definition (RFC 9110
+ * §9.2.2), a POST if its route says so.
  */
 const isRepeatable = ({ method, config }: { method: string | string[]; config?: FastifyContextConfig }): boolean =>
   method !== 'POST' || config?.isRepeatable === true;
 
-/** @throws DomainError idempotency.key_invalid; null where there is none, or it means nothing. */
+/**
+ * Returns the request's key; null if there is none, or the method has no use for one.
+ * @throws DomainError idempotency.key_invalid
+ */
 export function keyOf({ headers, method }: FastifyRequest): string | null {
   const key = headers['idempotency-key'];
   if (key === undefined || method === 'GET' || method === 'HEAD') return null;
@@ -167,8 +170,8 @@ export function keyOf({ headers, method }: FastifyRequest): string | null {
 const isKey = (key: unknown): key is string => typeof key === 'string' && /^[\x21-\x7e]{1,255}$/.test(key);
 
 /**
- * What has to be equal in a retry. A client that serializes the body anew may put its members in another order, or
- * write the version otherwise.
+ * Returns what has to be equal in a retry, in a normal form and as it was sent: a client that serializes the body again
+ * may put its members in another order, or write the version differently.
  */
 function textsOf({ method, url, headers, body = null }: FastifyRequest): Pick<SentRequest, 'text' | 'textAsSent'> {
   const ifMatch = headers['if-match'] ?? '';
@@ -184,9 +187,9 @@ async function sendAgain(reply: FastifyReply, { statusCode, headers, body }: Kep
 }
 
 /**
- * Stores the answer of a request that has claimed its key, before it is sent. After a fault of ours (5xx), or where the
- * caller is asked to come again (429, and whatever says when), frees the key instead. Where nobody knows whether the
- * request was carried out, the key stays claimed; once its time is up, its effects are looked for.
+ * Stores the answer of a request that has claimed its key, before it is sent. After a server error (5xx), or an answer
+ * that asks the caller to retry (429, or any with Retry-After), frees the key instead. If it is unknown whether the
+ * request was carried out, the key stays claimed; when the claim expires, a retry looks for the request's effects.
  */
 async function settleClaim(
   requests: IdempotentRequests,
@@ -199,7 +202,7 @@ async function settleClaim(
   request.idempotencyClaim = null;
   if (reply.statusCode === 429 || reply.statusCode >= 500 || reply.hasHeader('retry-after')) {
     if (request.context.outcome?.isUnknown) return;
-    // The answer already says what is wrong. A key that could not be freed is free after a minute; an error thrown here
+    // The answer already says what is wrong. If this fails, the claim expires after a minute; an error thrown here
     // would send PostgreSQL's own message.
     return requests.release(claim).catch((error) => request.log.warn({ fault: faultOf(error) }, 'a key is not freed'));
   }
@@ -217,7 +220,7 @@ async function settleClaim(
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** For a POST that creates the same thing when repeated, by `requestIdOf`. */
+    /** For a POST that creates the same resource when repeated, by `requestIdOf`. */
     isRepeatable?: boolean;
   }
   interface FastifyRequest {

@@ -30,7 +30,7 @@ export const presentFactor = <Kind extends string>({ id, type, label, enrolledAt
 
 export const RecoveryCodes = Type.Array(Type.String(), { description: 'Returned only once. Each code works once.' });
 
-/** Objects of WebAuthn's JSON forms (Level 3 §5.1.8): ours to hand through, not to describe. */
+/** An object in WebAuthn's JSON form (Level 3 §5.1.8): it is passed through, so its fields are not described here. */
 export const Json = (description: string) => Type.Object({}, { additionalProperties: true, description });
 
 /** An authenticator app whose enrollment has begun. */
@@ -67,7 +67,7 @@ export const WebauthnConfirmation = {
   label: Type.Optional(Type.String({ maxLength: 100, description: 'The name that the person gives the factor.' })),
 };
 
-/** A factor that was just added, with the recovery codes that the first one brings. */
+/** A factor that was just added, with the recovery codes if it is the first one. */
 export const presentAdded = <Kind extends string>(added: {
   factor: ShownFactor<Kind>;
   recoveryCodes: string[] | null;

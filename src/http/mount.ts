@@ -17,7 +17,7 @@ import type { Authorized, Refused, Surface } from './surface.js';
 import { schemaOf, successOf } from './surface-schema.js';
 import { whileSent } from './while-sent.js';
 
-/** Mounts operations on a surface: one route each, in the order 401, 403, 404, 400 (contract §10). */
+/** Mounts operations on a surface, one route each; refusals come in the order 401, 403, 404, 400 (contract §10). */
 export function mount(
   app: FastifyInstance,
   surface: Surface,
@@ -36,9 +36,9 @@ export function mount(
       },
       attachValidation: true,
       ...(operation.bodyLimit !== undefined && { bodyLimit: operation.bodyLimit }),
-      // The turn is taken once, even if the caller's credential is checked again later.
+      // A request takes its turn once, even if the caller's credential is checked again later.
       onRequest: [proving(authorizing(surface, operation, services)), turnForLargeBody(operation, services)],
-      // Most requests are valid and have no key: there is nothing to wait for.
+      // Most requests are valid and have no key, so they need no asynchronous step.
       preHandler: (request, reply, done) =>
         isPlain(operation, request) ? done() : beforeHandling(operation, request, reply, services),
       onSend: keptAnswers(services.idempotentRequests),
@@ -59,8 +59,8 @@ const authorizing =
   };
 
 /**
- * A body that may be larger than others waits for a turn, which lasts until the request is answered: many at once would
- * run out of time, and be refused after part of them was done.
+ * Makes a request with a body over the usual limit wait for a turn, which lasts until it is answered: many at once
+ * would run out of time, and be refused after part of their work was done.
  */
 const turnForLargeBody =
   ({ bodyLimit = usualLimit }: Operation, { largeBodies }: Services) =>
@@ -78,11 +78,11 @@ const isPlain = (operation: Operation, request: FastifyRequest): boolean =>
   request.headers['idempotency-key'] === undefined &&
   surplusOf(operation, request.body).length === 0;
 
-/** Fields that were sent to an operation without a body: unknown, like any other that is not declared (contract §1). */
+/** Returns the fields sent to an operation without a body, which are unknown like all undeclared ones (contract §1). */
 const surplusOf = (operation: Operation, body: unknown): string[] =>
   operation.body || body == null ? [] : Object.keys(body);
 
-/** @returns the reply, when it has been sent already */
+/** @returns the reply, if it was sent already */
 async function beforeHandling(
   operation: Operation,
   request: FastifyRequest,
@@ -100,8 +100,8 @@ async function beforeHandling(
 }
 
 /**
- * Only the body tells whether this is the retry of the same request, and it is only read if the caller has used this
- * key before.
+ * Returns the refusal if the request may be a retry, or else throws it. Only the body tells whether it is one, and it
+ * is only read if the caller has used this key before.
  */
 async function refuseUnlessRetry(
   { retriedWithoutAccess }: Operation,
@@ -117,8 +117,7 @@ async function refuseUnlessRetry(
 const overwriting: ReadonlySet<string> = new Set(['PATCH', 'PUT']);
 
 /**
- * Reports what is wrong with the request, but only if what the path names exists: a 404 comes before any 400 (contract
- * §10).
+ * Refuses an invalid request; with 404 instead of 400 if the resource in the path does not exist (contract §10).
  */
 async function refuseInvalid(operation: Operation, request: FastifyRequest, services: Services): Promise<void> {
   const { validationError } = request;
@@ -159,8 +158,8 @@ function handlerOf(operation: Operation, services: Services) {
 }
 
 /**
- * Checks the caller's rights again where the answer took its time, or goes out over time. For HEAD, an answer in pieces
- * is given up at once: Fastify would produce all of it.
+ * Checks the caller's rights again if the operation waited for something, or while its answer is streamed. For HEAD, a
+ * streamed answer is destroyed at once: Fastify would produce all of it.
  */
 async function whileTheyMay({ waitsMs }: Operation, answer: unknown, request: FastifyRequest, reply: FastifyReply) {
   if (answer instanceof Readable && request.method === 'HEAD') return void answer.destroy();
@@ -170,8 +169,8 @@ async function whileTheyMay({ waitsMs }: Operation, answer: unknown, request: Fa
 }
 
 /**
- * Runs the handler. A right that turns out to be missing on the way, even for one of many items, is an audit row like
- * any other 403 (contract §10).
+ * Runs the handler. If it finds that the caller lacks a right, even for one of many items, that is recorded as an audit
+ * row like any other 403 (contract §10).
  */
 async function handled(
   operation: Operation,
@@ -191,7 +190,7 @@ async function handled(
   }
 }
 
-/** The first 403 among items that are answered one by one. */
+/** Returns the first 403 among items that are answered one by one. */
 function firstRefused(answer: unknown): DomainError | null {
   const { items = [] } = (answer ?? {}) as { items?: { error?: { code: ErrorCode } | null }[] };
   const found = items.find(({ error }) => error && httpStatusOf(error.code) === 403)?.error;

@@ -6,7 +6,7 @@ import type { EnvironmentScope } from '../platform/scope.js';
 import type { Services } from '../services.js';
 
 /**
- * For a node that the body of a request names: whether its caller holds what is asked there; null is the root.
+ * Checks that the caller holds the required right at a node that the request's body names; null is the root.
  * @throws DomainError nodes.node_not_found, or the 403 of this kind of caller
  */
 export async function assertHoldsAt(

@@ -9,7 +9,7 @@ import type { AccountScope, ApplicationScope, EnvironmentScope } from '../platfo
 import type { Services } from '../services.js';
 import { ErrorEnvelope, httpStatusOf } from './errors.js';
 
-/** What an operation's resource belongs to; decides which slugs its Portal path has. */
+/** The level to which an operation's resource belongs; decides which slugs its Portal path has. */
 export type Level = 'account' | 'application' | 'environment';
 export interface ScopeAt {
   account: AccountScope;
@@ -24,8 +24,8 @@ export const anyMember = Symbol('any member');
 export const usualLimit = 1024 * 1024;
 
 /**
- * One declaration of an operation. It validates, types, authorizes and documents, and is mounted on each surface that
- * offers it (architecture, "Operations are declared once").
+ * The one declaration of an operation. Validation, types, authorization and documentation come from it, and each
+ * surface that offers the operation mounts it (architecture, "Operations are declared once").
  */
 export interface OperationSpec<L extends Level, P extends TSchema, Q extends TSchema, B extends TSchema> {
   id: string;
@@ -38,46 +38,46 @@ export interface OperationSpec<L extends Level, P extends TSchema, Q extends TSc
   params?: P;
   query?: Q;
   body?: B;
-  /** The limit of the body in bytes, where it is more than `usualLimit`. */
+  /** The limit of the body in bytes, if it is more than `usualLimit`. */
   bodyLimit?: number;
   /**
-   * A property of the body whose elements are handled one by one: an element of the wrong shape does not refuse the
-   * request, but is passed to the handler (`refusals`).
+   * A property of the body whose elements are handled one by one: an invalid element does not have the whole request
+   * refused, but is reported to the handler (`refusals`).
    */
   eachAlone?: string;
-  /** The success's status and schema first, then `errors(…)`. */
+  /** First the status and schema of success, then `errors(…)`. */
   answers: Record<number, TSchema>;
   /** `required`: the caller must send the version that it read. */
   ifMatch?: 'required';
   /**
-   * A role is enough that counts only in a part of the tree. Where the permission is checked `at` a node, so is the
-   * capability; otherwise the handler keeps to what the caller reaches.
+   * A role that applies only in a part of the tree is enough. If the permission is checked `at` a node, so is the
+   * capability; otherwise the handler keeps to the nodes that the caller reaches.
    */
   inPart?: true;
-  /** Also shows what only leads to a part that the caller reaches; the handler marks it. Together with `inPart`. */
+  /** Also shows nodes that only lead to a part that the caller reaches; the handler marks them. Only with `inPart`. */
   onTheWay?: true;
   /**
-   * It can end the caller's own access to what the path names, as when it changes the slug or removes a role of theirs.
-   * A retry with the same Idempotency-Key is then still given the first answer. Not for operations whose answer holds a
-   * secret.
+   * The operation can end the caller's own access to the resource in the path, as when it changes the slug or removes a
+   * role of theirs. A retry with the same Idempotency-Key then still gets the first answer. Not for operations whose
+   * answer holds a secret.
    */
   retriedWithoutAccess?: true;
   /**
-   * Milliseconds that it may take beyond the time of any request: as long as a caller may ask it to wait for something.
-   * Infinite where the answer goes out piece by piece, as fast as it is read.
+   * Milliseconds that it may take beyond any request's time: as long as a caller may ask it to wait for something.
+   * Infinite if the answer is streamed, as fast as the caller reads it.
    */
   waitsMs?: number;
   /**
-   * Whether the query may keep PostgreSQL busy for long if there is much data. Then it waits for its turn, so that
-   * tokens and decisions need not (`services.broadReads`).
+   * Returns whether the query may keep PostgreSQL busy for long if there is much data. Then the request waits for its
+   * turn, so that tokens and decisions need not wait (`services.broadReads`).
    */
   isBroad?(query: Static<Q>): boolean;
   /**
-   * Its answer is sent piece by piece and stays in memory until then, so it waits for a turn that lasts as long
-   * (`services.heavyAnswers`).
+   * Its answer is sent piece by piece and stays in memory until all of it is sent, so the request waits for a turn that
+   * lasts as long (`services.heavyAnswers`).
    */
   isHeavy?: true;
-  /** Throws the 404 if what the path names does not exist; only called when the rest of the request is invalid. */
+  /** Throws the 404 if the resource in the path does not exist; only called if the rest of the request is invalid. */
   exists?(context: Pick<Context<L, P, TSchema, TSchema>, 'services' | 'scope' | 'caller' | 'params'>): Promise<unknown>;
   handle(context: Context<L, P, Q, B>): Promise<unknown>;
 }
@@ -89,7 +89,7 @@ export interface Context<L extends Level, P extends TSchema, Q extends TSchema, 
   params: Static<P>;
   query: Static<Q>;
   body: Static<B>;
-  /** From If-Match; 0 where the operation has none. */
+  /** From If-Match; 0 if the operation has none. */
   version: number;
   /** The invalid elements of the body's array, by their index (`eachAlone`). */
   refusals: ReadonlyMap<number, DomainError>;
@@ -101,11 +101,11 @@ export type PermissionRule = Permission | NodePermission;
 export interface NodePermission {
   anyOf: readonly Permission[];
   /**
-   * The path parameter that names the node, or `root`. Null: it is enough to hold the permission somewhere, and the
+   * The path parameter that names the node, or `root`. Null: it is enough to hold the permission at any node, and the
    * handler keeps to those nodes (`services.rights`); for lists, and operations whose body names the node.
    */
   at: string | null;
-  /** The 404 where the node does not exist. */
+  /** The code of the 404 if the node does not exist. */
   missing: ErrorCode;
 }
 
@@ -127,23 +127,23 @@ export const atRoot = (...anyOf: Permission[]): NodePermission => ({
   missing: 'nodes.node_not_found',
 });
 
-/** One of the permissions at any node; the handler keeps to those where it is held. */
+/** One of the permissions at any node; the handler keeps to the nodes where the caller holds it. */
 export const somewhere = (...anyOf: Permission[]): NodePermission => ({
   anyOf,
   at: null,
   missing: 'nodes.node_not_found',
 });
 
-/** What callers need. An operation that names neither does not compile. */
+/** What callers need: a permission, a capability or either. An operation that names neither does not compile. */
 export type Authorization =
   | { permission: PermissionRule; capability: Capability | typeof anyMember }
   | { permission: PermissionRule; capability?: undefined }
   | { permission?: undefined; capability: Capability | typeof anyMember };
 
 /**
- * The events that may have been recorded when it answers, by itself or by a workflow that it waits for. Every write
- * declares them, even if there are none, and so does a read that is worth an audit row. Refusals (`auth.access_denied`)
- * need not be named.
+ * The events that may have been recorded when the operation answers, by itself or by a workflow that it waits for.
+ * Every write declares them, even if there are none, and so does a read that records an audit row. Refusals
+ * (`auth.access_denied`) need not be named.
  */
 export type Recording =
   | { method: 'GET'; events?: readonly EventAction[] }
@@ -161,7 +161,7 @@ export function operation<
   return spec as unknown as Operation;
 }
 
-/** What a handler returns to answer with another status than the operation's first. */
+/** Returned by a handler to answer with another status than the operation's first. */
 export class Answer {
   constructor(
     readonly status: number,
@@ -171,8 +171,8 @@ export class Answer {
 }
 
 /**
- * The answers for these error codes, by status. Each names its codes, from which the document makes descriptions and
- * examples.
+ * Returns the answers for some error codes, by status. Each names its codes, from which the OpenAPI document gets its
+ * descriptions and examples.
  */
 export function errors(...codes: ErrorCode[]): Record<number, TSchema> {
   return Object.fromEntries(
@@ -180,6 +180,6 @@ export function errors(...codes: ErrorCode[]): Record<number, TSchema> {
   );
 }
 
-/** The codes that answers were declared with. */
+/** Returns the error codes with which answers were declared. */
 export const codesOf = (answers: Record<number, TSchema>): ErrorCode[] =>
   Object.values(answers).flatMap((answer) => (answer as { 'x-error-codes'?: ErrorCode[] })['x-error-codes'] ?? []);

@@ -103,7 +103,7 @@ import type { AdminPrincipals, AuthorizedAdmin } from './principals/admin.js';
 import { Slug } from './schemas.js';
 import type { Surface } from './surface.js';
 
-/** What signed-in administrators may do, each with its capability: of the Account, and of each of its Environments. */
+/** The operations for signed-in administrators, each with its capability: of the Account, and of its Environments. */
 export const portalOperations: readonly Operation[] = [
   getAccount,
   updateAccount,
@@ -196,7 +196,7 @@ const slugs = {
   environment: { accountSlug: Slug, appSlug: Slug, envSlug: Slug },
 };
 
-/** What of the place may not be there, or not for the caller. */
+/** The codes of the 404 if a part of the path does not exist, or not for this caller. */
 const places: Record<Level, readonly ErrorCode[]> = {
   account: ['account.not_found'],
   application: ['account.not_found', 'application.not_found'],
@@ -253,7 +253,7 @@ export function mountPortalApi(
   mount(app, surface, portalOperations, services);
 }
 
-/** The node at which an administrator of a part has to hold the capability; `at` is null where it is none. */
+/** Returns the node at which an administrator of a part must hold the capability; `at` is null if there is none. */
 function nodeOf({ permission, inPart, onTheWay }: Operation): Pick<NodePermission, 'at' | 'missing'> {
   const isAsked = inPart && !onTheWay && typeof permission === 'object';
   return isAsked ? permission : { at: null, missing: 'nodes.node_not_found' };
@@ -263,7 +263,8 @@ type Asked = Pick<Operation, 'capability' | 'level'> & { inPart?: true | undefin
 
 function isCapable({ capability, inPart, level }: Asked, admin: AuthorizedAdmin): boolean {
   const { caller, capabilitiesInPart, scope } = admin;
-  // An Environment that only leads to a node is not the caller's own. One that is not there for them is missing, and no question of rights.
+  // A role in a part of an Environment is no membership in it. Without an `environmentId` the caller sees no such
+  // Environment: that becomes a 404, and no 403.
   if (capability === anyMember)
     return level !== 'environment' || !scope.environmentId || caller.roles.some(({ limits }) => covers(limits, scope));
   return capability !== undefined && (inPart ? capabilitiesInPart : caller.capabilities).includes(capability);

@@ -5,38 +5,39 @@ import { DomainError } from '../domain/errors.js';
 import { seconds } from '../platform/clock.js';
 import { runInContext } from '../platform/context.js';
 
-/** Finds out who calls and what they may do, and notes it at the request. Throws the refusal. */
+/** Finds out who calls and what they may do, and notes it at the request; throws the refusal. */
 export type Prove = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
 declare module 'fastify' {
   interface FastifyRequest {
     /**
-     * When the caller's credential was checked, and how to check it again; null where none was asked for, or not yet.
+     * When the caller's credential was checked, and how to check it again; null if the route needs none, or the check
+     * is still to come.
      */
     proof: { at: number; prove: Prove } | null;
   }
 }
 
-/** How long a check counts (contract §5). */
+/** How long a check is valid (contract §5). */
 const goodForMs = seconds(1);
 
 /**
- * For `onRequest`: the credential is checked before a body is read, and again if that takes long
+ * For `onRequest`: checks the credential before a body is read. If reading takes long, it is checked again
  * (`proveAgainWhenLate`).
  */
 export const proving =
   (prove: Prove): Prove =>
   async (request, reply) => {
-    const at = performance.now(); // before the database is asked: its answer may be as old as this
+    const at = performance.now(); // before the query: its result may be as old as this
     await prove(request, reply);
     request.proof = { at, prove };
     request.context.stillMay ??= () => assertStillMay(request, reply);
   };
 
 /**
- * Checks the credential again if the request came slowly, right before anything is done for it: somebody who is
- * revoked, deactivated or expired while the body is on its way is refused, as if it had begun then
- * (docs/decisions/0005). Most requests come at once, and nothing is checked twice.
+ * Checks the credential again if the request arrived slowly, right before its handler runs: a caller who is revoked,
+ * deactivated or expired while the body arrives is refused, as if the request had begun then (docs/decisions/0005).
+ * Most requests arrive at once, and nothing is checked twice.
  */
 export function proveAgainWhenLate(app: FastifyInstance): void {
   app.decorateRequest('proof', null);
@@ -47,7 +48,7 @@ export function proveAgainWhenLate(app: FastifyInstance): void {
 }
 
 /**
- * For answers that take their time, before more of them is sent.
+ * Checks the credential again if the last check is too old; for slow answers, before more of them is sent.
  * @throws the caller's refusal, if they have lost access by now
  */
 export async function proveAgain(request: FastifyRequest, reply: FastifyReply): Promise<void> {
@@ -56,37 +57,37 @@ export async function proveAgain(request: FastifyRequest, reply: FastifyReply): 
 }
 
 /**
- * For work that takes its time, before anything is written.
+ * Checks the credential again, and that the caller's rights are the same; for slow work, before it writes.
  * @throws the caller's refusal, if they have lost access by now
  */
 async function assertStillMay(request: FastifyRequest, reply: FastifyReply): Promise<void> {
   const rights = rightsOf(request);
   await proveAgain(request, reply);
   if (request.refused) throw await request.refused.refusal();
-  // The handler works with the rights of the beginning; a retry will work with those of now.
+  // The handler works with the rights that the caller had at the beginning; a retry will get the new ones.
   if (rightsOf(request) !== rights) throw new DomainError('service.unavailable', { retryAfter: 1 });
 }
 
 const isGood = ({ proof }: FastifyRequest): boolean => proof === null || performance.now() - proof.at <= goodForMs;
 
-/** Passes the pieces on as long as the caller may have them: a slow reader is cut off when their access ends. */
+/** Passes pieces on as long as the caller may read them: a slow reader is cut off when their access ends. */
 export const whileProved = (pieces: Readable, request: FastifyRequest, reply: FastifyReply): Readable =>
   Readable.from(provedPieces(pieces, request, reply), inBytes);
 
-/** Bounds how far ahead pieces are made by their bytes, and not by their number, as `Readable.from` does by default. */
+/** Makes `Readable.from` limit how far it reads ahead by bytes, and not by the number of pieces (its default). */
 export const inBytes = { objectMode: false };
 
 async function* provedPieces(pieces: Readable, request: FastifyRequest, reply: FastifyReply) {
   const rights = rightsOf(request);
   for await (const piece of pieces) {
     await proveAgain(request, reply);
-    // What is read was chosen by the rights of the beginning.
+    // The rows were chosen by the rights that the caller had at the beginning.
     if (rightsOf(request) !== rights) throw new DomainError('account.capability_required');
     yield piece;
   }
 }
 
-/** A caller's rights as text, for comparison; empty for an end user, whose rights are checked as a whole. */
+/** Returns a caller's rights as text, for comparison; empty for an end user, whose rights are checked as a whole. */
 function rightsOf({ authorized }: FastifyRequest): string {
   const caller = authorized?.caller;
   if (caller?.type === 'api_key') return JSON.stringify([caller.accessMode, caller.scopes]);

@@ -8,8 +8,8 @@ import type { PublicPrincipals } from './principals/public.js';
 import { publicSurface } from './public-surface.js';
 
 /**
- * What servers may do with an API key, and end users with their token: by a server too, or by the scripts of the client that the
- * token is of. Answers to a key are for no script.
+ * Mounts the API for servers with an API key and for end users with their token. A token may be sent by a server, or by
+ * scripts of the client that it was issued to. No script can read the answer to an API key.
  */
 export function mountPublicApi(
   app: FastifyInstance,

@@ -9,7 +9,7 @@ import { pathId } from './path-ids.js';
 import type { PublicPrincipals } from './principals/public.js';
 import type { Authorized, Surface } from './surface.js';
 
-/** A surface whose callers are API keys and end users: what they may do say scopes and roles. */
+/** Returns a surface for API keys and end users, whose scopes and roles say what they may do. */
 export const publicSurface = (
   { name, prefix }: { name: string; prefix: string },
   principals: PublicPrincipals,
@@ -29,7 +29,7 @@ export const publicSurface = (
       'api_key.scope_required',
       'permission.required',
       ...ofNode,
-      // It was there when the caller was proved, and may have been deleted while the change was made.
+      // The Environment existed when the caller was checked, and may have been deleted while the change was made.
       ...(method === 'GET' ? [] : (['environment.not_found'] as const)),
     ];
   },
@@ -38,7 +38,7 @@ export const publicSurface = (
     const refused = await refusalOf(services.rights, authorized, ruleOf(permission as PermissionRule), request);
     if (!refused) return authorized;
     const { credential } = authorized;
-    // A node that is not there is no attempt at anything.
+    // A request for a node that does not exist is not recorded as a denial.
     const isMissing = refused.code.endsWith('_not_found');
     return {
       credential,
@@ -61,7 +61,7 @@ function describe({ anyOf, at }: ReturnType<typeof ruleOf>) {
   };
 }
 
-/** What is refused, or null. */
+/** Returns the refusal, or null if the caller may. */
 async function refusalOf(
   rights: Services['rights'],
   { caller, scope }: Authorized,

@@ -8,9 +8,12 @@ import { throttled } from '../platform/metrics/metrics.js';
 import { announceLimit } from './errors.js';
 
 export interface RateLimits {
-  /** A limit of the specification: exact, shared by all processes, counted per key (by default who calls from where). */
+  /** A limit of the specification: exact, shared by all processes, and counted per key (by default the caller's). */
   exact(policy: LimitPolicy, keyOf?: (request: FastifyRequest) => string): onRequestAsyncHookHandler;
-  /** General protection of this process, kept in its memory (contract §1). A caller who is proved again was counted the first time. */
+  /**
+   * A general limit that protects this process, counted in its memory (contract §1). When a caller's credential is
+   * checked again, the request is not counted again.
+   */
   general(kind: keyof GeneralLimits, key: string, reply: FastifyReply): Promise<void>;
 }
 
@@ -54,7 +57,7 @@ export function createRateLimits({ enabled, db, perMinute }: RateLimitOptions): 
   };
 }
 
-/** Of several limits that count a request, the headers tell of the one that refuses, or else of the nearest. */
+/** If several limits count a request, the headers describe the one that refuses it, or else the one with least left. */
 function announce(reply: FastifyReply, policy: LimitPolicy, state: LimitState) {
   const told = /;r=(\d+)/.exec(String(reply.getHeader('ratelimit')))?.[1];
   if (!state.allowed || told === undefined || state.remaining < Number(told)) announceLimit(reply, policy, state);

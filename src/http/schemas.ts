@@ -4,10 +4,10 @@ import { uuidPattern } from '../platform/uuid.js';
 import { invisible, offLine } from '../platform/visible.js';
 import { worded } from './validation-words.js';
 
-/** OpenAPI 3.0 says `nullable`, where JSON Schema has a union with null; validator and serializer know it too. */
+/** OpenAPI 3.0 has `nullable` instead of JSON Schema's union with null; validator and serializer support it, too. */
 export const Nullable = <S extends TSchema>(schema: S) => {
   const { enum: values } = schema as { enum?: unknown[] };
-  // Values are listed in full: OpenAPI 3.0.3 lets null in only where it is one of them.
+  // OpenAPI 3.0.3 allows null only if the enum lists it.
   return Type.Unsafe<Static<S> | null>({ ...schema, ...(values && { enum: [...values, null] }), nullable: true });
 };
 
@@ -18,8 +18,8 @@ export const OneOf = <const V extends string>(
 ) => Type.Unsafe<V>({ type: 'string', enum: [...values], ...options });
 
 /**
- * One of some strings in an answer, to which a release may add. The document names them and calls them no enumeration: what generators
- * make of one refuses the whole answer for the sake of a value that it does not know.
+ * One of some strings in an answer, to which a release may add. The document names them, but not as an `enum`: clients
+ * that are generated from one refuse the whole answer because of an unknown value.
  */
 export const Growing = <const V extends string>(values: readonly V[], description = '') => {
   const known = values.map((value) => `\`${value}\``).join(', ');
@@ -30,7 +30,7 @@ export const Growing = <const V extends string>(values: readonly V[], descriptio
 export const Id = Type.String({ format: 'uuid' });
 /** The parameters of a path that ends with an id. */
 export const ById = Type.Object({ id: Id });
-/** In a query: an id, or the word `none` for what has none. */
+/** For a query: an id, or the word `none` for resources without one. */
 export const idOrNone = (description: string) =>
   Type.String({ pattern: worded(`^(none|${uuidPattern})$`, 'must be a UUID or `none`'), description });
 export const noneIsNull = (id: string | undefined): string | null | undefined => (id === 'none' ? null : id);
@@ -40,12 +40,12 @@ export const SessionEnd = Type.String({
   description: 'At the latest: an unused session ends earlier if the environment has `session_idle_ttl_seconds`.',
 });
 export const Url = Type.String({ format: 'uri', maxLength: 2048 });
-/** Of what others put into links and pictures: no `javascript:`, whatever they do with it. */
+/** A URL that other people get as a link or an image: never a `javascript:` one, wherever they use it. */
 export const WebUrl = Type.String({
   ...Url,
   pattern: worded('^[Hh][Tt][Tt][Pp][Ss]?://', 'must be an http or https URL'),
 });
-/** As the hosted pages' policy lets a browser load it (`pages/urls.ts`): one that it does not would never be seen. */
+/** A URL that the hosted pages' policy lets a browser load (`pages/urls.ts`): any other would never be shown. */
 export const LogoUrl = Type.String({
   ...Url,
   pattern: worded(
@@ -54,14 +54,17 @@ export const LogoUrl = Type.String({
   ),
   description: 'An `https` URL, or an image in a `data:` URL.',
 });
-/** An address that is to be somebody's, within the bounds of RFC 5321 (`isMailAddress`). */
+/** An address that is going to be stored, within the bounds of RFC 5321 (`isMailAddress`). */
 export const Email = Type.String({ format: 'email', maxLength: 254 });
-/** One that is looked up, and may be from before there were bounds. Nobody's is answered as anybody's is. */
+/**
+ * An address that is only looked up: a stored one may be older than those bounds. An unknown address is answered like a
+ * known one.
+ */
 export const TypedEmail = Type.String({ format: 'idn-email', maxLength: 254 });
 const printable = `[^${offLine}]`;
 /**
- * Text of one line: no control characters, and not only what shows nothing (contract §1); trimmed by whoever takes it. Each
- * character fits one part of the pattern only, so that a long text takes no longer than it has to.
+ * Text of one line, without control characters, and with at least one visible character (contract §1); the handler
+ * trims it. Each character fits one part of the pattern only, so that a long text is matched in linear time.
  */
 const linePattern = `^[${invisible}]*[^${invisible}${offLine}]${printable}*$`;
 export const line = (maxLength: number, description?: string) =>
@@ -72,11 +75,11 @@ export const line = (maxLength: number, description?: string) =>
     ...(description && { description }),
   });
 export const Name = line(200);
-/** The token of a mailed link. Whatever is wrong with one, the answer is the same. */
+/** The token of a mailed link. The answer is the same, whatever is wrong with it. */
 export const InviteToken = Type.String({ description: 'From the emailed link.' });
-/** What people call something of their own. */
+/** A name that people give to something of their own, such as a passkey. */
 export const Label = line(100);
-/** Of whatever has one: of any number of lines, kept and answered as it was sent, so that nobody who compares sees a change. */
+/** A description of any number of lines, stored and returned exactly as sent, so that a comparison finds no change. */
 export const Description = Nullable(
   Type.String({ maxLength: 1000, description: 'Kept as it is sent, blanks and an empty text too; null: none.' }),
 );
@@ -87,21 +90,24 @@ export const Slug = Type.String({
   ),
 });
 export const Metadata = Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true });
-/** As it may be sent: the domain refuses what is larger (contract §1). */
+/** Metadata in a request; the domain refuses a larger object (contract §1). */
 export const SentMetadata = Type.Unsafe<Record<string, unknown>>({ ...Metadata, 'x-max-bytes': 16 * 1024 });
 
-/** A request body, or an object in one: unknown fields are refused (contract §1). @param title of an element of an array */
+/**
+ * A request body, or an object in one: unknown fields are refused (contract §1).
+ * @param title for the elements of an array
+ */
 export const Body = <P extends TProperties>(properties: P, title?: string) =>
   Type.Object(properties, { additionalProperties: false, ...(title && { title }) });
 
-/** What is answered of a resource, under its name in the OpenAPI document, and so in the types of clients. */
+/** A resource in answers; `title` is its name in the OpenAPI document, and so in the types of clients. */
 export const Resource = <P extends TProperties>(title: string, properties: P, options: TObjectOptions = {}) =>
   Type.Object(properties, { title, ...options });
 
-/** Of an Account, an Application or an Environment, beside what it is part of. */
+/** An Account, an Application or an Environment, as a part of another resource. */
 export const NamedView = Resource('NamedResource', { id: Id, name: Type.String(), slug: Type.String() });
 
-/** Of the administrator who is signed in. */
+/** The administrator who is signed in. */
 export const UserView = Resource('User', {
   id: Id,
   email: Type.String(),
@@ -128,12 +134,13 @@ export const listOf = <S extends TSchema>(schema: S) =>
 export const Message = single(Type.Object({ message: Type.String() }));
 
 /**
- * The moment that a `Timestamp` names. A leap second is a date-time in RFC 3339, and no moment that can be stored. Nor is what an
- * offset puts out of the years that RFC 3339 can write, or the year 0: PostgreSQL says it as 1 BC, which no `Date` reads.
+ * Returns the instant that a `Timestamp` names. Some date-times of RFC 3339 cannot be stored: a leap second; a year
+ * that an offset moves out of those that RFC 3339 can write; and the year 0, which PostgreSQL writes as 1 BC, and no
+ * `Date` can parse that.
  */
 export function instantOf(text: string, field: string): Date {
   const instant = new Date(text);
-  const year = instant.getUTCFullYear(); // not a number where there is no such moment
+  const year = instant.getUTCFullYear(); // NaN if there is no such instant
   if (!(year >= 1 && year <= 9999)) throw invalidField(field, 'instant', 'is not a time that can be stored');
   return instant;
 }

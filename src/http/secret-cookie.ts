@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 
 export type SecretCookie = ReturnType<typeof secretCookie>;
 
-/** A cookie of 256 random bits that names the browser (contract §2). Over https it is bound to this host. */
+/** A cookie of 256 random bits that identifies the browser (contract §2). Over https it is bound to this host. */
 export function secretCookie(
   baseUrl: string,
   plainName: 'hosted_session' | 'trusted_device' | 'recovery_codes' | 'sign_up' | 'sso' | 'admin_registration',

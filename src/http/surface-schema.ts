@@ -6,10 +6,10 @@ import { KeyHeader, keyCodesOf } from './idempotency.js';
 import { codesOf, errors, type Operation } from './operation.js';
 import type { Surface } from './surface.js';
 
-/** The status that an operation answers unless its handler names another. */
+/** Returns the status with which an operation answers unless its handler names another. */
 export const successOf = ({ answers }: Operation): number => Math.min(...Object.keys(answers).map(Number));
 
-/** A route's schema: what Fastify validates and serializes by, and what the OpenAPI document is made of. */
+/** Returns a route's schema, by which Fastify validates and serializes, and from which the OpenAPI document is made. */
 export function schemaOf(
   operation: Operation,
   surface: Surface,
@@ -33,7 +33,7 @@ export function schemaOf(
   };
 }
 
-/** Headers are only documented here, and read by hand: their own error codes say more than a validator. */
+/** Headers are only documented here, and parsed by hand: their own error codes say more than a validator does. */
 function headersOf({ ifMatch }: Operation, method: string): TSchema {
   return Type.Object({
     ...(method !== 'GET' && KeyHeader),
@@ -41,7 +41,7 @@ function headersOf({ ifMatch }: Operation, method: string): TSchema {
   });
 }
 
-/** What the operation declares, and what every operation of its kind may be refused with. */
+/** Returns the answers that the operation declares, with the refusals that all operations of its kind have. */
 function answersOf(operation: Operation, surface: Surface): Record<number, TSchema> {
   const { answers, ifMatch, method } = operation;
   const codes: ErrorCode[] = [
@@ -56,7 +56,7 @@ function answersOf(operation: Operation, surface: Surface): Record<number, TSche
   return documented;
 }
 
-/** Where a version is sent, a 409 may hold the resource as it is now, whatever other conflicts the operation names. */
+/** If the request sends a version, a 409 may hold the current resource, whatever other conflicts the operation has. */
 function withCurrent(conflict: TSchema, answers: Record<number, TSchema>): TSchema {
   const current = (Object.values(answers)[0] as { properties?: { data?: TSchema } }).properties?.data;
   const data = current ?? Type.Object({}, { additionalProperties: true });

@@ -5,14 +5,15 @@ import type { AtEnd } from './request-ends.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Only where there are traces. */
+    /** Only if tracing is on. */
     span?: Span;
   }
 }
 
 /**
- * A span for each request, in its caller's trace if it says one. It has the route's pattern, for the reason that the log has:
- * paths, queries, headers and addresses can hold personal data and secrets. No hook is added where there are no traces.
+ * Begins a span for each request, in its caller's trace if it names one. The span has the route's pattern, for the same
+ * reason as the log: paths, queries, headers and addresses can hold personal data and secrets. If tracing is off, no
+ * hook is added.
  */
 export function traceRequests(app: FastifyInstance): void {
   const tracing = activeTracing();
@@ -34,7 +35,7 @@ export function traceRequests(app: FastifyInstance): void {
   app.addHook('preValidation', ({ span }, _reply, done) => (span ? tracing.within(span, done) : done()));
 }
 
-/** Ends the request's span. Without a status where its caller was gone before the answer: there was none. */
+/** Ends the request's span; without a status if the caller was gone before the answer began. */
 export const endSpan: AtEnd = ({ span }, { raw }, status) => {
   if (!span) return;
   if (raw.headersSent) span.set({ 'http.response.status_code': status });
@@ -42,7 +43,7 @@ export const endSpan: AtEnd = ({ span }, { raw }, status) => {
   span.end();
 };
 
-/** As the work of the request's span, for the line in the log. */
+/** Runs the end of a request within its span, so that the line in the log has the span's ids. */
 export const withinSpan =
   (end: AtEnd): AtEnd =>
   (request, reply, status) => {

@@ -7,15 +7,16 @@ import { sendErrorPage } from './pages/error-page.js';
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Why there is no route for a request; says in `Allow` which methods its path takes. */
+    /** Returns why there is no route for a request; sets `Allow` to the methods that its path has. */
     refusalOfUnknown(request: FastifyRequest, reply: FastifyReply): DomainError;
   }
 }
 
 /**
- * 404 for an unknown path, and 405 with `Allow` for a known one that does not take the method (RFC 9110 §15.5.6), whatever its
- * body is. The surface that the path would be of gives the answer its form; a browser is shown a page where people come by hand.
- * Unknown is also what leaves a parameter of a known path empty, as `/identities/` does: the router would take it for `/identities/:id`.
+ * Answers 404 for an unknown path, and 405 with `Allow` for a known path without this method (RFC 9110 §15.5.6),
+ * whatever the body is. The surface to which the path would belong decides the answer's form; a browser gets a page
+ * below paths that people open by hand. A path with an empty parameter is also unknown, such as `/identities/`: the
+ * router would match it to `/identities/:id`.
  */
 export function answerUnknownRoutes(app: FastifyInstance): void {
   const methodsOf = new Map<string, Set<string>>();
@@ -37,16 +38,16 @@ export function answerUnknownRoutes(app: FastifyInstance): void {
     return new DomainError('route.method_not_allowed');
   };
   app.decorate('refusalOfUnknown', refusal);
-  // Before anybody asks who may: there is nothing that they could be asking for.
+  // Before the caller is authenticated: there is nothing for which they could need a right.
   app.addHook('onRequest', ({ params }, _reply, done) =>
     done(leavesOneEmpty(params) ? new DomainError('route.not_found') : undefined),
   );
-  // After whoever asks has been looked at, and before a body is: it may be of any type and length, and is not read.
+  // After the caller was authenticated, and before the body is read: it may have any type and length.
   app.addHook('preParsing', async (request, reply) => {
     if (!request.is404) return;
     const refused = refusal(request, reply);
     if (isOpenedByHand(request)) return void (await sendErrorPage(request, reply, refused));
-    // Where there is an endpoint, its errors are RFC 6749's (contract §1); elsewhere nobody expects those.
+    // An OAuth endpoint answers with RFC 6749's errors (contract §1); elsewhere no client expects them.
     const isEndpoint = refused.code === 'route.method_not_allowed' && pathOf(request).startsWith('/oauth/');
     if (!isEndpoint) throw refused;
     await sendOAuthRefusal(reply, refused);
@@ -54,14 +55,14 @@ export function answerUnknownRoutes(app: FastifyInstance): void {
   app.setNotFoundHandler((request, reply) => sendError(refusal(request, reply), request, reply));
 }
 
-/** Of parameters with a name: `*` is whatever comes behind a path, nothing as well. */
+/** Returns whether a named parameter is empty; `*`, the rest of a path, may be. */
 function leavesOneEmpty(params: unknown): boolean {
   const values = params as Record<string, string | undefined>;
   for (const name in values) if (values[name] === '' && name !== '*') return true;
   return false;
 }
 
-/** Whether somebody has opened it in a browser: an address that they have typed, kept or cut short, where there are pages. */
+/** Returns whether a person opened the URL in a browser (typed, bookmarked or cut short), below a path with pages. */
 function isOpenedByHand(request: FastifyRequest): boolean {
   const path = pathOf(request);
   const hasPages = path === '/' || /^\/(?:oauth|sso)(?:\/|$)/.test(path);

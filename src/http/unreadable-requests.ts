@@ -4,15 +4,15 @@ import { DomainError, type ErrorCode } from '../domain/errors.js';
 import { envelope, httpStatusOf } from './errors.js';
 import { newRequestId } from './request-ids.js';
 
-/** What Node's parser says of a request that it cannot read; all else is malformed. */
+/** The codes for some errors of Node's parser; any other is `request.malformed`. */
 const codes: Record<string, ErrorCode> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request.timed_out',
   HPE_HEADER_OVERFLOW: 'request.headers_too_large',
 };
 
 /**
- * Answers what is no HTTP request in the envelope of all errors, and ends its connection: where the next request begins is not
- * known. Neither method nor path are known either. Nothing is logged: the error that Node gives has the bytes in it.
+ * Answers bytes that are no HTTP request with the usual error envelope, and ends the connection: nobody knows where the
+ * next request begins. Method and path are unknown, too. Nothing is logged, since Node's error contains the bytes.
  */
 export const answerUnreadable: NonNullable<FastifyServerOptions['clientErrorHandler']> = (error, socket) => {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();

@@ -13,7 +13,7 @@ const formats: Record<string, string> = {
 };
 const ofPatterns = new Map<string, string>();
 
-/** Has a text that is not of this pattern refused in words; no reader sees what an expression asks for. */
+/** Registers the words that refuse a text which does not match a pattern, as few readers understand an expression. */
 export function worded(pattern: string, words: string): string {
   ofPatterns.set(pattern, words);
   return pattern;
@@ -33,7 +33,7 @@ const counted =
   ({ limit }: Params) =>
     `must have ${bound} ${limit} ${limit === 1 ? unit : `${unit}s`}`;
 
-/** What the validator itself says of these is of its own making, such as "must NOT have fewer than 1 characters". */
+/** Words for these rules, instead of the validator's clumsy ones, such as "must NOT have fewer than 1 characters". */
 const words: Record<string, (params: Params) => string | undefined> = {
   additionalProperties: ({ known = [] }) =>
     known.length > 0 ? `is not supported here; supported: ${known.join(', ')}` : 'is not supported here',
@@ -56,9 +56,9 @@ const words: Record<string, (params: Params) => string | undefined> = {
   uniqueItems: () => 'must not have the same item twice',
 };
 
-/** What is wrong, so that a reader knows what would be right: the validator only names the rule. */
+/** Returns what is wrong, so that a reader knows what would be right: the validator only names the rule. */
 export function wordsOf({ keyword, params, instancePath, message = 'is not valid' }: Finding): string {
-  // Of the whole body: mostly there is none, or none that says that it is JSON.
+  // The finding is about the whole body: mostly there is none, or its content type is not JSON.
   if (keyword === 'type' && instancePath === '') return 'the body must be a JSON object';
   return words[keyword]?.(params) ?? message;
 }

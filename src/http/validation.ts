@@ -8,10 +8,10 @@ import { isUuid, uuid } from '../platform/uuid.js';
 import { pathId } from './path-ids.js';
 import { wordsOf } from './validation-words.js';
 
-/** As many as an answer shows of each of a thousand elements; what has more is not looked at any further. */
+/** As many findings as an answer shows for a thousand elements, 20 each; validation ends when there are more. */
 export const mostFindings = 20_000;
 
-/** Of what the validator is compiled to: it ends where it has found that many. What is found wrong stays wrong, whatever comes after it. */
+/** Makes the validator's compiled code end after that many findings. None of them could be undone by what follows. */
 const endingInTime = (code: string): string => {
   const [, name] = /\bfunction (validate\d+)\(/.exec(code) ?? [];
   return name === undefined
@@ -26,7 +26,7 @@ const options = {
   code: { process: endingInTime },
 } as const;
 const formats = addFormats as unknown as (ajv: Ajv, formats: string[]) => Ajv;
-/** Of a text that may be an id: it is taken on in lower case. */
+/** Puts a text into lower case if it is an id. */
 const lowerCaseId: FuncKeywordDefinition = {
   keyword: 'lowerCaseId',
   type: 'string',
@@ -38,23 +38,23 @@ const lowerCaseId: FuncKeywordDefinition = {
     return true;
   },
 };
-// What comes is taken as it is: Fastify by default would turn a null into "" and drop what it does not know.
+// Values are validated as they were sent: by default Fastify would turn a null into "" and drop unknown fields.
 const ajv = formats(new Ajv({ ...options, coerceTypes: false, removeAdditional: false }), ['uri', 'date-time'])
   .addFormat('email', isMailAddress)
-  .addFormat('idn-email', /^[^\s\p{Cc}@]+@[^\s\p{Cc}@]+$/u) // one that somebody may have already
+  .addFormat('idn-email', /^[^\s\p{Cc}@]+@[^\s\p{Cc}@]+$/u) // may be a stored address, from before there were bounds
   .addFormat('uuid', uuid)
   .addKeyword(lowerCaseId);
 
-/** How an integer is written in a URL; JavaScript, and the validator's own coercion, would take `0x10` and `1e1` as well. */
+/** An integer in a URL; JavaScript, and the validator's own coercion, would also accept `0x10` and `1e1`. */
 export const integerForm = /^-?\d+$/;
 
-/** In a URL everything is text. How what is none is written there. */
+/** The form of values that are no text, in a URL, where everything is text. */
 const written: Record<string, { form: RegExp; read: (text: string) => unknown }> = {
   integer: { form: integerForm, read: Number },
   boolean: { form: /^(true|false)$/, read: (text) => text === 'true' },
 };
 
-/** Reads the text of a URL where its schema wants something else. What is written otherwise stays text, and is refused as such. */
+/** Parses the texts of a query that its schema types differently. Any other form stays text, which is then refused. */
 function readerOf(schema: unknown): (data: Record<string, unknown>) => void {
   const { properties = {} } = schema as { properties?: Record<string, { type?: string }> };
   const others = Object.entries(properties).flatMap(([name, { type = '' }]) => {
@@ -69,7 +69,7 @@ function readerOf(schema: unknown): (data: Record<string, unknown>) => void {
   };
 }
 
-/** In a path each id is one, be it nobody's. */
+/** Replaces a malformed id in a path by a valid one that no resource has. */
 function pathIdsOf(schema: unknown): (params: Record<string, unknown>) => void {
   const { properties = {} } = schema as { properties?: Record<string, { format?: string }> };
   const ids = Object.keys(properties).filter((name) => properties[name]?.format === 'uuid');
@@ -78,7 +78,7 @@ function pathIdsOf(schema: unknown): (params: Record<string, unknown>) => void {
   };
 }
 
-/** Compiled by the first request that needs it: all of them at once would be most of what a process does to start. */
+/** Compiles a validator at the first request that needs it: to compile all would be most of a process's start. */
 export const validatorCompiler: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
   let compiled: ValidateFunction | undefined;
   const known = new Map<string, string[]>();
@@ -90,7 +90,7 @@ export const validatorCompiler: FastifySchemaCompiler<object> = ({ schema, httpP
     validate.errors = compiled.errors;
     for (const { keyword, params, schemaPath } of compiled.errors ?? []) {
       if (keyword !== 'additionalProperties') continue;
-      // Whoever mistyped a name is told which there are. A body may have thousands that are not known.
+      // Somebody who mistyped a name gets the known ones; cached, as a body may have thousands of unknown names.
       if (!known.has(schemaPath)) known.set(schemaPath, knownNames(schema, schemaPath));
       params.known = known.get(schemaPath);
     }
@@ -100,14 +100,14 @@ export const validatorCompiler: FastifySchemaCompiler<object> = ({ schema, httpP
   return validate;
 };
 
-/** The names that a schema has at the place whose rule `schemaPath` (`#/properties/…/additionalProperties`) is. */
+/** Returns the property names of the schema to which a rule (`#/properties/…/additionalProperties`) belongs. */
 function knownNames(schema: unknown, schemaPath: string): string[] {
   const path = schemaPath.split('/').slice(1, -1);
   const there = path.reduce((at, name) => (at as Record<string, unknown>)?.[name], schema);
   return Object.keys((there as { properties?: object })?.properties ?? {});
 }
 
-/** Ids come in upper case, too (RFC 9562 §4), and are compared with what PostgreSQL writes, which is lower case. */
+/** Callers may write ids in upper case (RFC 9562 §4); they are compared with PostgreSQL's, which are in lower case. */
 function withLowerCaseIds(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withLowerCaseIds);
   if (schema === null || typeof schema !== 'object') return schema;
@@ -117,13 +117,13 @@ function withLowerCaseIds(schema: unknown): unknown {
   return mayBeId ? { ...same, lowerCaseId: true } : same;
 }
 
-/** The validator's findings as `error.details`: a JSON path, a code that is the rule's name, and a text. */
+/** Returns the validator's findings as `error.details`: a JSON path, the rule's name as the code, and a text. */
 export function detailsOf(errors: FastifySchemaValidationError[], context = 'body'): ErrorDetail[] {
   const prefix = context === 'body' ? '' : context === 'querystring' ? 'query' : context;
   return errors.slice(0, 20).map((error) => detailOf(error, prefix));
 }
 
-/** One of them. */
+/** Returns one finding as a detail. */
 export function detailOf(finding: FastifySchemaValidationError, prefix = ''): ErrorDetail {
   const error = finding as unknown as ErrorObject;
   return {

@@ -1,6 +1,6 @@
 import { DomainError } from '../domain/errors.js';
 
-/** For `.catch`: shows a version conflict's current state as the resource that callers know. */
+/** For `.catch`: turns the current state in a version conflict into the resource that callers know. */
 export const conflictAs =
   <T>(present: (current: T) => unknown) =>
   (error: unknown): never => {

@@ -11,7 +11,7 @@ export interface WellKnownOptions {
   keys: SigningKeys;
 }
 
-/** A document as it goes over the wire, made once. */
+/** A document as it is sent, serialized once. */
 interface Prepared {
   body: Buffer;
   etag: string;
@@ -43,7 +43,7 @@ function prepare(document: object): Prepared {
 function send(request: FastifyRequest, reply: FastifyReply, { body, etag }: Prepared): FastifyReply {
   reply
     .header('etag', etag)
-    // An hour: a key is published a week before it signs.
+    // An hour is safe, since a key is published a week before it signs.
     .header('cache-control', 'public, max-age=3600')
     .header('access-control-allow-origin', '*');
   const known = request.headers['if-none-match'];

@@ -3,8 +3,9 @@ import type { FastifyReply } from 'fastify';
 import type { Turns } from '../domain/fair-queue.js';
 
 /**
- * Makes an answer in a turn that lasts until it is sent, or nobody waits for it any more: for what is in memory for as long.
- * @throws DomainError service.unavailable where there is no turn in time, and whatever `make` throws
+ * Makes an answer in a turn that lasts until it is sent or the connection is closed; for answers that stay in memory
+ * until then.
+ * @throws DomainError service.unavailable if there is no turn in time; whatever `make` throws
  */
 export function whileSent<T>(turns: Turns, whose: string, reply: FastifyReply, make: () => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** What is written when somebody is removed from an Environment, and with the last one from the Account. */
+/** The events when a person is removed from an Environment, and from the Account if it was their last Environment. */
 export const identityRemovalEvents = [
   'identity.deleted',
   'identity.sessions_revoked',

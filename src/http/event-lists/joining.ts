@@ -1,8 +1,8 @@
 import type { EventAction } from '../../domain/events/catalogue.js';
 
 /**
- * What is written when somebody becomes a member: they are there, and what they had there from before ends, such as the session of a
- * sign-in that was under way while they were removed.
+ * The events when a person becomes a member of an Environment: they are created, and what remained from an earlier
+ * membership ends, such as the session of a sign-in that was under way while they were removed.
  */
 export const joiningEvents = [
   'identity.created',

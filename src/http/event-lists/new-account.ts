@@ -1,6 +1,6 @@
 import type { EventAction } from '../../domain/events/catalogue.js';
 
-/** An account was made, and its first administrator is in it. */
+/** The events when an account is created, and its first administrator is signed in. */
 export const accountEvents = [
   'account.created',
   'application.created',

@@ -1,7 +1,7 @@
-/** What is written when something goes that roles and invites of administrators are limited to. */
+/** The events when something is deleted to which roles and invites of administrators are limited. */
 export const limitEvents = ['member.updated', 'administrator_invite.updated'] as const;
 
-/** What is written when nodes go with all that stands at them: organizations, and what those have to themselves. */
+/** The events when nodes are deleted with everything at them: organizations, and what belongs to those alone. */
 export const nodeRemovalEvents = [
   'node.deleted',
   'organization.deleted',
@@ -18,7 +18,7 @@ export const nodeRemovalEvents = [
   ...limitEvents,
 ] as const;
 
-/** What is written when a node moves out of an organization whose directory gives roles there. */
+/** The events when a node moves out of an organization whose directory grants roles there. */
 export const movingOutEvents = [
   'scim_group_mapping.deleted',
   'role_assignment.deleted',

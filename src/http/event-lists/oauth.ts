@@ -26,7 +26,7 @@ const adminSsoEvents = [
 ] as const satisfies readonly EventAction[];
 const enrollmentInSignIn = [...signInEvents, ...enrollmentEvents] as const;
 
-/** What each route under `/oauth` may have recorded when it answers (`operation.ts`). */
+/** The events that each route under `/oauth` may have recorded when it answers (`operation.ts`). */
 const oauthEvents: Readonly<Record<string, readonly EventAction[]>> = {
   'GET /oauth/authorize': ['auth.mfa_grace_started'],
   'POST /oauth/authorize': attemptEvents,
@@ -95,7 +95,7 @@ const oauthEvents: Readonly<Record<string, readonly EventAction[]>> = {
   'POST /oauth/userinfo': [],
 };
 
-/** Has every route that is added from here on carry its events. */
+/** Adds its events to the config of every route that is registered afterwards. */
 export function declareEvents(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {
     const method = String(route.method).replace('HEAD', 'GET');

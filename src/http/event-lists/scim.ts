@@ -1,10 +1,10 @@
 import type { EventAction } from '../../domain/events/catalogue.js';
 import { provedAddressEvents } from './sign-in.js';
 
-/** What a person gets or loses by their groups. */
+/** The events when a person gets or loses roles through their groups. */
 export const roleEvents = ['role_assignment.created', 'role_assignment.deleted'] as const;
 
-/** What a change of a User may have recorded: of the person, of what they are a member of, and of what they hold. */
+/** The events of a change of a User: about the person, their memberships and their roles. */
 export const userEvents: readonly EventAction[] = [
   'scim_user.linked',
   'scim_user.updated',
@@ -26,7 +26,7 @@ export const userEvents: readonly EventAction[] = [
   ...roleEvents,
 ];
 
-/** A member whom the directory did not provision before is one whom it does from then on, though another one did. */
+/** The events of a change of a Group. From then on its directory provisions new members, even those of another one. */
 export const groupEvents: readonly EventAction[] = [
   'scim_group.created',
   'scim_group.updated',

@@ -1,7 +1,7 @@
 import type { EventAction } from '../../domain/events/catalogue.js';
 import { joiningEvents } from './joining.js';
 
-/** What may come of a factor that an end user proved, on whichever surface: they are in, wait for another one, or are refused. */
+/** The events when an end user proves a factor, on any surface: they are signed in, asked for another, or refused. */
 export const signInEvents = [
   'identity.signed_in',
   'auth.identity_sign_in_failed',
@@ -10,23 +10,23 @@ export const signInEvents = [
   'auth.mfa_grace_started',
 ] as const satisfies readonly EventAction[];
 
-/** And of one that was guessed at. */
+/** Those, and the event when too many guesses have locked the person. */
 export const attemptEvents = [...signInEvents, 'identity.locked'] as const satisfies readonly EventAction[];
 
-/** And of a second one. */
+/** The events of a second factor. */
 export const challengeEvents = [
   ...signInEvents,
   'auth.mfa_challenge_passed',
   'auth.mfa_challenge_failed',
 ] as const satisfies readonly EventAction[];
 
-/** A factor was enrolled: whoever had time to do so needs it no more. */
+/** The events when a factor is enrolled, which also ends the period of grace for doing so. */
 export const enrollmentEvents = [
   'identity.mfa_enrolled',
   'auth.mfa_grace_enrolled',
 ] as const satisfies readonly EventAction[];
 
-/** An address is proved by whoever has the mailbox: whoever had the Identity before is out of it, second factors included. */
+/** The events when a mailbox's owner proves the address: whoever used the Identity before loses all access to it. */
 export const provedAddressEvents = [
   'identity.email_verified',
   'identity.password_changed',
@@ -35,7 +35,10 @@ export const provedAddressEvents = [
   'auth.mfa_grace_reset',
 ] as const satisfies readonly EventAction[];
 
-/** The address of somebody who signed up is confirmed, with the names that they gave: whoever had the Identity before is out of their sessions. */
+/**
+ * The events when the address of somebody who signed up is confirmed, with the names that they gave: anybody who used
+ * the Identity before loses their sessions.
+ */
 export const confirmationEvents = [
   ...joiningEvents,
   'identity.updated',
@@ -44,7 +47,7 @@ export const confirmationEvents = [
   'auth.mfa_grace_reset',
 ] as const satisfies readonly EventAction[];
 
-/** Somebody came by an invite: who they are, where they belong from now on, and with which roles. */
+/** The events when an invite is accepted: about the person, their new memberships, and the roles in them. */
 export const acceptanceEvents = [
   'identity_invite.accepted',
   'identity_invite.role_not_given',
@@ -57,7 +60,7 @@ export const acceptanceEvents = [
   'role_assignment.created',
 ] as const satisfies readonly EventAction[];
 
-/** Somebody came by an identity provider, which may have brought them. */
+/** The events of a sign-in at an identity provider, which may also provision the person. */
 export const ssoEvents = [
   ...signInEvents,
   ...joiningEvents,

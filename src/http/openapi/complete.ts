@@ -25,8 +25,8 @@ import { shareRefusals, shareSchemas } from './shared-schemas.js';
 import { tags } from './tags.js';
 
 /**
- * Completes the document that is made of the routes' schemas: error codes with their envelopes, examples, headers and
- * shared parts. Nothing in it is written by hand for one operation.
+ * Completes the document that is made from the routes' schemas: error codes with their envelopes, examples, headers and
+ * shared parts. Nothing here is written by hand for a single operation.
  */
 export function completed(document: OpenApiDocument): OpenApiDocument {
   document.components.headers = headerComponents;
@@ -60,7 +60,7 @@ export function completed(document: OpenApiDocument): OpenApiDocument {
   return document;
 }
 
-/** What has a default need not be sent: the validator fills it in before it asks for what is required. */
+/** Makes fields with a default optional: the validator fills them in before it checks which are required. */
 function letDefaultsOut({ parameters = [], requestBody }: DocumentedOperation): void {
   for (const parameter of parameters) {
     if (!isReference(parameter) && parameter.schema.default !== undefined) parameter.required = false;
@@ -68,7 +68,7 @@ function letDefaultsOut({ parameters = [], requestBody }: DocumentedOperation): 
   for (const media of Object.values(requestBody?.content ?? {})) media.schema = withoutDefaults(media.schema as Schema);
 }
 
-/** A body that may be null may be left out. */
+/** Makes a body optional if it may be null. */
 function letBodyOut({ requestBody }: DocumentedOperation): void {
   const bodies = Object.values(requestBody?.content ?? {});
   if (requestBody && bodies.every(({ schema }) => (schema as Schema).nullable)) requestBody.required = false;
@@ -87,7 +87,7 @@ function withoutDefaults(schema: Schema): Schema {
   };
 }
 
-/** Schemas alone bring extensions here; this one is about the answer. */
+/** Moves `x-body-optional` from the schema, in which routes have to declare it, to the answer, to which it applies. */
 function tellOptionalBody(response: DocumentedResponse): void {
   const media = response.content?.[json];
   const { 'x-body-optional': isOptional, ...schema } = (media?.schema ?? {}) as Schema;

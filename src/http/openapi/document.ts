@@ -1,4 +1,4 @@
-/** What this folder reads and writes of an OpenAPI 3.0 document. */
+/** The parts of an OpenAPI 3.0 document that this folder reads and writes. */
 export interface OpenApiDocument {
   openapi: string;
   tags?: { name: string; description: string }[];
@@ -32,7 +32,7 @@ export interface DocumentedResponse {
   headers?: Record<string, unknown>;
   content?: Record<string, MediaType>;
   'x-error-codes'?: (string | null)[];
-  /** Whether it may come without the body that it declares, which OpenAPI has no words for. */
+  /** Whether the answer may have no body although it declares one, which OpenAPI cannot express. */
   'x-body-optional'?: boolean;
 }
 
@@ -51,7 +51,7 @@ export interface Schema {
   format?: string;
   pattern?: string;
   enum?: unknown[];
-  /** Values that are known, and may become more: no `enum`, which generated clients hold an answer to. */
+  /** Known values, to which more may be added; not an `enum`, since generated clients refuse other values. */
   'x-extensible-enum'?: string[];
   default?: unknown;
   example?: unknown;
@@ -73,14 +73,14 @@ export interface Schema {
   title?: string;
   'x-error-codes'?: string[];
   'x-body-optional'?: boolean;
-  /** The name of the resource that it is, where it cannot be said whole. */
+  /** The name of the resource for which this schema stands, if it cannot be written in full here. */
   'x-resource'?: string;
   $ref?: string;
 }
 
 const methods = ['get', 'put', 'post', 'patch', 'delete'] as const;
 
-/** Every operation with its path and method, in the document's order. */
+/** Yields every operation with its path and method, in the document's order. */
 export function* operationsOf({ paths }: OpenApiDocument) {
   for (const [path, item] of Object.entries(paths)) {
     for (const method of methods) {
@@ -93,5 +93,5 @@ export function* operationsOf({ paths }: OpenApiDocument) {
 export const json = 'application/json';
 export const isReference = (part: object): part is Reference => '$ref' in part;
 
-/** The surfaces that speak JSON and answer errors in the envelope; the others are OAuth's endpoints, discovery and pages. */
+/** Returns whether a path's surface answers errors in the JSON envelope; OAuth, discovery, SCIM and pages do not. */
 export const isJsonSurface = (path: string): boolean => /^\/(api|access|portal)\/v1\/|^\/v1\//.test(path);

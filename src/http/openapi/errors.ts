@@ -8,7 +8,10 @@ import { json } from './document.js';
 
 const body = ErrorEnvelope.properties.error;
 
-/** The envelope, and by a name of its own what it holds, with every code that there is: generators follow references to names only. */
+/**
+ * The error envelope, and its content with every code that exists; this has a name of its own, since generators only
+ * follow references to named schemas.
+ */
 export const errorSchemas = {
   Error: {
     ...ErrorEnvelope,
@@ -41,9 +44,9 @@ const bodyCodes = [
   'body.unsupported_media_type',
 ] as const satisfies ErrorCode[];
 
-/** What every operation of a JSON surface may be refused with before it is reached, whatever it declares. */
+/** Returns the codes with which any operation of a JSON surface may be refused before it runs, whatever it declares. */
 export function transportCodes(method: string, { parameters = [], responses }: DocumentedOperation): ErrorCode[] {
-  // A body is read and has to be JSON wherever a method may have one, also where none is asked for.
+  // If the method allows a body, one is parsed and has to be JSON, even if the operation has none.
   const readsBody = method.toLowerCase() !== 'get';
   const validated = readsBody || parameters.some((parameter) => !('in' in parameter) || parameter.in !== 'header');
   return [
@@ -56,7 +59,7 @@ export function transportCodes(method: string, { parameters = [], responses }: D
   ];
 }
 
-/** Has an operation document these refusals too, besides those that it declares. */
+/** Adds refusals to those that an operation declares. */
 export function addErrors(operation: DocumentedOperation, codes: readonly ErrorCode[]): void {
   for (const code of codes) {
     const status = String(httpStatusOf(code));
@@ -70,8 +73,8 @@ export function addErrors(operation: DocumentedOperation, codes: readonly ErrorC
 }
 
 /**
- * The same of OAuth's endpoints, of pages and of SCIM, which answer each refusal in a form of their own: pages as pages, and the
- * others in the form of those that they declare.
+ * Adds the general refusals of OAuth's endpoints, pages and SCIM, which have their own forms of error: a page for
+ * pages, and for the others the form of the refusals that they declare.
  */
 export function addRefusalsInForm(method: string, { responses }: DocumentedOperation): void {
   const declared = ['403', '400', '401'].map((status) => responses[status]).find(Boolean) as DocumentedResponse;
@@ -85,7 +88,7 @@ export function addRefusalsInForm(method: string, { responses }: DocumentedOpera
   }
 }
 
-/** Where a form is answered with a page, its refusals are pages too. */
+/** Adds HTML to the refusals of an operation that answers with a page: they are pages, too. */
 export function addRefusalPages({ responses }: DocumentedOperation): void {
   const all = Object.entries(responses) as [string, DocumentedResponse][];
   if (!all.some(([status, { content = {} }]) => status < '400' && content[html])) return;
@@ -95,7 +98,7 @@ export function addRefusalPages({ responses }: DocumentedOperation): void {
 }
 const html = 'text/html';
 
-/** Turns the codes that a response's schema carries into words, examples and `x-error-codes`. */
+/** Turns the codes in a response's schema into descriptions, examples and `x-error-codes`. */
 export function describeErrors(
   response: DocumentedResponse,
   document: OpenApiDocument,
@@ -118,7 +121,7 @@ export function describeErrors(
 const errorReference = { $ref: '#/components/schemas/Error' };
 const errorPart = { $ref: '#/components/schemas/ErrorBody' } as Schema;
 
-/** One example for each code, made where it is first met. */
+/** Returns a reference to the code's example, which is made at its first use. */
 function exampleReference(code: ErrorCode, document: OpenApiDocument, at: { path: string; method: string }) {
   document.components.examples ??= {};
   const { examples } = document.components;

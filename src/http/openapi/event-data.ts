@@ -3,8 +3,8 @@ import { schemaOfField } from '../../domain/events/field-kinds.js';
 import { eventFields } from '../../domain/events/fields.js';
 
 /**
- * What `data` of an item of the change feed, and of what a webhook is told, holds: a property for each type of event. OpenAPI 3.0
- * knows no webhooks; generated clients take their types from here.
+ * The schemas of `data` in the change feed's items and in webhook deliveries: one property for each type of event.
+ * OpenAPI 3.0 has no webhooks; generated clients get their types from here.
  */
 export const eventData = {
   type: 'object',

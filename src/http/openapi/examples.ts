@@ -2,7 +2,7 @@ import type { Schema } from './document.js';
 
 const id = '01936d2f-5b1c-7e4a-9f3e-2b8c6d1a4e70';
 
-/** What a text is called says what it looks like, where its schema gives no `example` of its own. */
+/** Examples of texts by the name of their property, if their schema has no `example`. */
 const texts: Record<string, string> = {
   accountSlug: 'acme',
   account_name: 'Acme',
@@ -70,7 +70,7 @@ const texts: Record<string, string> = {
   user_agent: 'Mozilla/5.0 (X11; Linux x86_64) Firefox/142.0',
 };
 
-/** Texts of a known form, tried where the name's own does not fit: a key of a node type is no key of a permission. */
+/** Texts that are tried if the name's own does not match the schema: a node type's key is no permission's key. */
 const forms = ['site', 'invoice', 'invoice.view', 'berlin', '7d', '492817', 'https://app.example.com', id];
 
 const formats: Record<string, string> = {
@@ -82,8 +82,8 @@ const formats: Record<string, string> = {
 };
 
 /**
- * One example of what a schema describes: its own `example` where it has one, else made from its default, values, format or
- * name, with every property. The tests hold each against its schema.
+ * Returns an example of what a schema describes: its own `example` if it has one, or else made from its default,
+ * values, format or name, with every property. The tests validate each example by its schema.
  */
 export function exampleOf(schema: Schema, name = ''): unknown {
   if (schema.example !== undefined) return schema.example;

@@ -3,7 +3,7 @@ import { isReference, json } from './document.js';
 
 const header = (description: string, type: string, example: unknown) => ({ description, schema: { type }, example });
 
-/** Headers of answers. */
+/** Headers of responses. */
 export const headerComponents = {
   ETag: header('The version of the resource, for `If-Match`.', 'string', '"7"'),
   'Idempotency-Replayed': header(
@@ -55,7 +55,7 @@ export const parameterComponents: Record<string, DocumentedParameter> = {
   },
 };
 
-/** Puts the shared parameters in the place of those that the routes declared. */
+/** Replaces the routes' own declarations of shared parameters by references. */
 export function shareParameters(operation: DocumentedOperation): void {
   operation.parameters = operation.parameters?.map((parameter) => {
     const isShared = !isReference(parameter) && parameter.in === 'header' && parameter.name in parameterComponents;

@@ -17,7 +17,7 @@ others a version in it is refused (400). Requests that are refused before they r
 same format: \`request.malformed\` (400), \`request.timed_out\` (408), \`request.headers_too_large\` (431, if the URL
 and the headers exceed 16 KiB).`;
 
-/** The OpenAPI 3.0 document of every route with a schema, and readable pages of it at `/docs`. */
+/** Serves the OpenAPI 3.0 document of all routes with a schema, and readable pages of it at `/docs`. */
 export const openApi = fastifyPlugin<{ baseUrl: string }>(async (app, { baseUrl }) => {
   await app.register(fastifySwagger, {
     transform({ schema, url, route }) {
@@ -48,7 +48,7 @@ export const openApi = fastifyPlugin<{ baseUrl: string }>(async (app, { baseUrl 
       },
     },
   });
-  // In the bytes that are sent: three megabytes are a while's work to write, and anybody may ask for them as often as they like.
+  // The serialized document: it has three megabytes, which take a while to write, and anybody may request it often.
   let bytes: Buffer | undefined;
   const sendDocument = (reply: FastifyReply) => {
     bytes ??= Buffer.from(JSON.stringify(app.swagger()));
@@ -58,17 +58,17 @@ export const openApi = fastifyPlugin<{ baseUrl: string }>(async (app, { baseUrl 
   await app.register(fastifySwaggerUi, {
     routePrefix: '/docs',
     uiHooks: {
-      // What the pages read is written anew for each who asks, and YAML, which nobody reads, takes the process seconds.
+      // The plugin itself would serialize the document for each request; YAML takes seconds, and nobody reads it.
       onRequest(request, reply, done) {
         if (request.routeOptions.url === '/docs/json') return void sendDocument(reply);
         done(request.routeOptions.url === '/docs/yaml' ? new DomainError('route.not_found') : undefined);
       },
     },
     staticCSP: true,
-    // WebKit upgrades what a page on loopback asks for too: without TLS there it would show nothing.
+    // WebKit also upgrades the requests of a page on loopback: without TLS there, the page would show nothing.
     transformStaticCSP: (policy) =>
       policy.replaceAll(/(base-uri|frame-ancestors) 'self'/g, "$1 'none'").replace(/ ?upgrade-insecure-requests;/, ''),
-    // Five hundred operations: tags first, each opened and linked to by itself; and no bar that offers other documents.
+    // For five hundred operations: first only tags, each operation with its own link, and no bar for other documents.
     uiConfig: { docExpansion: 'none', deepLinking: true, filter: true, layout: 'BaseLayout' },
     theme: {
       title: 'Gatehouse API reference',

@@ -1,6 +1,6 @@
 import { type DocumentedOperation, type DocumentedParameter, isReference } from './document.js';
 
-/** What parameters mean that many operations have, where a declaration says nothing of its own. */
+/** Descriptions of parameters that many operations have, if a declaration has none of its own. */
 const known: Record<string, string> = {
   accountSlug: 'The slug of the account.',
   appSlug: 'The slug of the application.',
@@ -20,7 +20,7 @@ const known: Record<string, string> = {
   permission: 'The key of the permission.',
 };
 
-/** Describes a path's frame and a query; what else a list or an export can be asked for narrows it. */
+/** Describes an operation's parameters; any unknown one in the query of a list or an export is a filter. */
 export function describeParameters({ parameters = [], description: text = '' }: DocumentedOperation): void {
   const named = parameters.filter((one): one is DocumentedParameter => !isReference(one));
   const isNarrowed = named.some(({ name }) => name === 'take' || name === 'format');
@@ -28,7 +28,7 @@ export function describeParameters({ parameters = [], description: text = '' }: 
     const isFilter = isNarrowed && parameter.in === 'query';
     const description = known[parameter.name] ?? (isFilter ? `Only items with this \`${parameter.name}\`.` : null);
     if (description) parameter.description ??= description;
-    // Clients and forms show what stands with the parameter: what the list's own text says of it is there, too.
+    // Clients and forms show the parameter's own description, so it repeats what the list's text says about `q`.
     const searched = parameter.name === 'q' && /`q` searches ([^.;]+)/.exec(text)?.[1];
     if (searched) parameter.description = `Substring filter: ${searched}.`;
   }

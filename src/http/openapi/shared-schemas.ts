@@ -2,8 +2,8 @@ import { isReference, type MediaType, type OpenApiDocument, operationsOf, type S
 import { reasonOf } from './errors.js';
 
 /**
- * Gives what several operations have alike one place and a name: schemas with a `title`, and bodies and answers that the
- * Public API and the Portal share, which are named after the operation.
+ * Moves schemas that several operations share to named components: those with a `title`, and the bodies and answers
+ * that the Public API and the Portal share, which are named after the operation.
  */
 export function shareSchemas(document: OpenApiDocument): void {
   const shared = new Map<string, string>(); // by text
@@ -27,10 +27,10 @@ export function shareSchemas(document: OpenApiDocument): void {
       );
     }
     if (schema.items) parts.items = titled(schema.items);
-    // Java compiles no set of an enumeration without a name, and Go no two with a name that have a value in common.
+    // Generated Java does not compile with a set of an unnamed enum, nor Go with two named enums that share a value.
     if (parts.items?.enum) delete parts.uniqueItems;
     const { title, ...nameless } = parts;
-    // OpenAPI 3.0 knows no `nullable` beside a reference, and generators would make a second type of the name.
+    // OpenAPI 3.0 ignores `nullable` next to a `$ref`, and generators would make a second type with this name.
     if (schema.nullable) return nameless;
     return title ? (share(parts, title) as Schema) : parts;
   };
@@ -51,7 +51,11 @@ export function shareSchemas(document: OpenApiDocument): void {
   }
 }
 
-/** What each of has a name, and a property with values of its own, is told apart by that. @param named the same, shared */
+/**
+ * Returns the union of some schemas. If all are named, and a property has different values in each, that property is
+ * the discriminator.
+ * @param named the same schemas, replaced by references if they have a name
+ */
 function alternatives(all: Schema[], named: Schema[]): Partial<Schema> {
   const tellsApart = (name: string): boolean => {
     const values = all.flatMap(({ properties, required }) =>
@@ -67,7 +71,7 @@ function alternatives(all: Schema[], named: Schema[]): Partial<Schema> {
   return { oneOf: named, discriminator: { propertyName, mapping: Object.fromEntries(mapping) } };
 }
 
-/** Those of the answers beyond the first success are rare, and say their status. */
+/** Returns the name of an answer's schema; the few that are neither 200 nor 201 have their status in it. */
 const nameOf = (name: string, status: string): string =>
   status === '200' || status === '201' ? `${name}Response` : `${name}Response${status}`;
 
@@ -76,7 +80,7 @@ const mediaOf = (part: { content?: Record<string, MediaType> } | undefined): Med
     ({ schema }) => !isReference(schema) && ((schema as Schema).type === 'object' || 'anyOf' in schema),
   );
 
-/** Refusals that are the same nearly everywhere, such as 429, have one place: as most operations answer them. */
+/** Moves the commonest form of refusals that are the same nearly everywhere, such as 429, to a shared component. */
 export function shareRefusals(document: OpenApiDocument): void {
   const responses: Record<string, unknown> = {};
   for (const status of always) {

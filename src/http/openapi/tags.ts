@@ -1,4 +1,4 @@
-/** What each group of operations is about, in the order of the document. */
+/** The groups of operations with their descriptions, in the document's order. */
 export const tags: Record<string, string> = {
   Authorization: 'Checks whether an identity has a permission at a node, and explains why.',
   AuthZEN: 'The same authorization engine through the OpenID AuthZEN Authorization API 1.0.',

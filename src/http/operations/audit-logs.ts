@@ -26,7 +26,7 @@ const common = {
   inPart: true,
 } as const;
 
-/** The Environment; to an administrator who is limited to nodes, what happened to those. */
+/** Returns which rows the caller may see: the Environment's, or only those of the nodes that limit an administrator. */
 async function placeOf(
   { rights }: Pick<Services, 'rights'>,
   scope: EnvironmentScope,
@@ -36,7 +36,7 @@ async function placeOf(
   const nodes =
     caller.type === 'platform_admin'
       ? await rights.reach(scope, caller, { permissions: [], capability: 'audit.view' })
-      : null; // the permission was asked for at the root
+      : null; // the permission was checked at the root
   const reach = nodes && { application_ids: [], environment_ids: [], node_ids: [...nodes] };
   return { accountId, environmentId, surface: 'all', reach };
 }

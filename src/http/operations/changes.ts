@@ -93,7 +93,7 @@ const present = ({ cursor, type, resourceType, resourceId, occurredAt, data }: C
   data,
 });
 
-/** @throws DomainError validation.failed, where one is no event that the feed has */
+/** @throws DomainError validation.failed if one of the types is not in the feed */
 function typesOf(text: string): EventAction[] {
   const types = text.split(',').map((type) => type.trim());
   const unknown = types.find((type) => !isDomainEvent(type));

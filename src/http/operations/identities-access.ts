@@ -126,7 +126,7 @@ export const unlockIdentity = operation({
   },
   handle({ params: { id }, ...asking }) {
     const { services, scope } = asking;
-    const may = mayChange(asking, id, { takesOver: true }); // without limits, what they know can be guessed
+    const may = mayChange(asking, id, { takesOver: true }); // without the lock, their password can be guessed
     return detailAfter(asking, () => services.identityAdministration.unlock(scope, id, may));
   },
 });

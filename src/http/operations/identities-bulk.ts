@@ -24,7 +24,7 @@ const BulkIdentityFields = {
   ),
 };
 const Element = Body(BulkIdentityFields, 'IdentityToCreate');
-/** What the document shows: a hash or a password, of which each excludes the other. */
+/** The document's example: written by hand, since a password and a hash exclude each other. */
 const imported = [
   {
     email: 'ana@example.com',

@@ -31,7 +31,7 @@ export const IdentityDetail = Resource('Identity', {
 
 export const Address = Email;
 
-/** Of somebody who is to be made. */
+/** The fields of an Identity that is going to be created. */
 export const NewIdentityFields = {
   email: Address,
   ...ProfileFields,
@@ -89,23 +89,32 @@ function presentDetail(found: MemberInDetail, canManage: boolean) {
   };
 }
 
-/** `{ data }` of an Identity as it is now, for this caller. @throws DomainError identity.not_found */
+/**
+ * Returns the `{ data }` of an Identity, for this caller.
+ * @throws DomainError identity.not_found
+ */
 export async function detailOf(asking: Asking, id: string) {
   const found = await asking.services.identities.getInDetail(asking.scope, id);
   return { data: presentDetail(found, await mayManage(asking)) };
 }
 
-/** The same as a change leaves it. Whatever else is asked for the answer is asked before: what is done cannot fail any more. */
+/**
+ * Changes an Identity, and returns its new `{ data }`. Everything else that the answer needs is read before: once the
+ * change is made, the request must not fail.
+ */
 export async function detailAfter(asking: Asking, change: () => Promise<MemberInDetail>) {
   const canManage = await mayManage(asking);
   return { data: presentDetail(await change(), canManage) };
 }
 
-/** For the descriptions of what takes over. */
+/** For the descriptions of operations by which the caller could sign in as the person. */
 export const ofThemselves =
   'End users who change this for themselves need a sign-in within the last ten minutes, with a second factor if they have one.';
 
-/** Whether the caller may change this person; `takesOver`: in a way by which they could sign in as them. */
+/**
+ * Returns the check that the caller may change this person.
+ * @param takesOver whether the caller could sign in as the person after the change
+ */
 export const mayChange =
   ({ services, scope, caller }: Asking, id: string, { takesOver }: { takesOver: boolean }): MayChange =>
   async (on) => {
@@ -113,7 +122,7 @@ export const mayChange =
     if (takesOver) await services.assertMayTakeOver(scope, caller, id, on);
   };
 
-/** What operations on one Identity have alike. */
+/** What all operations on one Identity share. */
 export const ofOne = {
   tag: 'Identities',
   level: 'environment',

@@ -187,7 +187,8 @@ export const updateIdentity = operation({
   },
   handle({ params: { id }, body, ...asking }) {
     const { services, scope, caller } = asking;
-    // Whom the developers' system takes somebody for is a key to what they have there; a key is that system's own.
+    // The developers' system knows a person by the external id, so it opens what they have there. An API key belongs to
+    // that system, and may change it.
     const isRenamed = body.external_id !== undefined && caller.type === 'identity';
     const may = mayChange(asking, id, { takesOver: body.email !== undefined || isRenamed });
     const changes = { ...profileIn(body), email: body.email, emailVerified: body.email_verified };

@@ -11,7 +11,7 @@ import { type Presenting, ProcessOfResource, presentProcess } from './process-of
 
 export const sorts = ['created_at', 'expires_at', 'email'] as const;
 
-/** What every kind of invite of an end user shows. */
+/** The fields that every kind of end user's invite has. */
 export const InviteFields = {
   id: Id,
   email: Type.String(),
@@ -65,7 +65,7 @@ export const IdentityInviteView = Resource('IdentityInvite', {
   has_initial_assignment: Type.Boolean(),
 });
 
-/** Why no invite of either kind is sent again. */
+/** The codes with which sending an invite again is refused, for both kinds. */
 export const resendRefusals = [
   'identity_invite.not_found',
   'identity_invite.not_pending',
@@ -75,7 +75,7 @@ export const resendRefusals = [
   'role.cannot_grant',
 ] as const;
 
-/** What is said of sending an invite again, and of revoking one, in its Environment as in its Account. */
+/** Sending an invite again, and revoking one: what the operations of an Environment and of an Account share. */
 export const resendingInvite = {
   method: 'POST',
   path: '/identity-invites/:id/resend',
@@ -98,7 +98,7 @@ export const revokingInvite = {
 
 export const presentIdentityInvite = (services: Presenting) => (invite: ListedInvite) => {
   const leadsIn = invite.intent === 'activate';
-  // Not by spreading: a literal that begins with a spread takes V8 a microsecond for each member that comes behind it.
+  // No spread: in a literal that begins with one, V8 spends a microsecond on each member that follows.
   return Object.assign(presentInvite(services, invite), {
     intent: invite.intent,
     role_id: invite.roleIds[0] ?? null,

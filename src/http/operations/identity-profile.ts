@@ -4,13 +4,13 @@ import type { SnakeCase } from '../../platform/database/naming.js';
 import { Name, Nullable, SentMetadata, WebUrl } from '../schemas.js';
 
 /**
- * The profile of an Identity on the wire: how each field is written, how it is read, and which field of the domain it is.
- * Creating, importing, changing and showing use these, and the compiler asks for whatever the domain's profile has.
+ * An Identity's profile in the API: the schema of each field in requests and in answers, and the domain's field for it.
+ * Creating, importing, changing and showing use these, and the compiler demands every field of the domain's profile.
  */
 
 type Named<P, Value> = { [K in keyof P & string as SnakeCase<K>]: Value };
 
-/** As it is written: null takes it away, and what is left out stays, or is empty at first. */
+/** The fields in requests: null removes a value; an absent field stays as it is, or is empty in a new Identity. */
 export const ProfileFields = {
   first_name: Type.Optional(Nullable(Name)),
   last_name: Type.Optional(Nullable(Name)),
@@ -20,7 +20,7 @@ export const ProfileFields = {
 } satisfies Named<Profile, TSchema> & TProperties;
 const Written = Type.Object(ProfileFields);
 
-/** @returns what was said of it: undefined stands for nothing, null for none */
+/** Returns the profile in a body: an absent field is undefined, a removed one null. */
 export const profileIn = (body: Static<typeof Written>): Partial<Profile> =>
   ({
     firstName: trimmed(body.first_name),
@@ -30,7 +30,7 @@ export const profileIn = (body: Static<typeof Written>): Partial<Profile> =>
     metadata: body.metadata,
   }) satisfies Record<keyof Profile, unknown>;
 
-/** As lists show it. */
+/** The fields that lists show. */
 export const ListedProfileFields = {
   first_name: Nullable(Type.String()),
   last_name: Nullable(Type.String()),

@@ -6,7 +6,7 @@ import type { ListedWithRoles } from '../../domain/identities/identities.js';
 import { Id, Nullable, Resource, Timestamp } from '../schemas.js';
 import { ListedProfileFields } from './identity-profile.js';
 
-/** A role inside what is answered of an identity (specification, "RoleAssignment"). */
+/** A role in the answers about an identity (specification, "RoleAssignment"). */
 export const AssignedRoleView = Resource('AssignedRole', {
   assignment_id: Id,
   id: Id,
@@ -17,11 +17,11 @@ export const AssignedRoleView = Resource('AssignedRole', {
   effective_to: Nullable(Timestamp),
 });
 
-/** By what a list of people can be sorted. */
+/** The fields by which a list of people can be sorted. */
 export const personSorts = ['created_at', 'email', 'first_name', 'last_name'] as const;
 
 const { first_name, last_name, avatar_url } = ListedProfileFields;
-/** Who somebody is, where a list is about something else of theirs. */
+/** A person's address, names and picture, in lists of something else that belongs to them. */
 export const PersonFields = { email: Type.String(), first_name, last_name, name: Nullable(Type.String()), avatar_url };
 
 export const presentPerson = (identity: Pick<Identity, 'email' | 'firstName' | 'lastName' | 'avatarUrl'>) => ({

@@ -1,4 +1,4 @@
 import { OneOf } from '../schemas.js';
 
-/** How an invite stands, whomever it asks. */
+/** The state of an invite, of an administrator or an end user. */
 export const InviteState = OneOf(['pending', 'accepted', 'expired', 'revoked']);

@@ -23,7 +23,7 @@ const NodeFields = {
 };
 export const NodeView = Resource('Node', NodeFields);
 
-/** A slug is unique below a parent: together they find one. */
+/** A slug is unique below a parent: both together find one node. */
 export const placeFilters = {
   slug: Type.Optional(Type.String({ maxLength: 63, description: 'Only those with exactly this slug, of any parent.' })),
   parent_node_id: Type.Optional(Type.String({ format: 'uuid', description: 'Only those directly below this node.' })),
@@ -67,10 +67,10 @@ export const presentSeen = (node: NodeInSight) =>
 const viewing = { permissions: ['hierarchy.view'], capability: 'env_structure.view' } as const;
 export const managing = { permissions: ['hierarchy.manage'], capability: 'env_structure.manage' } as const;
 
-/** For whoever has been let through to the node already. */
+/** For callers whose right at the node was checked already. */
 export const everything: Sight = { view: null, manage: null, activeOnly: false };
 
-/** What the caller sees of the tree. */
+/** Returns which part of the tree the caller sees. */
 export async function sightOf({
   services,
   scope,

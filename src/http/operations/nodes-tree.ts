@@ -14,7 +14,10 @@ const common = {
   inPart: true,
   capability: 'env_structure.view',
 } as const;
-/** Holds itself, by its name in the document. Nothing is serialized by it: what is answered has been picked field by field. */
+/**
+ * A schema that contains itself, by its name in the document. Nothing is serialized by it: `treeInPieces` writes each
+ * node by the schema of a single one.
+ */
 const NodeTree = Resource('NodeTree', {
   ...SeenNodeFields,
   children: Type.Array(Type.Unsafe<object>({ type: 'object', additionalProperties: true, 'x-resource': 'NodeTree' }), {

@@ -37,7 +37,7 @@ const filters = {
   node_type: Type.Optional(Type.String({ maxLength: 64 })),
   status: Type.Optional(NodeStatuses),
 };
-/** The list parameters of nodes that stand somewhere already. */
+/** The list parameters of nodes whose place the path already names. */
 export const nodeQuery = () => listQuery(sorts, filters);
 
 export const listNodes = operation({
@@ -116,7 +116,7 @@ export const getNode = operation({
   },
 });
 
-/** What a change of a node may be answered that can put it elsewhere. */
+/** The answers of an operation that can move a node. */
 const moved = {
   200: single(NodeView),
   ...errors(
@@ -234,7 +234,10 @@ export const deleteNode = operation({
   },
 });
 
-/** The parent that a body names: null is the root, as where a node is made. The root has none itself, and stays as it is. */
+/**
+ * Returns the id of the parent that a body names: null means the root, as at creation. For the root itself null changes
+ * nothing, since it has no parent.
+ */
 async function parentIn(
   { services, scope }: { services: Pick<Services, 'hierarchy'>; scope: EnvironmentScope },
   id: string,
@@ -246,11 +249,12 @@ async function parentIn(
 }
 
 /**
- * Moving takes a node from one parent and gives it to another, so it asks for the permission at both: else who manages one
- * team could take it out of the department whose managers are to see it. The version says which parent that of before is, so it has
- * to be the one that is here: a caller may have named the one that comes next. Who names that parent moves nothing. And what is held above
- * counts below, so nobody moves a node to where they hold more than at the node itself.
- * @throws DomainError version.conflict, role.cannot_grant, and what `assertHoldsAt` does
+ * Checks that the caller may move a node, for which they need the permission at both parents: otherwise somebody who
+ * manages one team could take it out of the department whose managers are to see it. The version is compared first,
+ * since the caller may have named the next one, and the old parent read here belongs to this version only. A move to
+ * the present parent changes nothing. Roles at a node apply below it, so nobody may move a node to where they hold more
+ * than at the node itself.
+ * @throws DomainError version.conflict, role.cannot_grant, and what `assertHoldsAt` throws
  */
 async function assertMayMove(
   context: Parameters<typeof assertHoldsAt>[0] & { services: Pick<Services, 'hierarchy'> },

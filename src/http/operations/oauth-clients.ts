@@ -22,7 +22,7 @@ const Jwks = Type.Object(
 );
 const RedirectUris = Type.Array(Type.String({ minLength: 1, maxLength: 2048 }), { maxItems: 100, uniqueItems: true });
 
-/** What may be said of a client at creation and later; RFC 7591 §2 names the fields. */
+/** The settings of a client, at creation and later; the fields have their names from RFC 7591 §2. */
 const Settings = {
   redirect_uris: RedirectUris,
   post_logout_redirect_uris: RedirectUris,

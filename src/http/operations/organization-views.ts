@@ -46,7 +46,7 @@ export const managed = {
   capability: managing.capability,
 } as const;
 
-/** What operations on one organization have alike. */
+/** What all operations on one organization share. */
 export const ofOne = {
   ...common,
   params: Type.Object({ id: Id }),

@@ -20,7 +20,7 @@ import {
 import { worded } from '../validation-words.js';
 import { conflictAs } from '../version-conflict.js';
 
-/** `resource.action`; a colon may stand in the resource, as in `billing:invoice.read`. */
+/** `resource.action`; the resource may contain a colon, as in `billing:invoice.read`. */
 export const PermissionKey = Type.String({
   pattern: worded('^[a-z][a-z0-9_:-]*(\\.[a-z0-9][a-z0-9_-]*)+$', 'must be like invoice.view, in lower case'),
   minLength: 3,
@@ -28,7 +28,7 @@ export const PermissionKey = Type.String({
   description: 'Has the form `resource.action`.',
 });
 
-/** Like a name, it is trimmed. */
+/** Trimmed like a name. */
 const Category = Nullable(line(100, 'Null: what stands before the first dot of the key, as where none is sent.'));
 
 export const PermissionView = Resource('Permission', {

@@ -5,10 +5,10 @@ import { states } from '../../domain/processes/kinds.js';
 import type { Services } from '../../services.js';
 import { Growing, Id, Nullable, OneOf, Resource } from '../schemas.js';
 
-/** What presenters of such resources need. */
+/** What presenters of resources with a process need. */
 export type Presenting = Pick<Services, 'accountProcesses'>;
 
-/** What a resource says of its process; the rest is under `/processes/{id}`. */
+/** What a resource shows about its process; the rest is under `/processes/{id}`. */
 export const ProcessOfResource = Resource(
   'ProcessOfResource',
   {

@@ -60,7 +60,7 @@ const common = { tag: 'Role assignments', level: 'environment', capability: 'env
 const mayAssign = somewhere('rbac.assign_roles');
 
 type Named = { services: Services; scope: EnvironmentScope; caller: Caller; params: { id: string } };
-/** The identity that the path names, as far as the caller knows it. */
+/** Throws the 404 if the identity in the path does not exist, or not for this caller. */
 const knownTo =
   (asked: 'view' | 'give') =>
   async ({ services, scope, caller, params }: Named) => {
@@ -176,7 +176,7 @@ export const assignRoles = operation({
   },
 });
 
-/** Answers the refusal where a time of it is none that can be stored. */
+/** Returns the wanted assignment, or the refusal if one of its times cannot be stored. */
 function wantedOf(one: Static<typeof Element>, index: number): WantedAssignment | DomainError {
   const at = (name: 'effective_from' | 'effective_to') => instant(one[name], `role_assignments[${index}].${name}`);
   try {

@@ -47,7 +47,7 @@ export const presentRole = (role: CountedRole) => ({
 });
 
 const common = { tag: 'Roles', level: 'environment' } as const;
-/** Also to an administrator of a part, who gives roles there. */
+/** Administrators of a part see roles too, since they assign them there. */
 export const viewed = {
   ...common,
   permission: 'rbac.view_roles',

@@ -7,20 +7,20 @@ import type { Authorization } from '../operation.js';
 import { Id } from '../schemas.js';
 import { managed, common as ofOrganizations, viewing } from './organization-views.js';
 
-/** Whose connections an operation is about: all have the same operations, each declared once. */
+/** The owner of the connections that an operation is about: all have the same operations, each declared once. */
 export interface ConnectionsOf {
   level: 'environment' | 'account';
   tag: string;
-  /** Goes before `SsoConnection` in the operations' names. */
+  /** Precedes `SsoConnection` in the operations' names. */
   prefix: '' | 'Admin' | 'Organization';
-  /** In sentences: "of the environment". */
+  /** For sentences, as in "of the environment". */
   owner: string;
-  /** Where one of them is, below the surface's prefix. */
+  /** The path of one connection, below the surface's prefix. */
   path: string;
   at(scope: AccountScope | EnvironmentScope, id: string): ConnectionAt;
   viewing: Authorization & { inPart?: true };
   changing: Authorization & { inPart?: true };
-  /** What may not be there, and what is refused to whom it does not belong to. */
+  /** The codes if something in the path does not exist, and if the caller may not. */
   missing: readonly ErrorCode[];
   refused: readonly ErrorCode[];
 }
@@ -61,7 +61,7 @@ export const ofAccount: ConnectionsOf = {
   path: '/sso/connections/:id',
 };
 
-/** What operations on one connection have alike; its 404 comes before the 400 of what is wrong with the rest. */
+/** What all operations on one connection share; its 404 comes before the 400 for the rest of the request. */
 export const ofOne = ({ level, tag, at }: ConnectionsOf) => ({
   level,
   tag,

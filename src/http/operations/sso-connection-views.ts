@@ -15,7 +15,7 @@ import { worded } from '../validation-words.js';
 
 const Optional = Type.Optional;
 
-/** What an administrator can set of a connection; what is of the other type is refused. */
+/** The settings of a connection that administrators can change; those of the other type are refused. */
 const SettingFields = {
   saml_entity_id: Optional(Nullable(line(1024, 'The entity ID of the provider: the `Issuer` of its responses.'))),
   saml_sso_url: Optional(
@@ -130,7 +130,7 @@ export const NewConnectionAnywhere = Body({
   ),
 });
 
-/** @returns what was said: undefined stands for nothing, null for none */
+/** Returns the settings in a body without the absent ones; null means none. */
 export const settingsIn = (body: Static<typeof ConnectionChanges>): Partial<ConnectionSettings> =>
   definedOnly({
     name: body.name?.trim(),

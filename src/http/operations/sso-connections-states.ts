@@ -4,7 +4,7 @@ import { single } from '../schemas.js';
 import { type ConnectionsOf, ofOne } from './sso-connection-scopes.js';
 import { ConnectionView, presentConnection } from './sso-connection-views.js';
 
-/** What goes with a connection: who is signed in by it, and that it is the default. */
+/** The events when a connection ends: those whom it signed in are signed out, and it is no default any more. */
 const endings = [
   'auth.identity_signed_out',
   'auth.admin_session_revoked',

@@ -26,7 +26,7 @@ import {
 } from './sso-connections-states.js';
 import { getTest, testConnection } from './sso-connections-test.js';
 
-/** What the settings of one may be refused for. */
+/** The codes with which the settings of a connection may be refused. */
 const ofSettings = ['validation.failed', 'role.not_found', 'role.cannot_grant'] as const;
 const howItBegins =
   'The connection is not used until it is activated: enter the `service_provider` of the response at the provider, and ' +
@@ -242,12 +242,12 @@ const ofEach = [
   getTest,
 ];
 
-/** Of an organization, on both surfaces. */
+/** For organizations, on both surfaces. */
 export const organizationConnectionOperations: readonly Operation[] = [
   createOrganizationConnection,
   ...ofEach.map((declare) => declare(ofOrganization)),
 ];
-/** Of an Environment with its organizations, and of the Account for its administrators: the Portal has them. */
+/** For the Account's administrators, and for an Environment with its organizations; only in the Portal. */
 export const portalConnectionOperations: readonly Operation[] = [
   listAdminConnections,
   createAdminConnection,

@@ -48,14 +48,14 @@ export const presentSsoDomain =
 
 export const SsoDomainsQuery = listQuery(['created_at', 'domain'], { status: Type.Optional(OneOf(ssoDomainStatuses)) });
 
-/** A domain, or something that it is pasted in. */
+/** A domain, or a pasted text that contains it. */
 export const NewSsoDomain = Body({
   domain: Type.String({ minLength: 1, maxLength: 2048, description: 'A hostname, or a URL with one.' }),
 });
-/** Of a path: what is longer is found nowhere. */
+/** A domain in a path; a longer one cannot exist. */
 export const Domain = Type.String({ minLength: 1, maxLength: 300 });
 
-/** What a claim is refused for. */
+/** The codes with which a claim is refused. */
 export const claimRefusals = [
   'sso_domain.limit_reached',
   'sso_domain.malformed',

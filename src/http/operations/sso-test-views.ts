@@ -19,7 +19,7 @@ export const presentNewTest = ({ id, url, expiresAt }: NewSsoTest) => ({
 
 const Text = Nullable(Type.String());
 
-/** What the provider said; everything of it is null as long as it has said nothing. */
+/** A test with the provider's response; everything from the provider is null until it has responded. */
 export const TestView = Resource('SsoTest', {
   test_id: Id,
   status: OneOf(ssoTestStatuses, {

@@ -6,13 +6,13 @@ import { inBytes } from '../proofs.js';
 import { buildSerializer } from '../serialization.js';
 import { presentSeen, SeenNode } from './node-views.js';
 
-/** Characters of a piece: a millisecond or two of work, so that nobody's token waits for somebody's tree. */
+/** Characters of a piece, one or two milliseconds of work, so that a large tree does not delay other requests. */
 const pieceOf = 64 * 1024;
 
 /**
- * `{ data }` with the root, each node with its `children` in the order they came, as JSON that is written no faster than it is
- * taken. Those whose parent is not among them are left out.
- * @throws DomainError nodes.node_not_found without a root: the Environment is being removed
+ * Returns `{ data }` with the root, each node with its `children` in the given order, as JSON that is written no faster
+ * than the caller reads it. Nodes whose parent is not among them are left out.
+ * @throws DomainError nodes.node_not_found if there is no root: the Environment is being removed
  */
 export function treeInPieces(nodes: readonly NodeInSight[]): Readable {
   const below = new Map<string | null, NodeInSight[]>();
@@ -46,7 +46,7 @@ function* branch(root: NodeInSight, below: ReadonlyMap<string | null, NodeInSigh
 
 const opened = (node: NodeInSight) => `${inJson(presentSeen(node)).slice(0, -1)},"children":[`;
 
-/** As a node of any other answer is written: in half of the time that `JSON.stringify` takes. */
+/** Serializes a node as all other answers do, in half of the time that `JSON.stringify` takes. */
 const inJson = buildSerializer({})({ schema: SeenNode, method: 'GET', url: '/nodes/tree', httpStatus: '200' });
 
 async function* inPieces(texts: Iterable<string>) {
@@ -56,7 +56,7 @@ async function* inPieces(texts: Iterable<string>) {
     if (piece.length < pieceOf) continue;
     yield piece;
     piece = '';
-    await setImmediate(); // a socket that takes it at once would have the next follow before anybody else
+    await setImmediate(); // otherwise, a socket that accepts each piece at once would keep the process from all else
   }
   yield piece;
 }

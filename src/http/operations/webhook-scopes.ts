@@ -4,13 +4,13 @@ import type { Services } from '../../services.js';
 import type { Authorization } from '../operation.js';
 import { Id } from '../schemas.js';
 
-/** Whose webhooks an operation is about: the two scopes have the same operations, each declared once. */
+/** The owner of the webhooks that an operation is about: both scopes have the same operations, each declared once. */
 export interface WebhooksOf {
   level: 'environment' | 'account';
   tag: string;
-  /** Goes before `Webhook` in the operations' names. */
+  /** Precedes `Webhook` in the operations' names. */
   prefix: '' | 'Account';
-  /** In sentences: "of the environment". */
+  /** For sentences, as in "of the environment". */
   owner: string;
   viewing: Authorization;
   changing: Authorization;
@@ -35,7 +35,7 @@ export const ofAccount: WebhooksOf = {
 
 export const ByDelivery = Type.Object({ id: Id, delivery_id: Id });
 
-/** The 404 of a webhook comes before the 400 of what is wrong with the rest. */
+/** Throws the 404 of a webhook, which comes before the 400 for the rest of the request. */
 export const exists = ({
   services,
   scope,

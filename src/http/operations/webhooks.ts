@@ -202,7 +202,7 @@ const all = [
   retryWebhookDelivery,
 ];
 
-/** Of an Environment, on both surfaces. */
+/** For an Environment, on both surfaces. */
 export const webhookOperations: readonly Operation[] = all.map((declare) => declare(ofEnvironment));
-/** Of the Account by itself: the Portal has them. */
+/** For the Account itself; only in the Portal. */
 export const accountWebhookOperations: readonly Operation[] = all.map((declare) => declare(ofAccount));

@@ -5,7 +5,7 @@ import { covers, type Place } from '../../domain/capabilities/role-limits.js';
 import { OneOf } from '../schemas.js';
 import { adminCallerOf } from './admin-caller.js';
 
-/** What an administrator may do with a part of the Account that they are shown (contract §6). */
+/** What an administrator may do with a part of the Account that the answer shows (contract §6). */
 export const AccessFields = {
   access_state: OneOf(['accessible', 'path_only'], {
     description:
@@ -14,7 +14,7 @@ export const AccessFields = {
   can_access: Type.Boolean(),
 };
 
-/** Where the caller may look at applications and environments. */
+/** Returns where the caller may view applications and environments. */
 export const viewedBy = (caller: Caller): Reach => reachOf(adminCallerOf(caller).roles, 'applications.view');
 
 export function accessFieldsOf(reach: Reach, place: Place) {

@@ -69,7 +69,7 @@ const presenter =
     process: presentProcess(accountProcesses.of(standingOfInvite('invite', invite))),
   });
 
-/** Of one whose time is over, also before a worker has written it down. */
+/** Returns why an invite ended; for an expired one also before a worker has stored that. */
 const reasonOf = ({ status, endedReason }: ShownInvite) =>
   endedReason ?? (status === 'expired' ? notAcceptedInTime : null);
 

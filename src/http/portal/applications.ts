@@ -16,7 +16,7 @@ const ApplicationView = Resource('Application', {
   created_at: Timestamp,
   updated_at: Timestamp,
 });
-/** @param reach null for whoever has just changed it */
+/** @param reach null for a caller who has just changed it, and so may access it */
 const presentIn =
   (reach: Reach) =>
   ({ id, name, slug, createdAt, updatedAt }: Application) => ({

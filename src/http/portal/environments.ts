@@ -19,7 +19,7 @@ const EnvironmentView = Resource('Environment', {
   created_at: Timestamp,
   updated_at: Timestamp,
 });
-/** @param reach null for whoever has just changed it */
+/** @param reach null for a caller who has just changed it, and so may access it */
 const presentIn =
   (reach: Reach) =>
   ({ id, applicationId, name, slug, type, createdAt, updatedAt }: Environment) => ({

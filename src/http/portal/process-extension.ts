@@ -6,7 +6,7 @@ import { parseDuration } from '../../platform/duration.js';
 import { instantOf } from '../schemas.js';
 import { adminCallerOf } from './admin-caller.js';
 
-/** Exactly one of the two ways to say until when. */
+/** Returns the wanted extension; the body must have exactly one of the two fields. */
 export function extensionOf({ expires_in: expiresIn, until }: { expires_in?: string; until?: string }): Extension {
   if (expiresIn !== undefined && until !== undefined) {
     throw invalidField('until', 'process.one_of', 'send either expires_in or until');
@@ -17,8 +17,8 @@ export function extensionOf({ expires_in: expiresIn, until }: { expires_in?: str
 }
 
 /**
- * Whoever extends an offer of rights: besides the operation's own capability it takes that of managing members.
- * @returns their user id
+ * Returns the user id of an administrator who extends an offer of rights, for which they also need the capability to
+ * manage members, besides the operation's own.
  * @throws DomainError account.capability_required
  */
 export function extenderOf(caller: Caller): string {

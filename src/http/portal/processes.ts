@@ -122,7 +122,7 @@ const presentLook = (look: LookedAtProcess['temporal']) =>
 const common = { tag: 'Processes', level: 'account' } as const;
 const one = { ...common, path: '/processes/:id', params: Type.Object({ id: Id }) } as const;
 
-/** The 404 of a process comes before the 400 of what is wrong with the rest. */
+/** Throws the 404 of a process, which comes before the 400 for the rest of the request. */
 const exists = ({ services, scope, params }: { services: Services; scope: AccountScope; params: { id: string } }) =>
   services.accountProcesses.assertThere(scope, params.id);
 

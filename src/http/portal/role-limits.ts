@@ -7,10 +7,10 @@ const Ids = Type.Array(Id, {
 });
 const LimitsView = Type.Object({ application_ids: Ids, environment_ids: Ids, node_ids: Ids });
 
-/** Where a role counts, as it is answered. */
+/** Where a role applies, in answers. */
 export const Limits = Nullable(LimitsView);
 
-/** Where a role is to count, as it is asked for. Absent lists are empty. */
+/** Where a role is to apply, in requests. Absent lists are empty. */
 export const WantedLimits = Nullable(
   Type.Partial(LimitsView, {
     additionalProperties: false,
